@@ -156,6 +156,47 @@ class Written(unittest.TestCase):
         self.assertTrue(dataset.yaml().startswith("seed: 3\n"))
         self.assertEqual(dataset.peek(9), dataset.peek(9))
 
+    def test_what_is_computed_of_the_outer_element(self):
+        inner = Dataset.range(1, 3).flat_map(lambda n: Dataset.range(n * 2, n * 3))
+        self.assertEqual(
+            stages(inner),
+            ["- range: [1, 3]",
+             "- map: {value_: value * 2, value__: value * 3}",
+             "- flat_map: [{range: [$value_, $value__]}]"],
+        )  # fmt: skip
+        self.assertEqual([batch["value"].tolist() for batch in inner.peek(9)], [2, 4, 5])
+
+    def test_long_lists_become_files_beside_it(self):
+        numpy = rig.needs(self, "numpy")
+        table = numpy.arange(300, dtype=numpy.int16).reshape(100, 3)
+        words = [f"word{i}" for i in range(100)]
+        dataset = Dataset.from_tensor_slices({"x": table, "word": words})
+        lookup = layers.StringLookup(vocabulary=words)
+        dataset = dataset.map(lambda row: {**row, "word": lookup(row["word"])}).batch(100)
+        text, files, unsupported = tundish.data.plan_of(dataset)
+        self.assertEqual((sorted(files), unsupported), (["word.vocabulary.txt", "x.npy"], []))
+        self.assertIn("vocabulary: word.vocabulary.txt", text)
+        (batch,) = dataset.peek()
+        self.assertEqual(batch["x"].tolist(), table.tolist())
+        self.assertEqual(batch["word"].tolist(), list(range(1, 101)))
+        with tempfile.TemporaryDirectory() as folder:
+            dataset.save(Path(folder, "a.yaml"))
+            self.assertEqual(len(tundish.peek(Path(folder, "a.yaml"))[0]["word"]), 100)
+
+    def test_a_vocabulary_that_a_file_would_not_say_stays(self):
+        words = ["[UNK]", *(f"word{i}" for i in range(100))]
+        lookup = layers.StringLookup(vocabulary=words)
+        dataset = Dataset.from_tensor_slices({"word": ["word3", "x"]}).map(
+            lambda row: lookup(row["word"])
+        )
+        self.assertEqual(tundish.data.plan_of(dataset)[1], {})
+        self.assertEqual([int(batch["word"]) for batch in dataset.peek()], [4, 0])
+
+    def test_a_map_that_does_nothing_counts_in_tensorflow_s_rule_of_rebatching(self):
+        dataset = Dataset.range(4).batch(2).map(lambda x: x)
+        self.assertEqual(stages(dataset), ["- range: 4", "- batch: 2"])
+        self.assertIn("- map: {value: value}", tundish.distribute(dataset, rebatch="tensorflow").yaml())
+
 
 class RoundTrip(unittest.TestCase):
     """The file gives the graph that the program built: the same stages, columns, dtypes and shapes."""
@@ -256,6 +297,20 @@ class Refused(unittest.TestCase):
             tf.linalg.svd
         with self.assertRaisesRegex(TypeError, r"tf.one_hot: .*it is tf.one_hot\(indices, depth"):
             Dataset.range(3).map(lambda x: tf.one_hot(x, dept=3))
+
+    def test_methods_that_there_are_not(self):
+        with self.assertRaisesRegex(
+            UnsupportedError, r"test_data.py:\d+  Dataset.from_generator: .*`program:`"
+        ):
+            Dataset.from_generator(lambda: iter([1]), int)
+        with self.assertRaisesRegex(UnsupportedError, "Dataset.scan: .*`program:`"):
+            Dataset.range(3).scan
+        with self.assertRaisesRegex(AttributeError, "no 'shufle'"):
+            Dataset.range(3).shufle
+        with self.assertRaisesRegex(
+            UnsupportedError, "interleave: its cycle_length depends on the machine"
+        ):
+            Dataset.range(3).interleave(lambda x: Dataset.range(x)).yaml()
 
     def test_a_layer_that_draws_and_is_called_twice(self):
         flip = layers.RandomFlip(seed=1)

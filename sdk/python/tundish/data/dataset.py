@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import nest
-from .dtypes import Typed
-from .graph import Column, Field, Name, Node, Origin, Spec, caller
+from .absent import ABSENT
+from .dtypes import Typed, as_dtype
+from .graph import Column, Field, Name, Node, Origin, Spec, Unsupported, caller
 from .lowering import constant_spec, record
 from .lowering.schedule import base_name
-from .trace import Traced, fields_of, trace
+from .trace import Traced, UnsupportedError, fields_of, trace
 
 __all__ = ["AUTOTUNE", "SHARD_HINT", "Dataset"]
 
@@ -18,7 +19,23 @@ AUTOTUNE = -1
 SHARD_HINT = -1
 
 
-class Dataset:
+def _absent(name: str) -> Exception:
+    """For a method that there is not."""
+    if name in ABSENT:
+        return UnsupportedError(
+            [Unsupported(caller(), f"Dataset.{name}", "there is no stage for it", ABSENT[name])]
+        )
+    return AttributeError(f"tundish.data.Dataset has no {name!r}")
+
+
+class _Methods(type):
+    """So that class methods of tf.data that are absent say so, too."""
+
+    def __getattr__(cls, name: str) -> Any:
+        raise _absent(name)
+
+
+class Dataset(metaclass=_Methods):
     """Elements, to be read by a Tundish server: tf.data.Dataset's methods, arguments and defaults.
 
         ds = Dataset.list_files("train-*.tfrecord", seed=1)
@@ -53,8 +70,6 @@ class Dataset:
         if not 1 <= len(args) <= 3:
             raise TypeError("Dataset.range takes [start,] stop[, step]")
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-        from .dtypes import as_dtype
-
         params = {"start": start, "stop": stop, "step": step}
         for bound, default in (("start", 0), ("step", 1)):
             if isinstance(params[bound], int) and params[bound] == default:
@@ -337,7 +352,12 @@ class Dataset:
         params = {"cycle_length": cycle_length}
         if block_length not in (None, 1):
             params["block_length"] = block_length
-        return self._of_datasets("interleave", map_func, params, origin)
+        made = self._of_datasets("interleave", map_func, params, origin)
+        if cycle_length in (None, AUTOTUNE):
+            why = "its cycle_length depends on the machine"
+            remedy = "give cycle_length, and block_length if not 1"
+            made.node.facts["unsupported"] = [Unsupported(made.node.origin, "interleave", why, remedy)]
+        return made
 
     def flat_map(
         self, map_func: Callable[..., Any], name: str | None = None, origin: Origin | None = None
@@ -525,6 +545,9 @@ class Dataset:
 
         return peek(self, steps, **options)
 
+    def __getattr__(self, name: str) -> Any:
+        raise _absent(name)
+
     def __iter__(self) -> Any:
         raise TypeError("a dataset is read by a server: `for batch in tundish.open(ds)`, or ds.peek()")
 
@@ -552,6 +575,11 @@ def _as_arrays(tensors: Any) -> Any:
     """A nest of values, in which constants of tundish.tf are values with a dtype."""
 
     def plain(value: Any) -> Any:
+        if isinstance(value, list) and any(hasattr(item, "tolist") for item in value):
+            own = next(item.dtype for item in value if hasattr(item, "tolist"))
+            return Typed(
+                [item.tolist() if hasattr(item, "tolist") else item for item in value], as_dtype(own)
+            )
         call = value.call if isinstance(value, Column) else None
         if call is None or call.name != "tf.constant":
             return value

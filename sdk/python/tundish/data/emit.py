@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from . import nest
+from .beside import Beside
 from .distribution import CONTEXT
 from .folding import fold_columns, fold_entries
 from .graph import Column, Field, Name, Node, Scope, Unsupported
-from .lowering.schedule import Stage, lower
+from .lowering.schedule import Stage, base_name, leaves, lower
 from .lowering.writer import column_name
 from .yaml_text import block, flow, scalar
 
@@ -29,13 +31,35 @@ SHORT = {
 }  # fmt: skip
 
 
+@dataclass
+class Level:
+    """A function that is being written: its columns, and those to make before it for its datasets."""
+
+    scope: Scope
+    names: list[str]
+    made: list[tuple[Name, Any]] = field(default_factory=list)
+
+    def name(self, column: Column) -> str:
+        """A column for a computed value."""
+        for name, value in self.made:
+            if value is column:
+                return name.text
+        text = base_name(column)
+        while text in self.names:
+            text += "_"
+        self.names.append(text)
+        self.made.append((Name(text), column))
+        return text
+
+
 class Emission:
     """One pipeline file in the making: what stands beside it, and what it cannot say."""
 
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
+    def __init__(self, folder: str = "") -> None:
+        self.beside = Beside(folder)
         self.unsupported: list[Unsupported] = []
-        self.levels: list[tuple[Scope, list[str]]] = []
+        self.levels: list[Level] = []
+        self.keeps_maps = False  # also those that change nothing
         self.sections: dict[str, dict[str, Any]] = {}
         self.drawing: list[Node] = []  # the nodes that draw, in the order in which they are written
 
@@ -87,20 +111,20 @@ class Emission:
         text = column.field.name.text
         if column.scope is CONTEXT:
             return "$" + text
-        for scope, names in reversed(self.levels):
-            if scope is column.scope:
+        for level in reversed(self.levels):
+            if level.scope is column.scope:
                 return "$" + text
-            if text in names:
+            if text in level.names:
                 return None
         return None
 
     def value(self, node: Node, value: Any) -> Any:
         """A parameter, in which columns of the outer dataset are $name."""
         if isinstance(value, Column):
-            text = self.outer_name(value) if value.field is not None else None
+            text = self.outer_name(value) if value.field is not None else self._computed(value)
             if text is None:
-                self.complain(node, node.stage, "a parameter is computed from the outer element",
-                              "compute it in a map before, and use its column")  # fmt: skip
+                why = "a parameter is computed from more than the nearest outer element"
+                self.complain(node, node.stage, why, "compute it in a map before, and use its column")
                 return 0
             return text
         if isinstance(value, (list, tuple)):
@@ -108,6 +132,13 @@ class Emission:
         if isinstance(value, Mapping):
             return {getattr(key, "text", key): self.value(node, item) for key, item in value.items()}
         return value.text if isinstance(value, Name) else value
+
+    def _computed(self, value: Column) -> str | None:
+        """$name of a column that the nearest outer function computes."""
+        scopes = {each.scope for each in leaves(value)}
+        if not self.levels or scopes != {self.levels[-1].scope}:
+            return None
+        return "$" + self.levels[-1].name(value)
 
     def _sections(self, node: Node) -> list[Stage]:
         for section, values in node.facts["sections"].items():
@@ -153,7 +184,11 @@ class Emission:
 
     def _map(self, node: Node) -> list[Stage]:
         outputs = list(zip(node.facts["names"], nest.flatten(node.facts["result"])))
-        return self._lowered(node, outputs, True)
+        stages = self._lowered(node, outputs, True)
+        if stages or not self.keeps_maps:
+            return stages
+        name = outputs[0][0].text
+        return [Stage("map", {name: column_name(name)}, [node.origin])]
 
     def _filter(self, node: Node) -> list[Stage]:
         stages, text, made = self._expression(node, node.facts["result"])
@@ -184,17 +219,21 @@ class Emission:
             inputs, outputs, node.facts["scope"], node.origin, self.outer_name, is_exact, not is_exact
         )
         self.unsupported += [each for each in unsupported if each not in self.unsupported]
+        for stage in stages:
+            self.beside.vocabulary(stage.name, stage.params)
         return stages
 
     def _of_datasets(self, node: Node) -> list[Stage]:
         inner: Node = node.params["dataset"]
-        self.levels.append((node.facts["scope"], [name.text for name in _names(node.inputs[0])]))
+        level = Level(node.facts["scope"], [name.text for name in _names(node.inputs[0])])
+        self.levels.append(level)
         stages = self.stages(inner)
         self.levels.pop()
+        before = self._lowered(node, level.made, False) if level.made else []
         params = {
             name: self.value(node, value) for name, value in node.params.items() if name != "dataset"
         }
-        return [Stage(node.stage, {"dataset": stages, **params}, [node.origin])]
+        return [*before, Stage(node.stage, {"dataset": stages, **params}, [node.origin])]
 
     def _joined(self, node: Node) -> list[Stage]:
         renames = node.facts.get("renames", [{} for _ in node.inputs])
@@ -212,8 +251,14 @@ class Emission:
     def _tensors(self, node: Node) -> list[Stage]:
         entries = {}
         for name, value in zip(_names(node), nest.flatten(node.facts["values"])):
-            entries[name.text] = self.value(node, value) if isinstance(value, Column) else _tensor(value)
+            entries[name.text] = self._values(node, name.text, value)
         return [Stage(node.stage, entries, [node.origin])]
+
+    def _values(self, node: Node, column: str, value: Any) -> Any:
+        if isinstance(value, Column):
+            return self.value(node, value)
+        file = self.beside.array(column, value)
+        return _tensor(value) if file is None else {"npy": file}
 
 
 def _tensor(value: Any) -> Any:

@@ -16,6 +16,7 @@ _OTHERS: dict[str, Any] = {
     **{f"tf.{dtype}": DType(dtype) for dtype in DTYPES},
     **{f"tf.io.{name}": getattr(parsing, name) for name in parsing.__all__ if name != "RULES"},
     "tf.newaxis": None,
+    "tf.function": lambda function=None, **_: function or (lambda decorated: decorated),
     "tf.random.set_seed": seeds.set_seed,
 }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentError
 from .dataset import Dataset
 from .emit import Emission, document
-from .graph import Unsupported
+from .graph import Node, Unsupported
 from .trace import UnsupportedError
 
 if TYPE_CHECKING:
@@ -25,15 +25,25 @@ def plan_of(ds: Dataset, stream: str = "train") -> tuple[str, dict[str, bytes], 
     return _plan({stream: ds})
 
 
-def _plan(streams: dict[str, Dataset]) -> tuple[str, dict[str, bytes], list[Unsupported]]:
-    emission = Emission()
+def _plan(
+    streams: dict[str, Dataset], folder: str = ""
+) -> tuple[str, dict[str, bytes], list[Unsupported]]:
+    emission = Emission(folder)
     made: dict[str, Any] = {}
     for name, dataset in streams.items():
         emission.sections = {}
+        # TensorFlow's rule of rebatching looks at the stages after `batch`, also at those that do nothing.
+        emission.keeps_maps = _rebatch(dataset.node) == "tensorflow"
         made[name] = (emission.stages(dataset.node), emission.sections)
     unsupported = sorted(emission.unsupported, key=lambda each: each.origin)
     text = "" if unsupported else document(made, emission.seed)
-    return text, emission.files, unsupported
+    return text, emission.beside.files, unsupported
+
+
+def _rebatch(node: Node) -> Any:
+    sections = node.facts.get("sections", {}) if node.stage == "sections" else {}
+    own = sections.get("distribute", {}).get("rebatch")
+    return own or (_rebatch(node.inputs[0]) if node.stage == "sections" else None)
 
 
 def text_of(streams: dict[str, Dataset]) -> str:
@@ -47,12 +57,27 @@ def text_of(streams: dict[str, Dataset]) -> str:
 def save(path: Any, **streams: Dataset) -> None:
     """Write a pipeline file with these streams, and the files that it needs beside it.
 
-    tundish.data.save("clicks.yaml", train=train, valid=valid)
+        tundish.data.save("clicks.yaml", train=train, valid=valid)
+
+    Relative paths of the program start at the pipeline file's folder then, or at --root.
     """
-    text, files, unsupported = _plan(streams)
+    _save(Path(os.fspath(path)), streams, "")
+
+
+def _save(path: Path, streams: dict[str, Dataset], folder: str) -> None:
+    text, files, unsupported = _plan(streams, folder)
     if unsupported:
         raise UnsupportedError(unsupported)
-    _write(Path(os.fspath(path)), text, files)
+    for name, content in files.items():
+        (path.parent / name).write_bytes(content)
+    path.write_text(text, encoding="utf-8")
+
+
+def _save_apart(ds: Dataset, folder: str) -> Path:
+    """In a folder of its own, for this process: the program's paths start at the current folder still."""
+    path = Path(folder, "pipeline.yaml")
+    _save(path, {"train": ds}, folder + os.sep)
+    return path
 
 
 def open_dataset(ds: Dataset, options: dict[str, Any]) -> Reader:
@@ -62,10 +87,8 @@ def open_dataset(ds: Dataset, options: dict[str, Any]) -> Reader:
     if options.pop("server", None) is not None:
         raise ArgumentError("a dataset has a server of its own: leave server= out")
     folder = tempfile.TemporaryDirectory(prefix="tundish-")
-    path = Path(folder.name, "pipeline.yaml")
     try:
-        save(path, train=ds)
-        server = serve(path, root=os.getcwd())
+        server = serve(_save_apart(ds, folder.name), root=os.getcwd())
         reader = server.open("train", **options)
     except BaseException:
         folder.cleanup()
@@ -79,17 +102,9 @@ def _end(server: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
     folder.cleanup()
 
 
-def _write(path: Path, text: str, files: dict[str, bytes]) -> None:
-    for name, content in files.items():
-        (path.parent / name).write_bytes(content)
-    path.write_text(text, encoding="utf-8")
-
-
 def peek(ds: Dataset, steps: int = 3, **options: Any) -> Any:
     """tundish.peek of a dataset."""
     from ..serving import peek as peek_file
 
     with tempfile.TemporaryDirectory(prefix="tundish-") as folder:
-        path = Path(folder, "pipeline.yaml")
-        save(path, train=ds)
-        return peek_file(path, steps, **{"root": os.getcwd(), **options})
+        return peek_file(_save_apart(ds, folder), steps, **{"root": os.getcwd(), **options})

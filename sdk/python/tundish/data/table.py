@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 
+from .absent import ABSENT
 from .dataset import Dataset
 from .lowering import RULES
 
@@ -47,6 +48,7 @@ def table() -> str:
 
 def _datasets() -> list[tuple[str, str]]:
     rows = [(name, says) for name, says in STAGES.items() if name.startswith("tf.data.")]
+    rows += [(f"tf.data.Dataset.{name}", f"refused: {remedy}") for name, remedy in ABSENT.items()]
     for name, _ in inspect.getmembers(Dataset, callable):
         if not name.startswith("_") and name not in OURS:
             rows.append((f"tf.data.Dataset.{name}", STAGES.get(name, f"`{name}`")))

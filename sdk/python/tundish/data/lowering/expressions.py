@@ -34,15 +34,11 @@ def _unary(name: str, text: str, infer: Any = as_first, precedence: int = 100) -
 
 
 def _reduction(name: str, function: str, infer: Any = reduced) -> Rule:
-    return Expression(
-        f"{name}(input_tensor, axis=None, keepdims=False, name=None)", infer, text=_reduce(function)
-    )
+    return Expression(f"{name}(input_tensor, axis=None, name=None)", infer, text=_reduce(function))
 
 
 def _reduce(function: str) -> Any:
     def write(bound: Bound, writer: Any) -> str:
-        if bound["keepdims"]:
-            refuse("keepdims=True has no expression", "use tundish.tf.expand_dims of the result")
         x = writer(bound["input_tensor"])
         axis = bound["axis"]
         if axis is None:
@@ -195,6 +191,7 @@ RULES: list[Rule] = [
             "tf.floor", "tf.math.ceil", "tf.round", "tf.sin", "tf.cos", "tf.tanh", "tf.sigmoid",
         )
     ),
+    _unary("tundish.same", "{x}"),
     _unary("tundish.length", "length({x})", specs.with_dtype("int32")),
     _unary("tundish.size", "size({x})", specs.dense("int64", ())),
     _unary("tf.nn.tanh", "tanh({x})"),
@@ -214,12 +211,12 @@ RULES: list[Rule] = [
         "tf.where(condition, x=None, y=None, name=None)", broadcast("x", "y"), text=_where, unified=("x", "y")
     ),
     Expression("tundish.slice(tensor, slice_spec, name=None)", _sliced, text=_slice),
-    _reduction("tf.reduce_sum", "sum"),
-    _reduction("tf.reduce_mean", "mean"),
-    _reduction("tf.reduce_min", "min"),
-    _reduction("tf.reduce_max", "max"),
-    _reduction("tf.reduce_any", "any"),
-    _reduction("tf.reduce_all", "all"),
+    _reduction("tundish.reduce_sum", "sum"),
+    _reduction("tundish.reduce_mean", "mean"),
+    _reduction("tundish.reduce_min", "min"),
+    _reduction("tundish.reduce_max", "max"),
+    _reduction("tundish.reduce_any", "any"),
+    _reduction("tundish.reduce_all", "all"),
     Expression(
         "tf.argmax(input, axis=None, output_type='int64', name=None)", reduced_as("int64"), text=_argmax
     ),

@@ -115,7 +115,24 @@ def _random(of: str) -> Rule:
     return Refusal(of, why="it draws from TensorFlow's own state", remedy=remedy)
 
 
+def _reduction(name: str) -> Rule:
+    def into(input_tensor: Any, axis: Any, keepdims: Any) -> Any:
+        reduced = _do(f"tundish.reduce_{name}", input_tensor, axis)
+        if not keepdims:
+            return reduced
+        if not isinstance(axis, int):
+            refuse("keepdims=True of several axes", "reduce one axis at a time")
+        return _do("tf.expand_dims", reduced, axis)
+
+    return Rewrite(
+        f"tf.reduce_{name}(input_tensor, axis=None, keepdims=False, name=None)",
+        into=into,
+        shown=f"`{name}(x, axis)`, and with keepdims `expand_dims`",
+    )
+
+
 RULES: list[Rule] = [
+    *(_reduction(name) for name in ("sum", "mean", "min", "max", "any", "all")),
     Rewrite("tf.abs(x, name=None)", into=_abs),
     Rewrite("tf.strided_slice(x, slice_spec, name=None)", into=_shape),
     Rewrite("tf.identity(input, name=None)", into=_identity),
@@ -128,6 +145,17 @@ RULES: list[Rule] = [
     Rewrite("tf.zeros_like(input, dtype=None, name=None)", into=_zeros_like),
     Rewrite("tf.ones_like(input, dtype=None, name=None)", into=_ones_like),
     Rewrite("tf.size(input, out_type='int32', name=None)", into=_size),
+    *(
+        Refusal(
+            of,
+            why="it runs Python for each row",
+            remedy="use functions of tundish.tf, or `program:` or `op:`",
+        )
+        for of in (
+            "tf.py_function(func=None, inp=None, Tout=None, name=None)",
+            "tf.numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None)",
+        )
+    ),
     _random("tf.random.uniform(shape, minval=0, maxval=None, dtype='float32', seed=None, name=None)"),
     _random("tf.random.normal(shape, mean=0.0, stddev=1.0, dtype='float32', seed=None, name=None)"),
     _random("tf.random.shuffle(value, seed=None, name=None)"),

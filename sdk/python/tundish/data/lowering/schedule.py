@@ -11,7 +11,7 @@ from . import find, record, results
 from .rule import Expression, Parse, Refusal, Refused, Rewrite, Rule, StageRule, refuse
 from .writer import Writer, column_name
 
-__all__ = ["Stage", "base_name", "lower"]
+__all__ = ["Stage", "base_name", "leaves", "lower"]
 
 Key = tuple[Any, ...]
 LONG = 40  # an expression of so many characters that is used twice becomes a column
@@ -61,10 +61,23 @@ def base_name(column: Any, names: dict[int, str] | None = None) -> str:
         call = column.call
         if call is None:
             break
+        if call.name == "tf.constant":
+            return "constant"
         if column.index is not None:
             return f"column_{column.index}"
         column = next(iter(_columns((call.args, call.kwargs))), None)
     return "value"
+
+
+def leaves(value: Any) -> list[Column]:
+    """The columns of elements that a value is computed from."""
+    found = []
+    for column in _columns(value):
+        if column.call is None:
+            found.append(column)
+        else:
+            found += leaves((column.call.args, column.call.kwargs))
+    return found
 
 
 def _columns(value: Any) -> list[Column]:
@@ -285,6 +298,8 @@ class _Lowering:
         for name, value in outputs:
             column = self._as_column(value)
             try:
+                if self._is_outer(self._resolve(column)):
+                    column = record("tundish.same", (column,), {})
                 column = self._need(column)
             except Refused as refused:
                 self._complain(column, refused)
