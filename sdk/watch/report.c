@@ -89,9 +89,10 @@ static void
 write_set(struct json *json, const struct watch_snapshot *before, const struct watch_snapshot *now,
           const struct watch_set *set)
 {
-    static const char *const keys[] = { "stream", "session", "group", "replica", "thread",
-                                        "stage",  "node",    "line",  "part",    "vocabulary",
-                                        "codec",  "asked",   "how",   "why" };
+    static const char *const keys[] = { "stream", "session",    "group", "replica",
+                                        "thread", "stage",      "node",  "line",
+                                        "part",   "vocabulary", "codec", "asked",
+                                        "how",    "why",        "mode",  "on_devices" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         write_label(json, set, keys[i]);
@@ -210,6 +211,7 @@ write_stream(struct json *json, const struct watch_snapshot *before,
     write_sets(json, before, now, "compression", stream, "compression");
     write_sets(json, before, now, "encoding", stream, "encodings");
     write_sets(json, before, now, "reader", stream, "readers");
+    write_sets(json, before, now, "device", stream, "devices");
     write_sets(json, before, now, "group", stream, "groups");
     json_object_end(json);
 }

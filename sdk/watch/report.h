@@ -4,7 +4,7 @@
  *   {"window_seconds": 10.0, "server": {...}, "verdict": {...},
  *    "streams": [{"stream": "train", ..., "threads": [...], "stages": [...], "vocabularies": [...],
  *                 "lanes": [...], "compression": [...], "encodings": [...], "readers": [...],
- *                 "groups": [...]}],
+ *                 "devices": [...], "groups": [...]}],
  *    "links": [...],
  *    "notes": [...]}
  *

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "core/memory.h"
 #include "session/session_private.h"
 
@@ -223,6 +224,14 @@ show_device(struct session *session, struct session_reader_line *line,
         line->device = stats_add(session->counters.stats, TND_STATS_KIND_device, labels);
         line->device_mode = device->mode;
         line->device_why = device->why;
+        /* The library says nothing itself, so it is the server that tells of what did not work. */
+        if (device->mode == TUNDISH_DEVICE_COPY && device->why != TUNDISH_DEVICE_ASKED)
+            tnd_log(
+                TND_LOG_NOTICE, "trainer",
+                "stream %s: replica %u of group \"%s\" copies batches through its own memory, %s",
+                session->plan->stream->name,
+                session->plan->options.worker * session->plan->replicas + line->replica,
+                line->group, device_why(device->why));
     }
     tnd_stats_set(&line->device->copied, device->copied_bytes);
     tnd_stats_set(&line->device->copy, device->copy_ns);

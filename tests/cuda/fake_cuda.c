@@ -58,6 +58,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of streams, events a
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *streams, *default_stream, *stranger;
 static int alive, calls, fail_in;
+static int fails_with = UNKNOWN;
 static bool is_lost_after, is_capturing, is_spoiled;
 static _Atomic bool is_lost; /* nothing is done any more */
 static struct registration registrations[REGISTRATIONS];
@@ -73,12 +74,17 @@ __attribute__((constructor)) static void
 read_environment(void)
 {
     const char *fail = getenv("FAKE_CUDA_FAIL"), *seed = getenv("FAKE_CUDA_SEED");
+    const char *how = getenv("FAKE_CUDA_REGISTER");
     char lost[8] = "";
+
+    if (how != NULL)
+        registers = (enum fake_cuda_register)atoi(how);
 
     if (seed != NULL)
         seeds = (unsigned)atoi(seed);
     if (fail != NULL && sscanf(fail, "%63[^:]:%d:%7s", fail_symbol, &fail_in, lost) >= 2)
         is_lost_after = strcmp(lost, "lost") == 0;
+    fails_with = strcmp(lost, "memory") == 0 ? OUT_OF_MEMORY : UNKNOWN;
 }
 
 EXPORT void
@@ -168,7 +174,7 @@ begin_call(const char *symbol, bool needs_context, bool spoils)
         is_spoiled = true;
     if (fail_in > 0 && (strcmp(fail_symbol, "any") == 0 || strcmp(fail_symbol, symbol) == 0) &&
         --fail_in == 0) {
-        result = UNKNOWN;
+        result = fails_with;
         is_lost = is_lost_after;
     } else if (is_lost) {
         result = LAUNCH_FAILED;
@@ -757,6 +763,7 @@ EXPORT cu_result
 cuGetErrorName(cu_result result, const char **name)
 {
     *name = result == UNKNOWN         ? "CUDA_ERROR_UNKNOWN"
+            : result == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
             : result == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
                                       : "CUDA_ERROR_OF_THE_STAND_IN";
     return CU_SUCCESS;

@@ -5,7 +5,9 @@
  * it is told in order, but late, by a random time: whoever forgets to wait reads noise or
  * yesterday's batch. Environment: FAKE_CUDA_SEED (of the delays), FAKE_CUDA_FAIL=SYMBOL:N (the Nth
  * call of SYMBOL, or of any call for "any", fails; "any:N:lost" makes all later ones fail too, as
- * after a lost device), FAKE_CUDA_INIT=N (what cuInit returns).
+ * after a lost device), FAKE_CUDA_INIT=N (what cuInit returns), FAKE_CUDA_VERSION=N,
+ * FAKE_CUDA_REGISTER=N (enum fake_cuda_register). "SYMBOL:N:memory" fails as if the device had no
+ * memory left.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H

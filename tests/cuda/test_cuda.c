@@ -677,6 +677,53 @@ a_registration_that_does_not_return_is_given_up(void **state)
     registers(FAKE_CUDA_NEEDS_WRITING);
 }
 
+static tundish_status
+read_one(tundish_reader *reader, const struct numbers_options *numbers)
+{
+    const tundish_batch *batch;
+    tundish_status status = tundish_next(reader, PATIENCE, &batch);
+
+    assert_true(status >= TUNDISH_OK);
+    if (status != TUNDISH_OK)
+        return status;
+    assert_true(numbers_check(batch, 0, numbers->rows, 0));
+    tundish_release(reader, batch);
+    return status;
+}
+
+/* It is told; its slots went back when they were copied. */
+static void
+a_trainer_that_never_releases_is_told(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+    const tundish_cuda_batch *made;
+    struct job job;
+    tundish_status status = TUNDISH_OK;
+    int before = alive != NULL ? alive() : 0;
+
+    (void)state;
+    open_job(&job, &numbers, 2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tundish_cuda_next(job.cuda, PATIENCE, &made), TUNDISH_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tundish_cuda_next(job.cuda, PATIENCE, &made), TUNDISH_E_ARGUMENT);
+        assert_non_null(strstr(tundish_cuda_last_error(), "release one first"));
+    }
+    tundish_cuda_close(job.cuda);
+    job.cuda = NULL;
+    if (alive != NULL)
+        assert_int_equal(alive(), before);
+    /* The reader is as it was: the host goes on with it, and no slot is lost to the other group. */
+    while (status != TUNDISH_END_OF_STREAM) {
+        (void)read_one(job.host, &numbers);
+        status = read_one(job.reader, &numbers);
+    }
+    do
+        status = read_one(job.host, &numbers);
+    while (status != TUNDISH_END_OF_STREAM);
+    close_job(&job);
+}
+
 /* One short job of which some call of the driver fails. Returns whether one did. */
 static bool
 fails_at(const char *symbol, int n, int is_lost, struct numbers_options numbers)
@@ -768,6 +815,7 @@ main(void)
         cmocka_unit_test(slots_are_given_back_after_the_device_has_read_them),
         cmocka_unit_test(memory_that_cannot_be_registered_is_copied),
         cmocka_unit_test(a_registration_that_does_not_return_is_given_up),
+        cmocka_unit_test(a_trainer_that_never_releases_is_told),
         cmocka_unit_test(any_call_may_fail_and_nothing_leaks),
         cmocka_unit_test(a_device_may_be_lost_at_any_call),
     };
