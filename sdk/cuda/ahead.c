@@ -19,6 +19,8 @@ is_final(tundish_status status)
            status != TUNDISH_E_PEER_LOST;
 }
 
+/* A read that waits for a server must end when the library is closed, so it looks here in between.
+ */
 static bool
 is_stopping(struct ahead *ahead)
 {
@@ -47,6 +49,7 @@ take_free(struct ahead *ahead)
     return region;
 }
 
+/* Other outcomes than batches go through the same queue: they must come in their order. */
 static void
 publish(struct ahead *ahead, struct region *region)
 {
@@ -110,6 +113,7 @@ read_next(struct ahead *ahead, const tundish_batch **ret_batch)
     return status;
 }
 
+/* The sentence belongs to this thread, so the caller's gets a copy. */
 static void
 set_outcome(struct region *region, tundish_status status)
 {
@@ -119,6 +123,8 @@ set_outcome(struct region *region, tundish_status status)
         strncpy(region->text, tnd_error_text(), sizeof region->text - 1);
 }
 
+/* Here, because only the thread that uses the reader may call it. The server keeps no history: it
+ * gets totals. */
 static void
 tell(struct ahead *ahead)
 {
@@ -217,6 +223,7 @@ ahead_start(struct ahead *ahead)
 {
     int error;
 
+    /* Nothing else runs now, so this needs no lock. */
     ahead->stops = false;
     error = pthread_create(&ahead->thread, NULL, run, ahead);
     if (error != 0)
@@ -225,6 +232,8 @@ ahead_start(struct ahead *ahead)
     return TUNDISH_OK;
 }
 
+/* A batch that the thread is bringing is still brought: the reader has taken it, and it would be
+ * lost to a restart otherwise. */
 void
 ahead_stop(struct ahead *ahead)
 {
@@ -298,6 +307,7 @@ ahead_close(struct ahead *ahead)
     if (ahead->tail == NULL)
         return; /* never opened */
     ahead_stop(ahead);
+    /* After the thread has waited for its last copies out of that memory. */
     pin_close(&ahead->way.pin);
     while (ahead->regions != NULL) {
         struct region *region = ahead->regions;

@@ -24,6 +24,7 @@ struct tundish_cuda {
     size_t token_capacity;
 };
 
+/* A child shares the device's handles with its parent, but the driver does not work in it. */
 static tundish_status
 check(const tundish_cuda *cuda)
 {
@@ -36,6 +37,8 @@ check(const tundish_cuda *cuda)
     return TUNDISH_OK;
 }
 
+/* The reader stands where the thread reads, which is ahead of the caller. So each region carries
+ * the place after it, and the caller's is that of the last one it was given. */
 static tundish_status
 keep_token(tundish_cuda *cuda, const char *token)
 {
@@ -94,6 +97,7 @@ take_options(const tundish_cuda_options *from, tundish_cuda_options *ret_options
     return TUNDISH_OK;
 }
 
+/* Whatever fails here leaves the reader as it was: nothing was read of it yet. */
 static tundish_status
 open_parts(tundish_cuda *cuda, tundish_reader *reader, const tundish_cuda_options *options)
 {
@@ -181,6 +185,7 @@ tundish_cuda_close(tundish_cuda *cuda)
     drop_user(cuda);
 }
 
+/* What next_into copied from is looked at by its caller until here. */
 static void
 give_last(tundish_cuda *cuda)
 {
@@ -251,6 +256,8 @@ check_stream(const tundish_cuda *cuda, cu_stream stream)
                                         "device");
 }
 
+/* The batch is the region's first member, so that a caller's pointer needs no table to be looked up
+ * in. Const is only for the caller. */
 static struct region *
 region_of(const tundish_cuda_batch *batch)
 {
@@ -358,6 +365,7 @@ tundish_cuda_release(tundish_cuda *cuda, const tundish_cuda_batch *batch,
     ahead_give(&cuda->ahead, region);
 }
 
+/* Before anything is put into the stream: a batch that does not fit stays the next one. */
 static tundish_status
 check_capacities(const struct region *region, const tundish_cuda_address *columns,
                  const uint64_t *capacities)

@@ -37,6 +37,7 @@ load_kernel(struct device *device)
     return cuda_check(driver, result, "load the kernel");
 }
 
+/* Scale and offset may be lists of one and of many; the kernel knows one length. */
 static uint32_t
 period_of(const tundish_column_spec *spec)
 {
@@ -104,6 +105,7 @@ copy_constants(struct device *device, const tundish_spec *spec, uint8_t *piece, 
     return cuda_check(driver, result, "copy the constants of deliver.widen");
 }
 
+/* They are the same for every batch, so they are copied once. */
 static tundish_status
 make_constants(struct device *device, const tundish_spec *spec)
 {
@@ -125,6 +127,8 @@ make_constants(struct device *device, const tundish_spec *spec)
     return status;
 }
 
+/* The primary context, since its memory and streams are also those of the CUDA runtime, and so of
+ * PyTorch's and JAX's. */
 static tundish_status
 open_context(struct device *device, int32_t number)
 {

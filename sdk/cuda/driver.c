@@ -15,6 +15,7 @@ static struct cuda_driver loaded;
 static const char *missing; /* why there is no driver; NULL: there is one */
 static char reason[256];
 
+/* Kept, since dlerror's text is gone after the next call of any thread. */
 static const char *
 reason_of(const char *what, const char *why)
 {
@@ -33,6 +34,8 @@ find_call(void *library, const char *symbol, void *ret_call)
     return address != NULL;
 }
 
+/* The name with the version: libcuda.so alone is the toolkit's, for linking, and may be a stub. It
+ * is never closed, because the driver's threads go on. */
 static void
 load(void)
 {

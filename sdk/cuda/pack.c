@@ -34,6 +34,7 @@ pack_close(struct pack *pack)
     *pack = (struct pack){ 0 };
 }
 
+/* All parts begin at PACK_ALIGN, which consumers of the columns may rely on. */
 static uint64_t
 take_room(uint64_t *end, uint64_t bytes)
 {
@@ -136,6 +137,8 @@ add_job(struct pack *pack, struct pack_column *column, const tundish_column_spec
     return spec->widen_layout == TUNDISH_NCHW ? put_channels_first(column, job) : TUNDISH_OK;
 }
 
+/* Stored, not decoded: what the kernel can expand crosses the bus as small as it lies in its slot.
+ */
 static tundish_status
 add_column(struct pack *pack, const tundish_batch *batch, uint32_t index)
 {
@@ -169,6 +172,7 @@ pack_plan(struct pack *pack, const tundish_batch *batch)
         status = add_column(pack, batch, i);
     if (status != TUNDISH_OK)
         return status;
+    /* After everything that is copied, so that the copy has no holes. */
     pack->device_bytes = pack->copied_bytes;
     for (uint32_t i = 0; i < pack->job_count; i++) {
         struct expansion *job = &pack->jobs[i];
@@ -179,6 +183,8 @@ pack_plan(struct pack *pack, const tundish_batch *batch)
     return TUNDISH_OK;
 }
 
+/* Late, because a batch's layout tells how much memory it needs, and only that memory's address
+ * tells the kernel where its columns lie. */
 void
 pack_place(struct pack *pack, cu_address address)
 {

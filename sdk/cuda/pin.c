@@ -120,6 +120,8 @@ await_trial(struct trial *trial)
     return is_done;
 }
 
+/* The context is retained once more, because a thread that was given up may need it after the
+ * library was closed. */
 static bool
 start_trial(struct trial *trial)
 {
@@ -133,6 +135,7 @@ start_trial(struct trial *trial)
     return error == 0;
 }
 
+/* The driver registers pages. */
 static uint64_t
 whole_pages(uint64_t bytes)
 {
@@ -159,6 +162,7 @@ open_trial(const struct pin *pin, unsigned flags)
         free(trial);
         return NULL;
     }
+    /* A child has no use for it, and could not unregister it. */
     madvise(trial->bytes, trial->byte_count, MADV_DONTFORK);
     pthread_mutex_init(&trial->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -168,6 +172,8 @@ open_trial(const struct pin *pin, unsigned flags)
     return trial;
 }
 
+/* Every way out but one leaves nothing registered and nothing mapped: batches are copied then, and
+ * the caller need not know which step failed. */
 static tundish_device_why
 try_to_register(struct pin *pin, unsigned flags)
 {

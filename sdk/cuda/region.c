@@ -26,6 +26,7 @@ region_open(const struct device *device, const tundish_spec *spec, struct region
     return cuda_check(driver, result, "make an event");
 }
 
+/* Freed together, and forgotten: a region without memory gets some with its next batch. */
 static void
 free_memory(const struct device *device, struct region *region)
 {
@@ -107,6 +108,8 @@ with_reserve(uint64_t bytes, uint64_t limit)
     return limit != 0 && more > limit ? limit : more;
 }
 
+/* Sizes settle after some batches. From then on nothing is allocated or freed, for which a driver
+ * makes the device wait. */
 static tundish_status
 make_room(const struct device *device, struct region *region, uint64_t limit)
 {
@@ -135,6 +138,7 @@ make_room(const struct device *device, struct region *region, uint64_t limit)
     return cuda_check(driver, result, "get memory for a batch");
 }
 
+/* One launch for all columns: a launch costs as much as expanding a small one. */
 static tundish_status
 start_kernel(const struct device *device, const struct region *region)
 {
@@ -171,6 +175,7 @@ find_pinned(const struct pin *pin, struct region *region)
     }
 }
 
+/* Empty where two pinned parts are neighbours, and drivers refuse copies of nothing. */
 static cu_result
 copy(const struct device *device, const struct region *region, uint64_t begin, uint64_t end)
 {
@@ -202,6 +207,7 @@ copy_all(const struct device *device, const struct region *region)
     return result == CU_SUCCESS ? copy(device, region, begin, pack->copied_bytes) : result;
 }
 
+/* In one stream, so that the kernel needs no event to come after the copies. */
 static tundish_status
 send(const struct device *device, struct region *region)
 {
