@@ -1,0 +1,193 @@
+"""tf.data's constructors and methods note what the user's program asked of them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.data.ops import dataset_ops
+from tensorflow.python.eager import context
+
+from . import origin, tracing
+from .calls import Traced
+from .proxy import has_proxy, real
+
+_local = threading.local()
+
+METHODS = (
+    "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "filter", "flat_map",
+    "group_by_window", "ignore_errors", "interleave", "map", "padded_batch", "prefetch", "ragged_batch",
+    "rebatch", "rejection_resample", "repeat", "scan", "shard", "shuffle", "skip", "snapshot", "sparse_batch",
+    "take", "take_while", "unbatch", "unique", "window", "with_options",
+)  # fmt: skip
+CONSTRUCTORS = (
+    "choose_from_datasets", "counter", "from_generator", "from_tensor_slices", "from_tensors", "list_files",
+    "load", "random", "range", "sample_from_datasets", "zip",
+)  # fmt: skip
+READERS = {
+    "TFRecordDataset": tf.data.TFRecordDataset,
+    "TextLineDataset": tf.data.TextLineDataset,
+    "FixedLengthRecordDataset": tf.data.FixedLengthRecordDataset,
+    "CsvDataset": tf.data.experimental.CsvDataset,
+    "SqlDataset": tf.data.experimental.SqlDataset,
+}
+# By method: the parameters that are functions of an element, or of a key.
+_FUNCTIONS = {
+    "map": ("map_func",), "flat_map": ("map_func",), "interleave": ("map_func",), "filter": ("predicate",),
+    "take_while": ("predicate",), "scan": ("scan_func",), "bucket_by_sequence_length": ("element_length_func",),
+    "group_by_window": ("key_func", "reduce_func", "window_size_func"),
+    "rejection_resample": ("class_func",), "snapshot": ("shard_func", "reader_func"),
+}  # fmt: skip
+
+
+@dataclass(eq=False)
+class Step:
+    """One dataset: how the program made it.
+
+    `arguments` are those that were given, by the names of tf.data's parameters; a function of the user is
+    there as Traced. `draw`: of a stage without a seed the number of the seed that it drew from the
+    program's (tf.random.set_seed), else None.
+    """
+
+    name: str
+    inputs: tuple[Any, ...]
+    arguments: dict[str, Any]
+    origin: origin.Origin
+    draw: int | None = None
+
+
+class Draws:
+    """How many seeds the program's own generator gave: each unseeded operation takes one."""
+
+    seed: int | None = None
+    count = 0
+
+    @classmethod
+    def patch(cls) -> None:
+        owner = type(context.context())
+        plain, plain_set = owner._internal_operation_seed, owner._set_global_seed
+
+        def drawn(self: Any) -> Any:
+            cls.count += 1
+            return plain(self)
+
+        def set_seed(self: Any, seed: Any) -> None:
+            cls.seed, cls.count = seed, 0
+            plain_set(self, seed)
+
+        owner._internal_operation_seed = drawn
+        owner._set_global_seed = set_seed
+
+
+def patch() -> None:
+    cls = dataset_ops.DatasetV2
+    for name in METHODS:
+        setattr(cls, name, _noting(name, getattr(cls, name)))
+    for name in CONSTRUCTORS:
+        setattr(cls, name, staticmethod(_noting(name, getattr(cls, name))))
+    for name, reader in READERS.items():
+        reader.__init__ = _noting(name, reader.__init__)
+    Draws.patch()
+
+
+def step_of(dataset: Any) -> Step | None:
+    """How a dataset was made; None if it was not seen."""
+    while dataset is not None:
+        step = vars(dataset).get("_tundish_step") if hasattr(dataset, "__dict__") else None
+        if isinstance(step, Step):
+            return step
+        dataset = vars(dataset).get("_dataset")  # version 1 puts a dataset around another
+    return None
+
+
+def _noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which notes what dataset it gives when the user's program calls it."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        if getattr(_local, "inside", False):  # tf.data itself calls
+            return function(*args, **kwargs)
+        where = origin.here()
+        bound = signature.bind(*args, **kwargs)
+        asked = _asked(name, bound)
+        for parameter in _FUNCTIONS.get(name, ()):
+            if callable(bound.arguments.get(parameter)):
+                asked[parameter] = Traced(where)
+                run = tracing.trace(bound.arguments[parameter], asked[parameter])
+                bound.arguments[parameter] = _outside(run)
+        before = Draws.count
+        made = _inside(function, bound)
+        owner = asked.pop("self", None)
+        dataset = owner if made is None else made
+        inputs = () if made is None or owner is None else (owner,)
+        drew = before if Draws.count > before else None
+        dataset._tundish_step = Step(name, inputs, asked, where, drew)
+        return made
+
+    return noting
+
+
+def _asked(name: str, bound: inspect.BoundArguments) -> dict[str, Any]:
+    asked = dict(bound.arguments)
+    asked |= asked.pop("kwargs", {})
+    if name in ("from_tensors", "from_tensor_slices"):
+        trace = tracing.current()
+        with contextlib.nullcontext() if trace is None else trace.accounting():
+            asked["tensors"] = _normal(asked["tensors"])
+    return {key: _kept(value) for key, value in asked.items()}
+
+
+def _normal(nest: Any) -> Any:
+    """Lists as the tensors that tf.data makes of them; proxies as they are."""
+    if isinstance(nest, dict):
+        return {key: _normal(value) for key, value in nest.items()}
+    if isinstance(nest, tuple):
+        return tuple(map(_normal, nest)) if not hasattr(nest, "_fields") else type(nest)(*map(_normal, nest))
+    if has_proxy(nest) or isinstance(nest, (tf.RaggedTensor, tf.SparseTensor, tf.data.Dataset)):
+        return nest
+    if hasattr(nest, "keys") and hasattr(nest, "items"):  # a mapping, as pandas' DataFrame
+        return {key: _normal(value) for key, value in nest.items()}
+    with tf.init_scope():
+        return tf.convert_to_tensor(nest).numpy()
+
+
+def _inside(function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
+    for name, value in bound.arguments.items():
+        if not isinstance(value, tf.data.Dataset):
+            bound.arguments[name] = real(value)
+    trace = tracing.current()
+    _local.inside = True
+    try:
+        with contextlib.nullcontext() if trace is None else trace.accounting():
+            return function(*bound.args, **bound.kwargs)
+    finally:
+        _local.inside = False
+
+
+def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The user's function is the user's again, also when tf.data calls it."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        _local.inside = False
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _local.inside = True
+
+    return tf.autograph.experimental.do_not_convert(run)
+
+
+def _kept(value: Any) -> Any:
+    """An argument as the record keeps it."""
+    if isinstance(value, (tf.data.Dataset, Traced, tf.data.Options)):
+        return value
+    return tracing.argument(value)
+

@@ -1,0 +1,113 @@
+"""The user's program: imported with TensorFlow patched, and its function called."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from . import origin
+from .report import relative
+
+
+class ProgramFailed(Exception):
+    """The user's program raised, or did what a function that makes datasets does not do."""
+
+
+def arguments(words: list[str]) -> tuple[list[Any], dict[str, Any]]:
+    """What --args says: Python values, or texts; NAME=VALUE by name."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name.isidentifier():
+            named[name] = _value(value)
+        else:
+            positional.append(_value(word))
+    return positional, named
+
+
+def _value(word: str) -> Any:
+    try:
+        return ast.literal_eval(word)
+    except (ValueError, SyntaxError):
+        return word
+
+
+def run(target: str, words: list[str]) -> Any:
+    """Import MODULE, and call its FUNCTION, or take it if it is a dataset. Raises ProgramFailed."""
+    module_name, colon, name = target.partition(":")
+    if not colon or not module_name or not name:
+        raise ProgramFailed(f"{target!r} is not MODULE:FUNCTION, as input.py:make_dataset")
+    with _guarded(), contextlib.redirect_stdout(sys.stderr):
+        try:
+            found: Any = _module(module_name)
+            for part in name.split("."):
+                found = getattr(found, part)
+            if not callable(found):
+                return found
+            positional, named = arguments(words)
+            return found(*positional, **named)
+        except ProgramFailed:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ProgramFailed(_said(error)) from error
+
+
+def _module(name: str) -> ModuleType:
+    if not name.endswith(".py") and os.sep not in name:
+        sys.path.insert(0, os.getcwd())
+        return importlib.import_module(name)
+    path = os.path.abspath(name)
+    sys.path.insert(0, os.path.dirname(path))
+    stem = os.path.basename(path).removesuffix(".py")
+    spec = importlib.util.spec_from_file_location(stem, path)
+    if spec is None or spec.loader is None:
+        raise ProgramFailed(f"{name}: no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _said(error: BaseException) -> str:
+    """The line of the program on which it failed, and the last line of the error."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if origin.is_users(frame.filename)]
+    where = f"{relative(frames[-1].filename)}:{frames[-1].lineno}: " if frames else ""
+    text = str(error).strip()
+    return f"{where}{type(error).__name__}: {text}" if text else f"{where}{type(error).__name__}"
+
+
+@contextlib.contextmanager
+def _guarded() -> Iterator[None]:
+    """While the program runs, it cannot train: a port would take as long as the training."""
+    import keras
+
+    guarded = [(keras.Model, name) for name in ("fit", "evaluate", "predict", "train_on_batch")]
+    guarded += [(keras.optimizers.Optimizer, name) for name in ("apply", "apply_gradients")]
+    plain = [getattr(owner, name) for owner, name in guarded]
+    for owner, name in guarded:
+        setattr(owner, name, _refusing(name))
+    try:
+        yield
+    finally:
+        for (owner, name), function in zip(guarded, plain, strict=True):
+            setattr(owner, name, function)
+
+
+def _refusing(name: str) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
+        file, line = origin.here()
+        raise ProgramFailed(
+            f"{relative(file)}:{line}: the program trains ({name}) while it is imported or called: name a "
+            "function that only makes datasets, and put the training under if __name__ == '__main__'"
+        )
+
+    return refuse

@@ -1,0 +1,173 @@
+"""A traced function once more, on tundish.data's columns."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..data import Column, Origin, Spec
+from ..data.graph import Call as Recorded
+from ..data.lowering import find, parsing
+from .calls import Call, Opaque, Traced, Value, map_leaves
+from .layers import Layer
+from .tables import Made
+
+# What is called in another way here.
+_RENAMED = {"tf.getitem": "tf.strided_slice", "tf.strided_slice": "tf.strided_slice of begin and end"}
+
+
+class Columns:
+    """tundish.data's columns for the values of traced functions."""
+
+    def __init__(self, walk: Any) -> None:
+        self._walk = walk
+        self._inputs: dict[tuple[int, Any], Column] = {}
+        self._calls: dict[int, Recorded] = {}
+        self._made: dict[tuple[int, Any], Column] = {}
+
+    def bind(self, traced: Traced, arguments: tuple[Any, ...]) -> None:
+        """These are the inputs of the function."""
+        for inputs, given in zip(traced.inputs, arguments, strict=True):
+            map_leaves(lambda path, value: self._bind(value, _at(given, path)), inputs)
+
+    def _bind(self, value: Any, column: Any) -> None:
+        if isinstance(value, Value):
+            self._inputs[id(value.call), value.path] = column
+
+    def of(self, nest: Any) -> Any:
+        """A nest of arguments as tundish.data takes them."""
+        if isinstance(nest, slice):
+            return slice(self.of(nest.start), self.of(nest.stop), self.of(nest.step))
+        return map_leaves(lambda _, leaf: self._leaf(leaf), _features(nest))
+
+    def _leaf(self, leaf: Any) -> Any:
+        if isinstance(leaf, Value):
+            return self._column(leaf)
+        if isinstance(leaf, slice):
+            return self.of(leaf)
+        if isinstance(leaf, tf.DType):
+            return leaf.name
+        if isinstance(leaf, tf.data.Dataset):
+            return self._walk.dataset(leaf)
+        if isinstance(leaf, Made):
+            return leaf
+        if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+            return _texts(leaf)
+        return leaf
+
+    def _column(self, value: Value) -> Column:
+        key = (id(value.call), value.path)
+        if key in self._inputs:
+            return self._inputs[key]
+        if key not in self._made:
+            call = self._call(value.call)
+            spec = value.call.specs.get(value.path)
+            index = None if not value.path else value.path[0] if len(value.path) == 1 else value.path
+            self._made[key] = Column(call, _spec(spec), index=index)
+        return self._made[key]
+
+    def _call(self, call: Call) -> Recorded:
+        if id(call) not in self._calls:
+            args, kwargs = self.of(call.args), self.of(call.kwargs)
+            layer = None
+            name = _RENAMED.get(call.name, call.name)
+            if call.args and isinstance(call.args[0], Layer):
+                layer, kwargs, args = call.args[0].object, {**call.args[0].arguments, **kwargs}, args[1:]
+            name = self._checked(name, call, args, kwargs)
+            self._calls[id(call)] = Recorded(name, args, kwargs, Origin(*call.origin), _specs(call), layer)
+        return self._calls[id(call)]
+
+    def _checked(self, name: str, call: Call, args: Any, kwargs: Any) -> str:
+        """The name; if an argument is known only to TensorFlow or no parameter of the rule, one that has
+        no rule, so that the call is listed."""
+        rule = find(name)
+        opaque = [leaf.what for _, leaf in _opaques((call.args, call.kwargs))]
+        if opaque:
+            return f"{name} of {opaque[0]}"
+        if rule is None:
+            return name
+        try:
+            rule.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            return f"{name} ({error})"
+        return name
+
+
+class Replay:
+    """A function for tundish.data to trace, which gives what the user's gave."""
+
+    def __init__(self, columns: Columns, traced: Traced, function: Any) -> None:
+        self._columns = columns
+        self._traced = traced
+        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        if isinstance(code, types.CodeType):  # its parameters name components of a tuple
+            self.__code__ = code
+            if isinstance(function, types.MethodType):
+                self.__self__ = function.__self__
+        self.variables: dict[int, str] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        self._columns.bind(self._traced, arguments)
+        result = self._columns.of(self._traced.result)
+        for value, name in self._traced.variables:
+            self.variables[id(self._columns.of(value))] = name
+        return result
+
+
+def _at(nest: Any, path: Any) -> Any:
+    for key in path:
+        nest = nest[key]
+    return nest
+
+
+def _opaques(nest: Any) -> list[tuple[Any, Opaque]]:
+    found: list[tuple[Any, Opaque]] = []
+    map_leaves(lambda p, leaf: found.append((p, leaf)) if isinstance(leaf, Opaque) else None, nest)
+    return found
+
+
+def _features(nest: Any) -> Any:
+    """tf.io's features as tundish.data's."""
+    kind = type(nest).__name__
+    if kind in parsing.__all__ and hasattr(nest, "_asdict"):
+        fields = dict(nest._asdict())
+        fields = {name: each.name if isinstance(each, tf.DType) else each for name, each in fields.items()}
+        if "partitions" in fields:
+            fields["partitions"] = tuple(map(_partition, fields["partitions"]))
+        return getattr(parsing, kind)(**fields)
+    if isinstance(nest, dict):
+        return {key: _features(each) for key, each in nest.items()}
+    return nest
+
+
+def _partition(partition: Any) -> Any:
+    return getattr(parsing.RaggedFeature, type(partition).__name__)(partition[0])
+
+
+def _texts(array: np.ndarray[Any, Any]) -> Any:
+    """Bytes as texts, which a pipeline file holds."""
+    try:
+        return [_texts(each) if isinstance(each, np.ndarray) else each.decode() for each in array]
+    except (AttributeError, UnicodeDecodeError):
+        return array.tolist()
+
+
+def _spec(spec: Any) -> Spec:
+    kind = "ragged" if isinstance(spec, tf.RaggedTensorSpec) else "dense"
+    kind = "sparse" if isinstance(spec, tf.SparseTensorSpec) else kind
+    if spec is None or not hasattr(spec, "shape"):
+        return Spec()
+    return Spec(spec.dtype.name, None if spec.shape.rank is None else tuple(spec.shape.as_list()), kind)
+
+
+def _specs(call: Call) -> Any:
+    """As a rule tells them: one, or a dict or list of them."""
+    if () in call.specs or not call.specs:
+        return _spec(call.specs.get(()))
+    keys = [path[0] for path in call.specs]
+    if all(isinstance(key, int) for key in keys):
+        return [_spec(call.specs.get((i,))) for i in range(max(keys) + 1)]
+    return {path[0]: _spec(spec) for path, spec in call.specs.items() if len(path) == 1}
