@@ -52,7 +52,7 @@ class Step:
 
     `arguments` are those that were given, by the names of tf.data's parameters; a function of the user is
     there as Traced. `draw`: of a stage without a seed the number of the seed that it drew from the
-    program's (tf.random.set_seed), else None.
+    program's (tf.random.set_seed), else None. `filled`: the seed that it was given for a comparison.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Step:
     arguments: dict[str, Any]
     origin: origin.Origin
     draw: int | None = None
+    filled: int | None = None
 
 
 class Draws:
@@ -67,6 +68,8 @@ class Draws:
 
     seed: int | None = None
     count = 0
+    fills = False  # whether stages that would be random get a seed
+    filled = 0
 
     @classmethod
     def patch(cls) -> None:
@@ -122,16 +125,28 @@ def _noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 asked[parameter] = Traced(where)
                 run = tracing.trace(bound.arguments[parameter], asked[parameter])
                 bound.arguments[parameter] = _outside(run)
+        filled = _fill(name, bound)
         before = Draws.count
         made = _inside(function, bound)
         owner = asked.pop("self", None)
         dataset = owner if made is None else made
         inputs = () if made is None or owner is None else (owner,)
         drew = before if Draws.count > before else None
-        dataset._tundish_step = Step(name, inputs, asked, where, drew)
+        dataset._tundish_step = Step(name, inputs, asked, where, drew, filled)
         return made
 
     return noting
+
+
+def _fill(name: str, bound: inspect.BoundArguments) -> int | None:
+    """Give a stage a seed that would be random, if that is wanted."""
+    asked = bound.arguments
+    draws = name == "shuffle" or name == "list_files" and asked.get("shuffle") is not False
+    if not (Draws.fills and draws and asked.get("seed") is None and Draws.seed is None):
+        return None
+    Draws.filled += 1
+    asked["seed"] = Draws.filled
+    return Draws.filled
 
 
 def _asked(name: str, bound: inspect.BoundArguments) -> dict[str, Any]:

@@ -41,8 +41,9 @@ def _value(word: str) -> Any:
         return word
 
 
-def run(target: str, words: list[str]) -> Any:
-    """Import MODULE, and call its FUNCTION, or take it if it is a dataset. Raises ProgramFailed."""
+def run(target: str, words: list[str]) -> tuple[Any, Any]:
+    """Import MODULE, and call its FUNCTION, or take it if it is a dataset: what it gives, and what it is.
+    Raises ProgramFailed."""
     module_name, colon, name = target.partition(":")
     if not colon or not module_name or not name:
         raise ProgramFailed(f"{target!r} is not MODULE:FUNCTION, as input.py:make_dataset")
@@ -52,9 +53,9 @@ def run(target: str, words: list[str]) -> Any:
             for part in name.split("."):
                 found = getattr(found, part)
             if not callable(found):
-                return found
+                return found, found
             positional, named = arguments(words)
-            return found(*positional, **named)
+            return found(*positional, **named), found
         except ProgramFailed:
             raise
         except (Exception, SystemExit) as error:

@@ -16,7 +16,7 @@ from .layers import Layer
 from .tables import Made
 
 # What is called in another way here.
-_RENAMED = {"tf.getitem": "tf.strided_slice", "tf.strided_slice": "tf.strided_slice of begin and end"}
+RENAMED = {"tf.getitem": "tf.strided_slice", "tf.strided_slice": "tf.strided_slice of begin and end"}
 
 
 class Columns:
@@ -73,7 +73,7 @@ class Columns:
         if id(call) not in self._calls:
             args, kwargs = self.of(call.args), self.of(call.kwargs)
             layer = None
-            name = _RENAMED.get(call.name, call.name)
+            name = RENAMED.get(call.name, call.name)
             if call.args and isinstance(call.args[0], Layer):
                 layer, kwargs, args = call.args[0].object, {**call.args[0].arguments, **kwargs}, args[1:]
             name = self._checked(name, call, args, kwargs)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
 
 from .. import data
 from ..data import Origin
+from ..data.lowering import find
 from . import datasets
-from .calls import Opaque, Problem, Traced, map_leaves
-from .replay import Columns, Replay
+from .calls import Opaque, Problem, Traced, Value, map_leaves
+from .replay import RENAMED, Columns, Replay
 
+NO_RULE = "Tundish has no stage or expression for it"
+NO_RULE_REMEDY = "write the stage by hand: see `tundish help stages`, `op` and `program`"
 # They say how TensorFlow works, not what it gives.
 _IGNORED = ("name", "num_parallel_calls", "deterministic", "buffer_size", "synchronous", "use_unbounded_threadpool")
 _REMEDIES = {
@@ -36,12 +40,23 @@ class Unseen(Exception):
     """A dataset that nothing was noted of, so that no stage can be made of what follows it."""
 
 
-class Walk:
-    """One walk: all problems of all datasets that are given to it."""
+@dataclass
+class Order:
+    """sections: of `distribute`. unordered: why TensorFlow promises no order; None: it does."""
 
-    def __init__(self) -> None:
+    sections: dict[str, Any] = field(default_factory=dict)
+    unordered: str | None = None
+
+
+class Walk:
+    """One walk: all problems of all datasets that are given to it. fills: stages get the seeds that they
+    were given for a comparison."""
+
+    def __init__(self, fills: bool = False) -> None:
+        self._fills = fills
         self.problems: list[Problem] = []
         self.notes: list[str] = []
+        self.ends: list[data.Dataset] = []  # before stages that are not carried over
         self._columns = Columns(self)
         self._made: dict[int, data.Dataset | None] = {}
         self._kept: list[Any] = []  # so that no id is given again
@@ -69,14 +84,41 @@ class Walk:
                          "make it with the methods of tf.data.Dataset")  # fmt: skip
             return None
         is_complete = self._note_functions(step)
+        inputs = [self._try(each) for each in step.inputs]
         try:
-            inputs = [self.dataset(each) for each in step.inputs]
             others = {name: self._argument(value) for name, value in step.arguments.items()}
         except Unseen:
+            is_complete = False
+        built = [each for each in inputs if each is not None]
+        made = None
+        if is_complete and len(built) == len(inputs):
+            # with_options is read by order_of.
+            made = built[0] if step.name == "with_options" else self._called(step, built, others)
+        if made is None:
+            self.ends += built
+            for value in step.arguments.values():
+                if isinstance(value, Traced):
+                    self._unknown(value.result, set())
+        return made
+
+    def _try(self, dataset: Any) -> data.Dataset | None:
+        try:
+            return self.dataset(dataset)
+        except Unseen:
             return None
-        if not is_complete:
-            return None
-        return self._called(step, inputs, others)
+
+    def _unknown(self, nest: Any, seen: set[int]) -> None:
+        """Calls without a rule in a function that is not lowered, since its input is not."""
+
+        def look(_: Any, leaf: Any) -> None:
+            if isinstance(leaf, Value) and id(leaf.call) not in seen:
+                seen.add(id(leaf.call))
+                call = leaf.call
+                if call.name != "input" and find(RENAMED.get(call.name, call.name)) is None:
+                    self.problem(call.origin, call.name, NO_RULE, NO_RULE_REMEDY)
+                self._unknown((call.args, call.kwargs), seen)
+
+        map_leaves(look, nest)
 
     def _note_functions(self, step: datasets.Step) -> bool:
         """All problems of its functions, also of those inside them."""
@@ -114,6 +156,8 @@ class Walk:
                 return None
         if step.name == "interleave" and given.get("cycle_length") in (None, tf.data.AUTOTUNE):
             given["cycle_length"] = self._machines_cycle(step)
+        if self._fills and step.filled is not None:
+            given["seed"] = step.filled
         positional = given.pop("args", ())
         try:
             return function(*positional, **given, origin=Origin(*step.origin))
@@ -122,6 +166,23 @@ class Walk:
         except (TypeError, ValueError, NotImplementedError) as error:
             self.problem(step.origin, f"Dataset.{step.name}", str(error), "")
         return None
+
+    def order_of(self, dataset: Any) -> Order:
+        """What options say of order and shards, and what draws at random without a seed that is known."""
+        order = Order()
+        draws: list[int] = []
+        for step in _steps(dataset):
+            if step.arguments.get("deterministic") is False:
+                order.unordered = f"{_line(step)} says deterministic=False"
+            if step.name == "with_options":
+                _read_options(step.arguments["options"], order, _line(step))
+            if step.name == "sample_from_datasets":
+                order.unordered = f"{_line(step)} draws from another generator"
+            if step.draw is not None:
+                draws.append(step.draw)
+        if draws != list(range(len(draws))):
+            order.unordered = "stages without a seed draw other seeds than in a program of this stream alone"
+        return order
 
     def _machines_cycle(self, step: datasets.Step) -> int:
         cores = len(os.sched_getaffinity(0))
@@ -145,3 +206,27 @@ class Walk:
 def _function(name: str, inputs: list[data.Dataset]) -> Callable[..., Any] | None:
     owner: Any = inputs[0] if inputs else data if name in datasets.READERS else data.Dataset
     return getattr(owner, name, None)
+
+
+def _steps(dataset: Any) -> list[datasets.Step]:
+    """All steps of a dataset, the first ones first."""
+    step = datasets.step_of(dataset)
+    if step is None:
+        return []
+    parts: list[Any] = list(step.inputs)
+    for value in step.arguments.values():
+        nested = value.result if isinstance(value, Traced) else value
+        map_leaves(lambda _, leaf: parts.append(leaf) if isinstance(leaf, tf.data.Dataset) else None, nested)
+    return [each for part in parts for each in _steps(part)] + [step]
+
+
+def _read_options(options: Any, order: Order, line: str) -> None:
+    if options.deterministic is False:
+        order.unordered = f"{line} sets options.deterministic = False"
+    policy = options.experimental_distribute.auto_shard_policy
+    if policy is not tf.data.experimental.AutoShardPolicy.AUTO:
+        order.sections["auto_shard"] = policy.name
+
+
+def _line(step: datasets.Step) -> str:
+    return f"{os.path.basename(step.origin[0])}:{step.origin[1]}"

@@ -1,0 +1,107 @@
+"""python -m tundish.port MODULE:FUNCTION: a tf.data program as a pipeline file, and the proof."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import versions
+
+if TYPE_CHECKING:
+    from .porting import Ported
+
+COMPLETE, INCOMPLETE, FAILED = 0, 1, 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    refused = versions.refusal(_installed)
+    if refused is not None:
+        return _fail(refused)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    from . import porting, program, report
+
+    porting.patch()
+    try:
+        ported = porting.port(options.target, options.args, options.check is not None)
+    except program.ProgramFailed as error:
+        return _fail(str(error))
+    for note in ported.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if ported.problems:
+        lines = report.lines(ported.problems)
+        print(f"{len(lines)} constructs are not carried over, so there is no pipeline file:", file=sys.stderr)
+        print("\n".join(lines))
+        return INCOMPLETE
+    return _deliver(options, ported)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="tundish port",
+        description="Write the pipeline file of a tf.data program. The program is imported with TensorFlow, "
+        "and its function called, which returns a dataset, or a mapping or tuple of them.",
+        epilog="Exit status: 0 all is carried over, 1 not all (the list is printed), 2 the program failed.",
+    )
+    parser.add_argument("target", metavar="MODULE:FUNCTION", help="as input.py:make_dataset")
+    parser.add_argument("--args", nargs="+", default=[], metavar="VALUE", help="arguments of the function; NAME=VALUE by name")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the pipeline file (default: standard output)")
+    parser.add_argument("--check", type=int, metavar="N", help="compare N batches of each stream with TensorFlow's, to the bit")
+    return parser.parse_args(arguments)
+
+
+def _installed(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _fail(text: str) -> int:
+    print(f"tundish port: {text}", file=sys.stderr)
+    return FAILED
+
+
+def _deliver(options: argparse.Namespace, ported: Ported) -> int:
+    if options.output is None and ported.files:
+        return _fail(f"{', '.join(ported.files)} must lie beside the pipeline file: name it with -o FILE")
+    if options.output is None:
+        print(ported.text, end="")
+    else:
+        _write(Path(options.output), ported.text, ported.files)
+        if os.path.dirname(os.path.abspath(options.output)) != os.getcwd():
+            print(f"note: relative paths begin at {os.getcwd()}: give --root {os.getcwd()}", file=sys.stderr)
+    return COMPLETE if options.check is None else _check(ported, options.check)
+
+
+def _write(path: Path, text: str, files: dict[str, bytes]) -> None:
+    for name, content in files.items():
+        (path.parent / name).write_bytes(content)
+    path.write_text(text, encoding="utf-8")
+
+
+def _check(ported: Ported, count: int) -> int:
+    from .check import Question, check
+
+    status = COMPLETE
+    with tempfile.TemporaryDirectory(prefix="tundish-port-") as folder:
+        file = Path(folder, "pipeline.yaml")
+        _write(file, ported.compared, ported.files)
+        for stream in ported.streams:
+            question = Question(file, os.getcwd(), stream.name, stream.dataset, stream.structure, stream.unordered)
+            checked = check(question, count)
+            for line in checked.lines:
+                print(f"{stream.name}: {line}", file=sys.stderr)
+            if checked.failed:
+                status = INCOMPLETE
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""A port from its program to a pipeline file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from ..data import nest
+from ..data.emit import Emission, document
+from . import control, datasets, distribute, functions, layers, program, streams, tables
+from .walk import Walk
+
+
+@dataclass
+class Stream:
+    """A stream: the program's dataset, the nest of its columns' names, and why it has no order."""
+
+    name: str
+    dataset: Any
+    structure: Any
+    unordered: str | None
+
+
+@dataclass
+class Ported:
+    """text: the pipeline file, "" if something is not carried over. compared: the same with seeds where
+    TensorFlow's stages were given some. files: what lies beside it."""
+
+    text: str = ""
+    compared: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    problems: list[Any] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    streams: list[Stream] = field(default_factory=list)
+
+
+def patch() -> None:
+    """Let TensorFlow tell what the program asks of it. Once in a process, before the program."""
+    functions.patch()
+    control.patch()
+    datasets.patch()
+    layers.patch()
+    tables.patch()
+    distribute.patch()
+
+
+def port(target: str, words: list[str], compares: bool = False) -> Ported:
+    """Run the program, and make the pipeline file. compares: TensorFlow's stages that would be random get
+    seeds, so that its batches can be compared. Raises ProgramFailed."""
+    datasets.Draws.fills = compares
+    result, function = program.run(target, words)
+    found = streams.named(result, function, _is_stream)
+    if not found:
+        raise program.ProgramFailed(
+            f"{target} gives {type(result).__name__}, not a tf.data.Dataset, or a mapping or tuple of them"
+        )
+    return _ported(found)
+
+
+def _is_stream(value: Any) -> bool:
+    return isinstance(value, tf.data.Dataset) or distribute.distributed(value) is not None
+
+
+def _ported(found: dict[str, Any]) -> Ported:
+    ported = Ported()
+    ported.text, emission, walk = _written(found, ported)
+    ported.problems = [*walk.problems, *emission.unsupported]
+    ported.notes, ported.files = walk.notes, emission.files
+    if ported.problems:
+        ported.text = ""
+    elif datasets.Draws.filled:
+        ported.compared, *_ = _written(found, Ported(), fills=True)
+    else:
+        ported.compared = ported.text
+    return ported
+
+
+def _written(found: dict[str, Any], ported: Ported, fills: bool = False) -> tuple[str, Emission, Walk]:
+    """The text of the pipeline file; with `fills` stages have the seeds that TensorFlow's were given."""
+    walk, emission = Walk(fills), Emission()
+    made: dict[str, Any] = {}
+    for name, value in found.items():
+        noted = distribute.distributed(value)
+        dataset, sections = (value, {}) if noted is None else (noted.dataset, dict(noted.sections))
+        if noted is not None:
+            walk.problems += noted.problems
+        built = walk.stream(dataset)
+        order = walk.order_of(dataset)
+        sections |= order.sections
+        if built is not None:
+            made[name] = (emission.stages(built.node), {"distribute": sections})
+            names = nest.transform(lambda each: each.name.text, built.node.structure)
+            ported.streams.append(Stream(name, dataset, names, order.unordered))
+    for end in walk.ends:
+        emission.stages(end.node)
+    return document(made, datasets.Draws.seed), emission, walk
