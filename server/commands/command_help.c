@@ -74,6 +74,9 @@ print_man_commands(void)
          ".TP\n"
          "TUNDISH_CACHE\n"
          "the folder of indexes and vocabulary tables\n"
+         ".TP\n"
+         "TUNDISH_PYTHON\n"
+         "the Python that tundish port runs, which has TensorFlow and the package\n"
          ".SH SEE ALSO\n"
          "tundish\\-pipeline(5), tundish\\-launch(1), tundish\\-admin(1)");
 }

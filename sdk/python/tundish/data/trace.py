@@ -95,9 +95,11 @@ def _watched(function: Callable[..., Any], args: tuple[Any, ...], names: dict[in
 
     sys.setprofile(watch)
     try:
-        return function(*args)
+        result = function(*args)
     finally:
         sys.setprofile(previous)
+    names.update(getattr(function, "variables", {}))  # of one that stands for another, and knows them
+    return result
 
 
 def fields_of(traced: Traced, base: Callable[[Column, dict[int, str]], str]) -> Any:

@@ -50,9 +50,13 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         epilog="Exit status: 0 all is carried over, 1 not all (the list is printed), 2 the program failed.",
     )
     parser.add_argument("target", metavar="MODULE:FUNCTION", help="as input.py:make_dataset")
-    parser.add_argument("--args", nargs="+", default=[], metavar="VALUE", help="arguments of the function; NAME=VALUE by name")
+    parser.add_argument(
+        "--args", nargs="+", default=[], metavar="VALUE", help="arguments of the function; NAME=VALUE by name"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="the pipeline file (default: standard output)")
-    parser.add_argument("--check", type=int, metavar="N", help="compare N batches of each stream with TensorFlow's, to the bit")
+    parser.add_argument(
+        "--check", type=int, metavar="N", help="compare N batches of each stream with TensorFlow's, to the bit"
+    )
     return parser.parse_args(arguments)
 
 
@@ -94,7 +98,9 @@ def _check(ported: Ported, count: int) -> int:
         file = Path(folder, "pipeline.yaml")
         _write(file, ported.compared, ported.files)
         for stream in ported.streams:
-            question = Question(file, os.getcwd(), stream.name, stream.dataset, stream.structure, stream.unordered)
+            question = Question(
+                file, os.getcwd(), stream.name, stream.dataset, stream.structure, stream.unordered
+            )
             checked = check(question, count)
             for line in checked.lines:
                 print(f"{stream.name}: {line}", file=sys.stderr)

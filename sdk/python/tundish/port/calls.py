@@ -70,14 +70,19 @@ def is_namedtuple(nest: Any) -> bool:
     return isinstance(nest, tuple) and hasattr(nest, "_fields")
 
 
+def is_feature(nest: Any) -> bool:
+    """Whether it is a value of TensorFlow's, such as a FixedLenFeature, which is a tuple by chance."""
+    return is_namedtuple(nest) and type(nest).__module__.startswith("tensorflow.")
+
+
 def map_leaves(function: Callable[[Path, Any], Any], nest: Any, path: Path = ()) -> Any:
     """The same nest of mappings, lists and tuples with function(path, leaf) for each leaf."""
     if isinstance(nest, Mapping):
         pairs = {key: map_leaves(function, value, (*path, key)) for key, value in nest.items()}
         return pairs if type(nest) is dict else _alike(nest, pairs)
-    if is_namedtuple(nest):
+    if is_namedtuple(nest) and not is_feature(nest):
         return type(nest)(*(map_leaves(function, v, (*path, i)) for i, v in enumerate(nest)))
-    if isinstance(nest, (list, tuple)):
+    if isinstance(nest, (list, tuple)) and not is_feature(nest):
         return type(nest)(map_leaves(function, v, (*path, i)) for i, v in enumerate(nest))
     return function(path, nest)
 

@@ -68,8 +68,14 @@ class Draws:
 
     seed: int | None = None
     count = 0
-    fills = False  # whether stages that would be random get a seed
+    fills = False
     filled = 0
+
+    @classmethod
+    def begin(cls, fills: bool) -> None:
+        """A program begins. fills: stages that would be random get a seed."""
+        tf.random.set_seed(None)
+        cls.fills, cls.filled = fills, 0
 
     @classmethod
     def patch(cls) -> None:

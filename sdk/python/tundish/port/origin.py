@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import os
 import sys
 from types import FrameType
@@ -27,6 +28,7 @@ _LIBRARIES = tuple(
 # AutoGraph calls Python's builtins for the user.
 _AUTOGRAPH = str(autograph.__file__)
 _CALLS = ("converted_call", "_call_unconverted", "_py_builtin")
+_ABSTRACT = ("<frozen abc>", str(abc.__file__))
 _SITE = os.sep + "site-packages" + os.sep
 
 
@@ -41,7 +43,7 @@ def here() -> Origin:
 
 def is_users(file: str) -> bool:
     """Whether a file is part of the user's program: not of TensorFlow, Keras, Python or this package."""
-    if file.startswith("<") and not file.startswith("<ipython"):
+    if file.startswith("<") and not file.startswith("<ipython") or "__autograph_generated_file" in file:
         return False
     path = os.path.abspath(file)
     # Other libraries of the environment lie in the folder of Python's own modules, and may well be
@@ -53,8 +55,12 @@ def is_users(file: str) -> bool:
 
 def asked_by_user(frame: FrameType | None) -> bool:
     """Whether this frame is of the user's program, as it is or rewritten by AutoGraph."""
+    while frame is not None and frame.f_code.co_filename in _ABSTRACT:
+        frame = frame.f_back  # isinstance of an abstract class
     if frame is None:
         return False
+    if "__autograph_generated_file" in frame.f_code.co_filename:
+        return True
     file = frame.f_code.co_filename
     return is_users(file) or file == _AUTOGRAPH and frame.f_code.co_name in _CALLS
 

@@ -49,7 +49,7 @@ def patch() -> None:
 def port(target: str, words: list[str], compares: bool = False) -> Ported:
     """Run the program, and make the pipeline file. compares: TensorFlow's stages that would be random get
     seeds, so that its batches can be compared. Raises ProgramFailed."""
-    datasets.Draws.fills = compares
+    datasets.Draws.begin(compares)
     result, function = program.run(target, words)
     found = streams.named(result, function, _is_stream)
     if not found:
@@ -66,7 +66,9 @@ def _is_stream(value: Any) -> bool:
 def _ported(found: dict[str, Any]) -> Ported:
     ported = Ported()
     ported.text, emission, walk = _written(found, ported)
-    ported.problems = [*walk.problems, *emission.unsupported]
+    told = {(tuple(each.origin), each.name) for each in walk.problems}
+    others = [each for each in emission.unsupported if (tuple(each.origin), each.name) not in told]
+    ported.problems = [*walk.problems, *others]
     ported.notes, ported.files = walk.notes, emission.files
     if ported.problems:
         ported.text = ""

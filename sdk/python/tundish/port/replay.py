@@ -9,13 +9,16 @@ import numpy as np
 import tensorflow as tf
 
 from ..data import Column, Origin, Spec
+from ..data.dtypes import of_value
 from ..data.graph import Call as Recorded
+from ..data.graph import caller
 from ..data.lowering import find, parsing
 from .calls import Call, Opaque, Traced, Value, map_leaves
 from .layers import Layer
-from .tables import Made
 
 # What is called in another way here.
+# Their constant arguments need not have the dtype of the column beside them.
+_OWN_DTYPES = ("tf.where", "tf.cond", "tf.stack", "tf.concat")
 RENAMED = {"tf.getitem": "tf.strided_slice", "tf.strided_slice": "tf.strided_slice of begin and end"}
 
 
@@ -41,7 +44,7 @@ class Columns:
         """A nest of arguments as tundish.data takes them."""
         if isinstance(nest, slice):
             return slice(self.of(nest.start), self.of(nest.stop), self.of(nest.step))
-        return map_leaves(lambda _, leaf: self._leaf(leaf), _features(nest))
+        return map_leaves(lambda _, leaf: self._leaf(leaf), nest)
 
     def _leaf(self, leaf: Any) -> Any:
         if isinstance(leaf, Value):
@@ -52,8 +55,8 @@ class Columns:
             return leaf.name
         if isinstance(leaf, tf.data.Dataset):
             return self._walk.dataset(leaf)
-        if isinstance(leaf, Made):
-            return leaf
+        if type(leaf).__name__ in parsing.__all__ and hasattr(leaf, "_asdict"):
+            return _feature(leaf)
         if isinstance(leaf, np.ndarray) and leaf.dtype == object:
             return _texts(leaf)
         return leaf
@@ -72,6 +75,8 @@ class Columns:
     def _call(self, call: Call) -> Recorded:
         if id(call) not in self._calls:
             args, kwargs = self.of(call.args), self.of(call.kwargs)
+            if not _has_column((args, kwargs)) or call.name in _OWN_DTYPES:
+                args = map_leaves(lambda _, leaf: _typed(leaf), args)
             layer = None
             name = RENAMED.get(call.name, call.name)
             if call.args and isinstance(call.args[0], Layer):
@@ -111,10 +116,30 @@ class Replay:
 
     def __call__(self, *arguments: Any) -> Any:
         self._columns.bind(self._traced, arguments)
-        result = self._columns.of(self._traced.result)
+        result = map_leaves(lambda _, leaf: _typed(leaf), self._columns.of(self._traced.result))
+        if isinstance(result, list):  # to tf.data a tuple; inside others it is a tensor
+            result = tuple(result)
         for value, name in self._traced.variables:
             self.variables[id(self._columns.of(value))] = name
         return result
+
+
+def _typed(leaf: Any) -> Any:
+    """A number whose dtype is not the one that it would have in a pipeline file."""
+    if not isinstance(leaf, (np.generic, np.ndarray)) or leaf.dtype.kind not in "biuf":
+        return leaf
+    plain = leaf.tolist()
+    if tf.as_dtype(leaf.dtype).name == of_value(plain):
+        return plain
+    args, dtype = (plain,), tf.as_dtype(leaf.dtype).name
+    call = Recorded("tf.cast", args, {"dtype": dtype}, caller(), Spec(dtype, leaf.shape))
+    return Column(call, Spec(dtype, leaf.shape))
+
+
+def _has_column(nest: Any) -> bool:
+    found: list[Any] = []
+    map_leaves(lambda _, leaf: found.append(leaf) if isinstance(leaf, Column) else None, nest)
+    return bool(found)
 
 
 def _at(nest: Any, path: Any) -> Any:
@@ -129,18 +154,14 @@ def _opaques(nest: Any) -> list[tuple[Any, Opaque]]:
     return found
 
 
-def _features(nest: Any) -> Any:
-    """tf.io's features as tundish.data's."""
-    kind = type(nest).__name__
-    if kind in parsing.__all__ and hasattr(nest, "_asdict"):
-        fields = dict(nest._asdict())
-        fields = {name: each.name if isinstance(each, tf.DType) else each for name, each in fields.items()}
-        if "partitions" in fields:
-            fields["partitions"] = tuple(map(_partition, fields["partitions"]))
-        return getattr(parsing, kind)(**fields)
-    if isinstance(nest, dict):
-        return {key: _features(each) for key, each in nest.items()}
-    return nest
+def _feature(feature: Any) -> Any:
+    """tf.io's feature as tundish.data's."""
+    fields = {
+        name: each.name if isinstance(each, tf.DType) else each for name, each in feature._asdict().items()
+    }
+    if "partitions" in fields:
+        fields["partitions"] = tuple(map(_partition, fields["partitions"]))
+    return getattr(parsing, type(feature).__name__)(**fields)
 
 
 def _partition(partition: Any) -> Any:

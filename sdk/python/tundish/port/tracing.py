@@ -15,7 +15,7 @@ from tensorflow.python.autograph.impl import api as autograph
 from tensorflow.python.framework import func_graph, tensor_util
 
 from . import origin
-from .calls import Call, Opaque, Path, Problem, Traced, Value, map_leaves
+from .calls import Call, Opaque, Path, Problem, Traced, Value, is_feature, map_leaves
 from .proxy import Proxy, is_proxy, real
 
 _local = threading.local()
@@ -40,7 +40,7 @@ class Trace:
         self.traced = traced
         self.busy = False
         self._graph = tf.compat.v1.get_default_graph()
-        self._accounted: set[str] = set()
+        self._accounted = {op.name for op in self._operations()}  # tf.data made them
 
     def call(
         self, name: str, function: Callable[..., Any], args: Any, kwargs: Any, owner: Any = None
@@ -203,7 +203,7 @@ def argument(nest: Any) -> Any:
     """A nest as the record keeps it: Values, constants, and what is neither as it is."""
     if isinstance(nest, slice):
         return slice(argument(nest.start), argument(nest.stop), argument(nest.step))
-    if isinstance(nest, (dict, list, tuple)):
+    if isinstance(nest, (dict, list, tuple)) and not is_feature(nest):
         return map_leaves(lambda _, leaf: argument(leaf), nest)
     if is_proxy(nest):
         return nest.value

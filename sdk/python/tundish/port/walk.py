@@ -96,6 +96,8 @@ class Walk:
             made = built[0] if step.name == "with_options" else self._called(step, built, others)
         if made is None:
             self.ends += built
+            if len(built) < len(inputs):
+                self._known(step)
             for value in step.arguments.values():
                 if isinstance(value, Traced):
                     self._unknown(value.result, set())
@@ -138,11 +140,10 @@ class Walk:
                     self._inner(each)
 
     def _called(self, step: datasets.Step, inputs: list[data.Dataset], arguments: dict[str, Any]) -> Any:
-        function = _function(step.name, inputs)
-        if function is None:
-            self.problem(step.origin, f"Dataset.{step.name}", "Tundish has no such stage",
-                         _REMEDIES.get(step.name, "write the stage by hand: see `tundish help stages`"))  # fmt: skip
+        if not self._known(step):
             return None
+        owner = inputs[0] if inputs else _owner(step)
+        function: Callable[..., Any] = getattr(owner, step.name)
         known = inspect.signature(function).parameters
         given = {}
         for name, value in arguments.items():
@@ -184,6 +185,14 @@ class Walk:
             order.unordered = "stages without a seed draw other seeds than in a program of this stream alone"
         return order
 
+    def _known(self, step: datasets.Step) -> bool:
+        """Whether tundish.data has the method; if not, a problem."""
+        if hasattr(_owner(step), step.name) or step.name == "with_options":
+            return True
+        remedy = _REMEDIES.get(step.name, "write the stage by hand: see `tundish help stages`")
+        self.problem(step.origin, f"Dataset.{step.name}", "Tundish has no such stage", remedy)
+        return False
+
     def _machines_cycle(self, step: datasets.Step) -> int:
         cores = len(os.sched_getaffinity(0))
         self.notes.append(
@@ -203,9 +212,8 @@ class Walk:
         self.problems.append(Problem(origin, name, why, remedy))
 
 
-def _function(name: str, inputs: list[data.Dataset]) -> Callable[..., Any] | None:
-    owner: Any = inputs[0] if inputs else data if name in datasets.READERS else data.Dataset
-    return getattr(owner, name, None)
+def _owner(step: datasets.Step) -> Any:
+    return data if step.name in datasets.READERS else data.Dataset
 
 
 def _steps(dataset: Any) -> list[datasets.Step]:

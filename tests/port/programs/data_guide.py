@@ -1,0 +1,30 @@
+"""tf.data's guide: batching, windows, zips."""
+import numpy as np
+import tensorflow as tf
+
+
+def simple():
+    inc = tf.data.Dataset.range(100)
+    dec = tf.data.Dataset.range(0, -100, -1)
+    return tf.data.Dataset.zip((inc, dec)).batch(4)
+
+
+def padded():
+    dataset = tf.data.Dataset.range(100)
+    dataset = dataset.map(lambda x: tf.fill([tf.cast(x, tf.int32)], x))
+    return dataset.padded_batch(4, padded_shapes=(None,))
+
+
+def tensors():
+    features = {"a": np.arange(12, dtype=np.float32), "b": np.arange(24).reshape(12, 2)}
+    return tf.data.Dataset.from_tensor_slices((features, np.arange(12) % 3)).shuffle(12, seed=1).batch(5)
+
+
+def repeated():
+    lines = tf.data.TextLineDataset("titanic.csv")
+    return lines.skip(1).repeat(3).batch(128, drop_remainder=False)
+
+
+def filtered():
+    lines = tf.data.TextLineDataset("titanic.csv").skip(1)
+    return lines.filter(lambda line: tf.not_equal(tf.strings.substr(line, 0, 1), "0")).batch(3)

@@ -1,0 +1,44 @@
+"""What cannot be carried over: each is listed with its line."""
+import numpy as np
+import tensorflow as tf
+
+counter = tf.Variable(0, dtype=tf.int64)
+
+
+def generator():
+    return tf.data.Dataset.from_generator(lambda: iter(range(3)), output_signature=tf.TensorSpec([], tf.int64))
+
+
+def functions():
+    dataset = tf.data.Dataset.range(6).map(lambda x: tf.py_function(np.sqrt, [x], tf.float64))
+    dataset = dataset.map(lambda x: tf.numpy_function(np.square, [x], tf.float64))
+    return dataset.batch(2)
+
+
+def stateful():
+    return tf.data.Dataset.range(6).map(lambda x: x + counter.assign_add(1)).batch(2)
+
+
+def variable():
+    return tf.data.Dataset.range(6).map(lambda x: x + counter).batch(2)
+
+
+def random():
+    return tf.data.Dataset.range(6).map(lambda x: x + tf.random.uniform([], maxval=5, dtype=tf.int64)).batch(2)
+
+
+def loop():
+    def collatz(x):
+        steps = tf.constant(0, tf.int64)
+        while x > 1:
+            x = x // 2
+            steps += 1
+        return steps
+
+    return tf.data.Dataset.range(6).map(collatz).batch(2)
+
+
+def many():
+    dataset = tf.data.Dataset.range(6).scan(tf.constant(0, tf.int64), lambda state, x: (state + x, state))
+    dataset = dataset.map(lambda x: tf.py_function(np.square, [x], tf.int64))
+    return dataset.unique().batch(2)
