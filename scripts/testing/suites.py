@@ -106,6 +106,19 @@ def python():
     return total
 
 
+def port():
+    """tundish port on programs with tf.data, against TensorFlow: PYTHON, or an interpreter of its own"""
+    broken = build("release")
+    if broken:
+        return broken
+    folder = _folder("release")
+    requirements = REPOSITORY / "tests" / "python" / "requirements.txt"
+    interpreter, why_not = frameworks.interpreter(folder / "python-venv", requirements)
+    if why_not:
+        return Tally(skipped=1, notes=[f"port: TensorFlow could not be installed: {why_not}"])
+    return _python_tests("release", interpreter, tests=REPOSITORY / "tests" / "port")
+
+
 def install():
     """pip install, from the source and from the wheels of scripts/package, in fresh environments"""
     command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/install"]
@@ -126,7 +139,7 @@ def checks():
 
 ALL = {
     function.__name__: function
-    for function in (checks, tools, unit, abi, system, conformance, python, install, asan, tsan, fuzz)
+    for function in (checks, tools, unit, abi, system, conformance, python, port, install, asan, tsan, fuzz)
 }
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
 
@@ -173,9 +186,9 @@ def _meson_tally(name, result):
     return failure(f"{name}: {result['result'].lower()}")
 
 
-def _python_tests(flavour, interpreter, **environment):
-    """Each file of tests/python in a process of its own, with the package of this build."""
-    folder, tests, total = _folder(flavour), REPOSITORY / "tests" / "python", Tally()
+def _python_tests(flavour, interpreter, tests=REPOSITORY / "tests" / "python", **environment):
+    """Each file of a folder of tests in a process of its own, with the package of this build."""
+    folder, total = _folder(flavour), Tally()
     for file in sorted(tests.glob("test_*.py")):
         lines = _echoed(
             [str(interpreter), "-m", "unittest", "discover", "-v", "-s", str(tests), "-p", file.name],

@@ -28,3 +28,8 @@ def repeated():
 def filtered():
     lines = tf.data.TextLineDataset("titanic.csv").skip(1)
     return lines.filter(lambda line: tf.not_equal(tf.strings.substr(line, 0, 1), "0")).batch(3)
+
+
+def unseeded():
+    files = tf.data.Dataset.list_files("pets-*.csv")
+    return files.flat_map(tf.data.TextLineDataset).shuffle(10).batch(4)

@@ -10,7 +10,9 @@ from typing import Any
 from .dataset import Dataset
 from .graph import Column, Field, Name, Node, Scope, Spec, caller
 
-__all__ = ["CONTEXT", "AutoShardPolicy", "InputContext", "Options", "distribute", "with_options"]
+__all__ = [
+    "CONTEXT", "AutoShardPolicy", "InputContext", "Options", "distribute", "variable", "with_options",
+]  # fmt: skip
 
 CONTEXT = Scope()  # of the variables that a stream from a function has
 KEYS = (
@@ -62,14 +64,15 @@ class InputContext:
 
     def __init__(self) -> None:
         for name in ("num_input_pipelines", "input_pipeline_id", "num_replicas_in_sync"):
-            setattr(self, name, _variable(name))
+            setattr(self, name, variable(name))
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> Column:
         """The batch size of a replica."""
-        return _variable(f"per_replica_batch_size({int(global_batch_size)})")
+        return variable(f"per_replica_batch_size({int(global_batch_size)})")
 
 
-def _variable(name: str) -> Column:
+def variable(name: str) -> Column:
+    """$name of a stream from a function."""
     spec = Spec("int64", ())
     return Column(None, spec, field=Field(Name(name), spec), scope=CONTEXT)
 

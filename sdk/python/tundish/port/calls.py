@@ -71,8 +71,8 @@ def is_namedtuple(nest: Any) -> bool:
 
 
 def is_feature(nest: Any) -> bool:
-    """Whether it is a value of TensorFlow's, such as a FixedLenFeature, which is a tuple by chance."""
-    return is_namedtuple(nest) and type(nest).__module__.startswith("tensorflow.")
+    """Whether it is one of tf.io's features, which are tuples by chance."""
+    return is_namedtuple(nest) and type(nest).__module__ == "tensorflow.python.ops.parsing_config"
 
 
 def map_leaves(function: Callable[[Path, Any], Any], nest: Any, path: Path = ()) -> Any:

@@ -53,12 +53,13 @@ def _dense(value: Any) -> Any:
     return np.asarray(value)
 
 
-def difference(column: str, expected: Parts, found: Parts) -> Difference | None:
-    """The first difference; None: they are the same, to the bit."""
+def difference(column: str, expected: Parts, found: Parts, within: float = 0) -> Difference | None:
+    """The first difference; None: they are the same, to the bit, or floats within a tolerance, which is
+    relative, absolute below 1."""
     if [name for name, _ in expected] != [name for name, _ in found]:
         return Difference(column, None, f"TensorFlow gives {_kind(expected)}, Tundish {_kind(found)}")
     for (name, one), (_, other) in zip(expected, found, strict=True):
-        told = _part_difference(name, one, other)
+        told = _part_difference(name, one, other, within)
         if told is not None:
             return Difference(column, *told)
     return None
@@ -69,12 +70,13 @@ def _kind(parts: Parts) -> str:
     return "a sparse column" if first == "shape" else "a dense one" if first == "values" else "a ragged one"
 
 
-def _part_difference(name: str, one: Any, other: Any) -> tuple[int | None, str] | None:
+def _part_difference(name: str, one: Any, other: Any, within: float) -> tuple[int | None, str] | None:
     if name == "values" and one.dtype != other.dtype:
         return None, f"TensorFlow has dtype {one.dtype}, Tundish {other.dtype}"
     if one.shape != other.shape:
         return None, f"{name}: TensorFlow has shape {list(one.shape)}, Tundish {list(other.shape)}"
-    unlike = np.argwhere(_unlike(one, other))
+    is_near = _near(one, other, within) if within and one.dtype.kind == "f" else False
+    unlike = np.argwhere(_unlike(one, other) & np.logical_not(is_near))
     if not len(unlike):
         return None
     at = tuple(unlike[0])
@@ -88,7 +90,14 @@ def _unlike(one: Any, other: Any) -> Any:
     if one.dtype == object or one.dtype.kind in "biu":
         return np.asarray(one != other)
     bits = np.dtype(f"u{one.dtype.itemsize}")
-    return _bits(one, bits) != _bits(other, bits)
+    return np.asarray(_bits(one, bits) != _bits(other, bits))
+
+
+def _near(one: Any, other: Any, within: float) -> Any:
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(one.astype(np.float64) - other.astype(np.float64))
+    near: Any = (gap <= within * np.maximum(1, np.abs(one))) | (np.isnan(one) & np.isnan(other)) | (one == other)
+    return near
 
 
 def _bits(array: Any, bits: Any) -> Any:

@@ -22,7 +22,7 @@ _LOOP_REMEDY = "write it with functions of tf.* on the whole column, or as an `o
 
 def patch() -> None:
     config.CONVERSION_RULES = (config.DoNotConvert("tundish"), *config.CONVERSION_RULES)
-    for name, function in {
+    statements: dict[str, Callable[..., Any]] = {
         "if_stmt": _if_stmt,
         "if_exp": _if_exp,
         "while_stmt": _while_stmt,
@@ -31,19 +31,17 @@ def patch() -> None:
         "or_": _or,
         "not_": _not,
         "assert_stmt": _assert_stmt,
-    }.items():
+    }
+    for name, function in statements.items():
         setattr(operators, name, _for_proxies(getattr(operators, name), function))
-    for builtin, name, function in (
-        (int, "int_", _int),
-        (float, "float_", _float),
-        (len, "len_", _len),
-        (range, "range_", _range),
-    ):
+    builtins: dict[str, Callable[..., Any]] = {"int": _int, "float": _float, "len": _len, "range": _range}
+    for builtin, function in builtins.items():
+        name = builtin + "_"
         replaced = _for_proxies(getattr(py_builtins, name), function)
         setattr(py_builtins, name, replaced)
         if hasattr(operators, name):
             setattr(operators, name, replaced)
-        py_builtins.BUILTIN_FUNCTIONS_MAP[builtin.__name__] = replaced
+        py_builtins.BUILTIN_FUNCTIONS_MAP[builtin] = replaced
 
 
 def _for_proxies(plain: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:

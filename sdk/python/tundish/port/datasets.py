@@ -15,7 +15,7 @@ from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.eager import context
 
 from . import origin, tracing
-from .calls import Traced
+from .calls import Traced, leaves
 from .proxy import has_proxy, real
 
 _local = threading.local()
@@ -53,6 +53,7 @@ class Step:
     `arguments` are those that were given, by the names of tf.data's parameters; a function of the user is
     there as Traced. `draw`: of a stage without a seed the number of the seed that it drew from the
     program's (tf.random.set_seed), else None. `filled`: the seed that it was given for a comparison.
+    `iterations`: how many iterators were made that go through it; a shuffle draws anew for each.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Step:
     origin: origin.Origin
     draw: int | None = None
     filled: int | None = None
+    iterations: int = 0
 
 
 class Draws:
@@ -102,7 +104,39 @@ def patch() -> None:
         setattr(cls, name, staticmethod(_noting(name, getattr(cls, name))))
     for name, reader in READERS.items():
         reader.__init__ = _noting(name, reader.__init__)
+    cls.__iter__ = _counting(cls.__iter__)
     Draws.patch()
+
+
+def _counting(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def iterate(self: Any) -> Any:
+        for step in steps_of(self):
+            step.iterations += 1
+        return function(self)
+
+    return iterate
+
+
+def steps_of(dataset: Any) -> list[Step]:
+    """All steps of a dataset, each once, the first ones first."""
+    found: dict[int, Step] = {}
+    _gather(dataset, found)
+    return list(found.values())
+
+
+def _gather(dataset: Any, found: dict[int, Step]) -> None:
+    step = step_of(dataset)
+    if step is None or id(step) in found:
+        return
+    for part in step.inputs:
+        _gather(part, found)
+    for value in step.arguments.values():
+        nested = value.result if isinstance(value, Traced) else value
+        for _, leaf in leaves(nested):
+            if isinstance(leaf, tf.data.Dataset):
+                _gather(leaf, found)
+    found[id(step)] = step
 
 
 def step_of(dataset: Any) -> Step | None:
@@ -203,7 +237,8 @@ def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             _local.inside = True
 
-    return tf.autograph.experimental.do_not_convert(run)
+    unconverted: Callable[..., Any] = tf.autograph.experimental.do_not_convert(run)
+    return unconverted
 
 
 def _kept(value: Any) -> Any:

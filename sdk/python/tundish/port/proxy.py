@@ -29,8 +29,8 @@ class Proxy:
         self.value = value
         self.trace = trace
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         """To the user's `isinstance` it is a tensor; to libraries it is what it is."""
         return type(self.tensor) if origin.asked_by_user(origin.caller()) else Proxy
 

@@ -9,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from ..data import Column, Origin, Spec
-from ..data.dtypes import of_value
+from ..data.dtypes import DType, of_value
+from ..data.distribution import variable
 from ..data.graph import Call as Recorded
 from ..data.graph import caller
 from ..data.lowering import find, parsing
-from .calls import Call, Opaque, Traced, Value, map_leaves
+from .calls import Call, Opaque, Traced, Value, leaves, map_leaves
+from .distribute import Symbol
 from .layers import Layer
 
 # What is called in another way here.
@@ -37,6 +39,8 @@ class Columns:
             map_leaves(lambda path, value: self._bind(value, _at(given, path)), inputs)
 
     def _bind(self, value: Any, column: Any) -> None:
+        if isinstance(value, tf.data.Dataset):
+            self._walk.stands_for(value, column)
         if isinstance(value, Value):
             self._inputs[id(value.call), value.path] = column
 
@@ -52,7 +56,9 @@ class Columns:
         if isinstance(leaf, slice):
             return self.of(leaf)
         if isinstance(leaf, tf.DType):
-            return leaf.name
+            return DType(leaf.name)
+        if isinstance(leaf, Symbol):
+            return variable(str(leaf.text).removeprefix("$"))
         if isinstance(leaf, tf.data.Dataset):
             return self._walk.dataset(leaf)
         if type(leaf).__name__ in parsing.__all__ and hasattr(leaf, "_asdict"):
@@ -89,6 +95,9 @@ class Columns:
         """The name; if an argument is known only to TensorFlow or no parameter of the rule, one that has
         no rule, so that the call is listed."""
         rule = find(name)
+        symbols = [leaf for _, leaf in leaves((call.args, call.kwargs)) if isinstance(leaf, Symbol)]
+        if symbols:
+            return f"{name} of a number of the InputContext"
         opaque = [leaf.what for _, leaf in _opaques((call.args, call.kwargs))]
         if opaque:
             return f"{name} of {opaque[0]}"
@@ -98,7 +107,8 @@ class Columns:
             rule.signature.bind(*args, **kwargs)
         except TypeError as error:
             return f"{name} ({error})"
-        return name
+        unlike = _unlike(rule, call, args, kwargs)
+        return name if unlike is None else f"{name} ({unlike})"
 
 
 class Replay:
@@ -146,6 +156,31 @@ def _at(nest: Any, path: Any) -> Any:
     for key in path:
         nest = nest[key]
     return nest
+
+
+def _unlike(rule: Any, call: Call, args: Any, kwargs: Any) -> str | None:
+    """How the result would differ from TensorFlow's, whose dtype and rank are known."""
+    try:
+        inferred = rule.infer(rule.bind(args, kwargs))
+    except Exception:  # the rule refuses it, and says so when it is lowered
+        return None
+    known = _specs(call)
+    for one, other in _pairs(inferred, known):
+        if one.dtype is not None and other.dtype is not None and one.dtype != other.dtype:
+            return f"it gives {one.dtype} here, in TensorFlow {other.dtype}"
+        if one.rank is not None and other.rank is not None and one.rank != other.rank:
+            return f"it gives rank {one.rank} here, in TensorFlow {other.rank}"
+    return None
+
+
+def _pairs(one: Any, other: Any) -> list[tuple[Spec, Spec]]:
+    if isinstance(one, Spec) and isinstance(other, Spec):
+        return [(one, other)]
+    if isinstance(one, dict) and isinstance(other, dict):
+        return [pair for key in one if key in other for pair in _pairs(one[key], other[key])]
+    if isinstance(one, list) and isinstance(other, list):
+        return [pair for each in zip(one, other, strict=False) for pair in _pairs(*each)]
+    return []
 
 
 def _opaques(nest: Any) -> list[tuple[Any, Opaque]]:

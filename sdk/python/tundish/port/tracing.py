@@ -174,7 +174,8 @@ def trace(function: Callable[..., Any], traced: Traced) -> Callable[..., Any]:
         finally:
             _local.trace = outer
 
-    return autograph.do_not_convert(run)
+    unconverted: Callable[..., Any] = autograph.do_not_convert(run)
+    return unconverted
 
 
 def _watched(traced: Traced, function: Any, run: Callable[[], Any]) -> Any:

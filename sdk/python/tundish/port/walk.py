@@ -15,6 +15,7 @@ from ..data import Origin
 from ..data.lowering import find
 from . import datasets
 from .calls import Opaque, Problem, Traced, Value, map_leaves
+from .distribute import Symbol
 from .replay import RENAMED, Columns, Replay
 
 NO_RULE = "Tundish has no stage or expression for it"
@@ -98,10 +99,15 @@ class Walk:
             self.ends += built
             if len(built) < len(inputs):
                 self._known(step)
-            for value in step.arguments.values():
-                if isinstance(value, Traced):
-                    self._unknown(value.result, set())
+        for value in step.arguments.values():
+            if isinstance(value, Traced):
+                self._unknown(value.result, set())
         return made
+
+    def stands_for(self, dataset: Any, made: data.Dataset) -> None:
+        """A dataset that a function gets: a window."""
+        self._kept.append(dataset)
+        self._made[id(dataset)] = made
 
     def _try(self, dataset: Any) -> data.Dataset | None:
         try:
@@ -110,13 +116,14 @@ class Walk:
             return None
 
     def _unknown(self, nest: Any, seen: set[int]) -> None:
-        """Calls without a rule in a function that is not lowered, since its input is not."""
+        """Calls without a rule, also where lowering would end before it comes to them."""
 
         def look(_: Any, leaf: Any) -> None:
             if isinstance(leaf, Value) and id(leaf.call) not in seen:
                 seen.add(id(leaf.call))
                 call = leaf.call
-                if call.name != "input" and find(RENAMED.get(call.name, call.name)) is None:
+                told = any((each.origin, each.name) == (call.origin, call.name) for each in self.problems)
+                if not told and call.name != "input" and find(RENAMED.get(call.name, call.name)) is None:
                     self.problem(call.origin, call.name, NO_RULE, NO_RULE_REMEDY)
                 self._unknown((call.args, call.kwargs), seen)
 
@@ -147,6 +154,10 @@ class Walk:
         known = inspect.signature(function).parameters
         given = {}
         for name, value in arguments.items():
+            if isinstance(leaf := step.arguments.get(name), Symbol) and leaf.text is None:
+                self.problem(step.origin, f"Dataset.{step.name}", f"{name} is computed from the InputContext",
+                             "use its numbers themselves, or get_per_replica_batch_size")  # fmt: skip
+                return None
             if isinstance(value, Opaque):
                 self.problem(step.origin, f"Dataset.{step.name}", f"{name} is {value.what}", "give a constant")
                 return None
@@ -163,7 +174,7 @@ class Walk:
         try:
             return function(*positional, **given, origin=Origin(*step.origin))
         except data.UnsupportedError as error:
-            self.problems += [Problem(tuple(u.origin), u.name, u.why, u.remedy) for u in error.unsupported]
+            self.problems += [Problem((u.origin.file, u.origin.line), u.name, u.why, u.remedy) for u in error.unsupported]
         except (TypeError, ValueError, NotImplementedError) as error:
             self.problem(step.origin, f"Dataset.{step.name}", str(error), "")
         return None
@@ -172,7 +183,7 @@ class Walk:
         """What options say of order and shards, and what draws at random without a seed that is known."""
         order = Order()
         draws: list[int] = []
-        for step in _steps(dataset):
+        for step in datasets.steps_of(dataset):
             if step.arguments.get("deterministic") is False:
                 order.unordered = f"{_line(step)} says deterministic=False"
             if step.name == "with_options":
@@ -214,18 +225,6 @@ class Walk:
 
 def _owner(step: datasets.Step) -> Any:
     return data if step.name in datasets.READERS else data.Dataset
-
-
-def _steps(dataset: Any) -> list[datasets.Step]:
-    """All steps of a dataset, the first ones first."""
-    step = datasets.step_of(dataset)
-    if step is None:
-        return []
-    parts: list[Any] = list(step.inputs)
-    for value in step.arguments.values():
-        nested = value.result if isinstance(value, Traced) else value
-        map_leaves(lambda _, leaf: parts.append(leaf) if isinstance(leaf, tf.data.Dataset) else None, nested)
-    return [each for part in parts for each in _steps(part)] + [step]
 
 
 def _read_options(options: Any, order: Order, line: str) -> None:

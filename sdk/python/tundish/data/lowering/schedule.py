@@ -319,6 +319,8 @@ class _Lowering:
                 self._emit(group)
             except Refused as refused:
                 self._complain(group[0].value, refused)
+                for unit in group:  # so that what reads them is looked at, too
+                    self.name_of.update({key_of(value): "?" for value in unit.writes})
         if self.unsupported:
             return []
         self._finish(values, is_exact)

@@ -1,0 +1,109 @@
+"""Each program is ported: its batches are TensorFlow's, or the list of what is not carried over is right."""
+
+import unittest
+
+import rig
+
+# FILE:FUNCTION
+COMPLETE = """
+bert:make bert:distributed character_model:make data_guide:simple data_guide:tensors data_guide:repeated
+data_guide:filtered data_guide:unseeded data_windows:dense_steps data_windows:windows dlrm:make dlrm:stacked fonts_csv:make
+guide_input:make_dataset guide_input:distributed guide_input:from_function hashing:make
+image_classification:make imbalanced:sampled imbalanced:chosen load_images:images_only load_images:make
+melanoma:make mnist:make mnist:with_channel penguin:input_fn ranking:parsed ranking:buckets
+ranking:ragged ranking:grouped retinanet:make subword:characters subword:words subword:lengths
+taxi_reader:make text_classification:reviews text_classification:make text_files:labeled text_files:make
+titanic_csv:make translation:make traps:loop_variable traps:popping traps:counting traps:reassigned
+traps:closes_over_tensor vocabulary_tables:layer cifar:vectors vocabulary_tables:lines imbalanced:rows
+""".split()
+# By program: each line of the list, and what stands there.
+LISTED = {
+    "audio:waveforms": [(8, "tf.audio.decode_wav"), (9, "tf.squeeze")],
+    "augmentation:brightness": [(15, "tf.image.random_brightness")],
+    "augmentation:stateless": [(21, "tf.image.stateless_random_flip_left_right")],
+    "captcha:make": [(21, "tf.transpose")],
+    "cifar:make": [(9, "tf.transpose")],
+    "imbalanced:resampled": [(29, "Dataset.rejection_resample")],
+    "refused:generator": [(9, "Dataset.from_generator")],
+    "refused:functions": [(13, "tf.py_function"), (14, "tf.numpy_function")],
+    "refused:stateful": [(19, "operation AssignAddVariableOp")],
+    "refused:variable": [(23, "tf.math.add of the variable Variable:0")],
+    "refused:random": [(27, "tf.random.uniform")],
+    "refused:loop": [(33, "a Python loop over a column")],
+    "refused:many": [(42, "Dataset.scan"), (43, "tf.py_function"), (44, "Dataset.unique")],
+    "text_classification:callable_standardize": [(34, "tf.keras.layers.TextVectorization")],
+}
+FAILING = {
+    "raises": r"failing.py:6: ValueError: no data today",
+    "trains": r"failing.py:17: the program trains \(fit\)",
+    "needs_gpu": r"failing.py:23: RuntimeError: this program needs a GPU",
+    "exits": r"failing.py:27: SystemExit: 3",
+    "no_dataset": r"no_dataset gives int, not a tf.data.Dataset",
+}
+
+
+class Programs(rig.PortTest):
+    def complete(self, target):
+        ported = self.port(_path(target), compares=True)
+        self.assertEqual(ported.problems, [])
+        for checked in self.check(ported):
+            self.assertFalse(checked.failed, f"{checked.lines}\n{ported.compared}")
+            if "within" not in checked.lines[0]:
+                self.assertRegex(checked.lines[0], r"to the bit$|compared as sets|not compared: ")
+
+    def listed(self, target, expected):
+        ported = self.port(_path(target))
+        self.assertEqual(ported.text, "")
+        found = sorted({(tuple(each.origin)[1], each.name.partition(" (")[0]) for each in ported.problems})
+        self.assertEqual(found, expected)
+
+    def test_what_fails_is_told_with_its_line(self):
+        from tundish.port import program
+
+        for function, said in FAILING.items():
+            with self.subTest(function), self.assertRaisesRegex(program.ProgramFailed, said):
+                self.port(f"failing.py:{function}")
+
+
+class Streams(rig.PortTest):
+    def test_streams_are_named_as_the_function_names_its_datasets(self):
+        ported = self.port("image_classification.py:make")
+        self.assertEqual([each.name for each in ported.streams], ["train", "val"])
+        ported = self.port("text_files.py:make")
+        self.assertEqual([each.name for each in ported.streams], ["train", "validation"])
+
+    def test_arguments_reach_the_function(self):
+        self.assertIn("batch: 7", self.port("pets.py:read", "7").text)
+        self.assertIn("batch_size: 3,", self.port("bert.py:make", "batch_size=3").text)
+
+    def test_the_context_of_a_distributed_dataset_stays_a_variable(self):
+        text = self.port("guide_input.py:from_function").text
+        self.assertIn("shard: {num_shards: $num_input_pipelines, index: $input_pipeline_id}", text)
+        self.assertIn("batch: $per_replica_batch_size(8)", text)
+        self.assertIn("distribute: {from_function: true}", text)
+
+    def test_without_a_seed_the_file_has_none_and_the_comparison_has(self):
+        ported = self.port("data_guide.py:unseeded", compares=True)
+        self.assertNotIn("seed", ported.text)
+        self.assertIn("shuffle: {buffer_size: 10, seed: 2}", ported.compared)
+
+
+def _path(target):
+    return target.replace(":", ".py:")
+
+
+def _add_tests():
+    for target in COMPLETE:
+        name = target.replace(":", "_")
+        setattr(Programs, f"test_complete_{name}", lambda self, target=target: self.complete(target))
+    for target, expected in LISTED.items():
+        name = target.replace(":", "_")
+        setattr(
+            Programs, f"test_listed_{name}", lambda self, t=target, e=expected: self.listed(t, e)
+        )
+
+
+_add_tests()
+
+if __name__ == "__main__":
+    unittest.main()
