@@ -14,7 +14,8 @@ melanoma:make mnist:make mnist:with_channel penguin:input_fn ranking:parsed rank
 ranking:ragged ranking:grouped retinanet:make subword:characters subword:words subword:lengths
 taxi_reader:make text_classification:reviews text_classification:make text_files:labeled text_files:make
 titanic_csv:make translation:make traps:loop_variable traps:popping traps:counting traps:reassigned
-traps:closes_over_tensor vocabulary_tables:layer cifar:vectors vocabulary_tables:lines imbalanced:rows
+traps:closes_over_tensor vocabulary_tables:layer cifar:vectors vocabulary_tables:lines vocabulary_tables:table
+vocabulary_tables:pairs traps:branches imbalanced:rows
 """.split()
 # By program: each line of the list, and what stands there.
 LISTED = {

@@ -17,8 +17,10 @@ from ..data.lowering import find, parsing
 from .calls import Call, Opaque, Traced, Value, leaves, map_leaves
 from .distribute import Symbol
 from .layers import Layer
+from .tables import Made
 
 # What is called in another way here.
+_LINES = (tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER)
 # Their constant arguments need not have the dtype of the column beside them.
 _OWN_DTYPES = ("tf.where", "tf.cond", "tf.stack", "tf.concat")
 RENAMED = {"tf.getitem": "tf.strided_slice", "tf.strided_slice": "tf.strided_slice of begin and end"}
@@ -87,6 +89,8 @@ class Columns:
             name = RENAMED.get(call.name, call.name)
             if call.args and isinstance(call.args[0], Layer):
                 layer, kwargs, args = call.args[0].object, {**call.args[0].arguments, **kwargs}, args[1:]
+            if call.args and isinstance(call.args[0], Made):
+                args, kwargs = args[1:], {**kwargs, **_table(call)}
             name = self._checked(name, call, args, kwargs)
             self._calls[id(call)] = Recorded(name, args, kwargs, Origin(*call.origin), _specs(call), layer)
         return self._calls[id(call)]
@@ -150,6 +154,35 @@ def _has_column(nest: Any) -> bool:
     found: list[Any] = []
     map_leaves(lambda _, leaf: found.append(leaf) if isinstance(leaf, Column) else None, nest)
     return bool(found)
+
+
+def _table(call: Call) -> dict[str, Any]:
+    """The arguments of a lookup for tundish.data: keys are a list, or the name of a file with one a line."""
+    made = call.args[0]
+    source = made.arguments["initializer"]
+    given = source.arguments if isinstance(source, Made) else {}
+    table = {"dtype": next(iter(call.specs.values())).dtype.name, "size": None, "keys": None, "values": None}
+    if "keys" in given:
+        table["keys"], table["values"] = _listed(given["keys"]), _listed(given["values"])
+        table["size"] = len(table["keys"])
+    elif (given.get("key_index"), given.get("value_index")) == _LINES and isinstance(given["filename"], str):
+        table["keys"] = given["filename"]
+        with open(given["filename"], "rb") as file:
+            table["size"] = len(file.read().splitlines())
+    arguments = {"table": table}
+    for name in ("default_value", "num_oov_buckets"):
+        if name in made.arguments:
+            arguments[name] = _plain(made.arguments[name])
+    return arguments
+
+
+def _listed(values: Any) -> list[Any]:
+    plain: list[Any] = _plain(values)
+    return [each.decode() if isinstance(each, bytes) else each for each in plain]
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def _at(nest: Any, path: Any) -> Any:
