@@ -20,7 +20,7 @@ _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 _FENCE = re.compile(r"^\s*```(\w*)$")
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FILE = re.compile(r"[\w.*-]+\.(?:c|h|cc|cu|def|py|md|build|yml|yaml|json|js|css|map|txt|so|toml)")
+_FILE = re.compile(r"[\w.*-]+\.(?:c|h|cc|cu|def|py|md|build|yml|yaml|json|js|css|map|txt|so|toml)(?!\w)")
 _PATH = re.compile(r"/?[\w.*-]+(?:/[\w.*-]*)+")
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}|(?<![A-Za-z])[A-Z](?![A-Za-z])|<\w+>")
 # Files that a user makes, and folders that a build or a run does.
