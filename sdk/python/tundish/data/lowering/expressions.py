@@ -77,6 +77,15 @@ def _where(bound: Bound, writer: Any) -> str:
     return f"where({', '.join(parts)})"
 
 
+def _where_spec(bound: Bound) -> Spec:
+    spec = broadcast("x", "y")(bound)
+    return Spec(spec.dtype, broadcast("condition", "x", "y")(bound).shape, spec.kind)
+
+
+def _argmax_spec(bound: Bound) -> Spec:
+    return reduced_as("int64")({**bound, "axis": 0 if bound["axis"] is None else bound["axis"]})
+
+
 def _slice(bound: Bound, writer: Any) -> str:
     """x[a:b:c]"""
     items = bound["slice_spec"]
@@ -208,7 +217,7 @@ RULES: list[Rule] = [
     ),
     Expression("tf.cast(x, dtype, name=None)", of_dtype("dtype"), text=_cast),
     Expression(
-        "tf.where(condition, x=None, y=None, name=None)", broadcast("x", "y"), text=_where, unified=("x", "y")
+        "tf.where(condition, x=None, y=None, name=None)", _where_spec, text=_where, unified=("x", "y")
     ),
     Expression("tundish.slice(tensor, slice_spec, name=None)", _sliced, text=_slice),
     _reduction("tundish.reduce_sum", "sum"),
@@ -218,7 +227,7 @@ RULES: list[Rule] = [
     _reduction("tundish.reduce_any", "any"),
     _reduction("tundish.reduce_all", "all"),
     Expression(
-        "tf.argmax(input, axis=None, output_type='int64', name=None)", reduced_as("int64"), text=_argmax
+        "tf.argmax(input, axis=None, output_type='int64', name=None)", _argmax_spec, text=_argmax
     ),
     Expression("tf.strings.join(inputs, separator='', name=None)", _stack_spec, text=_join, precedence=ADD),
     Expression(

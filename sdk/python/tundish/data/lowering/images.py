@@ -92,9 +92,11 @@ def _cropped(
 
 
 def _brighter(image: Any, delta: Any) -> Any:
-    """`image + delta`, of floats"""
-    if image.spec.dtype not in ("float32", "float64"):
-        refuse("of integers it converts to float32 and back", "use convert_image_dtype first")
+    """`image + delta`, of float32"""
+    if image.spec.dtype != "float32":
+        refuse(
+            "of other dtypes than float32 it converts there and back", "use convert_image_dtype first"
+        )
     return image + delta
 
 

@@ -48,11 +48,6 @@ def _squared_difference(x: Any, y: Any) -> Any:
     return (x - y) * (x - y)
 
 
-def _relu(features: Any) -> Any:
-    """`where(x < 0, 0, x)`"""
-    return _do("tf.where", _do("tf.less", features, 0), 0, features)
-
-
 def _divide_no_nan(x: Any, y: Any) -> Any:
     """`where(y == 0, 0, x / y)`"""
     dtype = x.spec.dtype if isinstance(x, Column) else y.spec.dtype
@@ -140,7 +135,11 @@ RULES: list[Rule] = [
     Rewrite("tf.strings.length(input, unit='BYTE', name=None)", into=_length),
     Rewrite("tf.square(x, name=None)", into=_square),
     Rewrite("tf.math.squared_difference(x, y, name=None)", into=_squared_difference),
-    Rewrite("tf.nn.relu(features, name=None)", into=_relu),
+    Refusal(
+        "tf.nn.relu(features, name=None)",
+        why="what it makes of NaN and -0.0 depends on the machine",
+        remedy="use tf.maximum(x, 0)",
+    ),
     Rewrite("tf.math.divide_no_nan(x, y, name=None)", into=_divide_no_nan),
     Rewrite("tf.zeros_like(input, dtype=None, name=None)", into=_zeros_like),
     Rewrite("tf.ones_like(input, dtype=None, name=None)", into=_ones_like),
