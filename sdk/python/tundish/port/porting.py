@@ -69,7 +69,7 @@ def _ported(found: dict[str, Any]) -> Ported:
     told = {(tuple(each.origin), each.name) for each in walk.problems}
     others = [each for each in emission.unsupported if (tuple(each.origin), each.name) not in told]
     ported.problems = [*walk.problems, *others]
-    ported.notes, ported.files = walk.notes, emission.files
+    ported.notes, ported.files = walk.notes, emission.beside.files
     if ported.problems:
         ported.text = ""
     elif datasets.Draws.filled:
