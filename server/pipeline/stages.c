@@ -142,7 +142,6 @@ enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4, ALONE = 8, BOUNDS = 16 };
 
 /* Each list ends with a row without a name, so that a stage without parameters has a list too. */
 #define READER(name_, form_, namesake_, help_, ...) ROW(name_, __VA_ARGS__)
-#define ABSENT(name_, form_, namesake_, help_, remedy_, ...) ROW(name_, __VA_ARGS__)
 #define ORDER(name_, form_, namesake_, help_, ...) ROW(name_, __VA_ARGS__)
 #define CONTENT(name_, group_, form_, namesake_, help_, ...) ROW(name_, __VA_ARGS__)
 #define ROW(name_, ...)                                                                            \
@@ -150,13 +149,12 @@ enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4, ALONE = 8, BOUNDS = 16 };
 #include "pipeline/stages.def"
 #undef ROW
 
-#define ROW(name_, kind_, group_, form_, namesake_, help_, remedy_)                                \
+#define ROW(name_, kind_, group_, form_, namesake_, help_)                                         \
     { .name = #name_,                                                                              \
       .kind = kind_,                                                                               \
       .group = group_,                                                                             \
       .namesake = namesake_,                                                                       \
       .help = help_,                                                                               \
-      .absent = remedy_,                                                                           \
       .stands_first = (kind_) == STAGE_SOURCE || ((form_)&FIRST) != 0,                             \
       .stands_alone = ((form_)&ALONE) != 0,                                                        \
       .has_short_form = ((form_)&SHORT) != 0,                                                      \
@@ -165,13 +163,11 @@ enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4, ALONE = 8, BOUNDS = 16 };
       .parameter_count = sizeof name_##_parameters / sizeof name_##_parameters[0] - 1,             \
       .parameters = name_##_parameters },
 #define READER(name_, form_, namesake_, help_, ...)                                                \
-    ROW(name_, STAGE_SOURCE, "Sources", form_, namesake_, help_, NULL)
-#define ABSENT(name_, form_, namesake_, help_, remedy_, ...)                                       \
-    ROW(name_, STAGE_SOURCE, "Sources", form_, namesake_, help_, remedy_)
+    ROW(name_, STAGE_SOURCE, "Sources", form_, namesake_, help_)
 #define ORDER(name_, form_, namesake_, help_, ...)                                                 \
-    ROW(name_, STAGE_ORDER, "Order", form_, namesake_, help_, NULL)
+    ROW(name_, STAGE_ORDER, "Order", form_, namesake_, help_)
 #define CONTENT(name_, group_, form_, namesake_, help_, ...)                                       \
-    ROW(name_, STAGE_CONTENT, group_, form_, namesake_, help_, NULL)
+    ROW(name_, STAGE_CONTENT, group_, form_, namesake_, help_)
 const struct stage_info stage_table[] = {
 #include "pipeline/stages.def"
 };

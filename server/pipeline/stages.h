@@ -71,7 +71,6 @@ struct stage_info {
     const char *group;    /* heading in the manual: "Sources", "Keras layers" ... */
     const char *namesake; /* tf.data.Dataset.shuffle ...; NULL: ours */
     const char *help;     /* one or two sentences */
-    const char *absent;   /* why this build does not have it, and what helps; NULL: it has */
     bool stands_first;
     bool stands_alone;        /* the only stage of a stream */
     bool has_short_form;      /* `name: VALUE` gives short_parameter */

@@ -384,9 +384,6 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     bool draws;
     tundish_status status = TUNDISH_OK;
 
-    if (stage->info->absent != NULL)
-        return spec_complain(builder->errors, stage->line, stage->column,
-                             "stage %s is not in this build: %s", name, stage->info->absent);
     if (order != NULL && order->check_stage != NULL)
         status = order->check_stage(stage, builder->errors);
     if (status == TUNDISH_OK && stage->info->stands_first && order != NULL)

@@ -298,6 +298,34 @@ class ParquetFiles(unittest.TestCase):
                 seen += rows
             self.assertEqual(sorted(seen), list(range(3000)), workers)
 
+    def test_threads_share_row_groups_and_every_row_is_itself(self):
+        numbers = np.arange(20000)
+        table = pa.table({"x": numbers, "s": [f"text {n}" for n in numbers], "y": numbers * 0.5})
+        pq.write_table(table, self.folder / "a.parquet", row_group_size=999, compression="ZSTD")
+        text = rig.pipeline("parquet: a.parquet", "shuffle: {buffer_size: 9000, seed: 2}", "batch: 256")
+        files = {"a.parquet": (self.folder / "a.parquet").read_bytes()}
+        seen = []
+        with rig.serve(text, "--threads", "4", files=files) as server, server.open("train") as reader:
+            for batch in reader:
+                rows = batch["x"].tolist()
+                self.assertEqual(batch["y"].tolist(), [n * 0.5 for n in rows])
+                self.assertEqual(list(batch["s"]), [f"text {n}".encode() for n in rows])
+                seen += rows
+        self.assertEqual(sorted(seen), numbers.tolist())
+
+    def test_plan_and_explain_name_row_groups(self):
+        table = pa.table({"x": pa.array(range(100), pa.int64()), "y": ["text"] * 100})
+        pq.write_table(table, self.folder / "a.parquet", row_group_size=30, compression="BROTLI")
+        peek(self.folder, ("parquet: {filenames: a.parquet, columns: x}", "skip: 65", "batch: 2"))
+        said = {}
+        for command in ("plan", "explain"):
+            line = [rig.TUNDISH, command, str(self.folder / "case.yaml")]
+            said[command] = subprocess.run(line, capture_output=True, check=True, text=True).stdout
+        self.assertIn("a.parquet: 100 rows in 4 row groups of at most 30 rows", said["plan"])
+        self.assertIn("1 of 2 columns are read", said["plan"])
+        self.assertIn("codecs: brotli", said["plan"])
+        self.assertIn("a.parquet, record 65, row_group 2", said["explain"])
+
     def test_a_damaged_file_is_an_error_that_names_it(self):
         table = pa.table({"x": pa.array(range(1000), pa.int64())})
         path = self.folder / "a.parquet"

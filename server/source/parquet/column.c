@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "core/status.h"
 #include "source/parquet/codec.h"
+#include "source/parquet/levels.h"
 #include "source/parquet/runs.h"
 #include "source/parquet/values.h"
 
@@ -30,10 +31,10 @@ struct decoding {
 /* A page's levels. */
 struct levels {
     uint32_t entry_count;
-    const uint8_t *repeats; /* NULL: every entry is a row */
-    const uint8_t *defines; /* NULL: every value is there */
-    uint64_t slot_count;    /* values, nulls among them */
-    uint64_t value_count;   /* without nulls */
+    uint8_t *repeats;     /* NULL: every entry is a row */
+    uint8_t *defines;     /* NULL: every value is there */
+    uint64_t slot_count;  /* values, nulls among them */
+    uint64_t value_count; /* without nulls */
 };
 
 size_t
@@ -100,18 +101,15 @@ take_levels(const struct parquet_page *page, uint32_t v2_bytes, struct byte_view
 
 static tundish_status
 read_levels(struct parquet_buffer *buffer, struct byte_view bytes, unsigned highest, uint32_t count,
-            const uint8_t **ret_levels)
+            uint8_t **ret_levels)
 {
     struct parquet_runs runs;
     uint8_t *levels = buffer_room(buffer, count);
-    uint8_t found = 0;
 
     runs_open(&runs, bytes, bits_for(highest));
     if (!runs_read_u8(&runs, levels, count))
         return damaged("levels are missing");
-    for (uint32_t i = 0; i < count; i++)
-        found = levels[i] > found ? levels[i] : found;
-    if (found > highest)
+    if (levels_highest(levels, count) > highest)
         return damaged("its levels are damaged");
     *ret_levels = levels;
     return TUNDISH_OK;
@@ -131,19 +129,15 @@ static void
 count_levels(const struct decoding *decoding, struct levels *levels)
 {
     const struct parquet_leaf *leaf = decoding->leaf;
-    uint64_t slots = 0, there = 0;
+    uint32_t count = levels->entry_count;
 
-    levels->slot_count = levels->value_count = levels->entry_count;
+    levels->slot_count = levels->value_count = count;
     if (levels->defines == NULL)
         return;
+    levels->value_count = levels_count(levels->defines, count, leaf->defined);
     /* Without lists each entry is a value, or null. */
-    for (uint32_t i = 0; i < levels->entry_count; i++) {
-        slots += levels->defines[i] >= leaf->element;
-        there += levels->defines[i] == leaf->defined;
-    }
-    levels->value_count = there;
     if (leaf->is_list)
-        levels->slot_count = slots;
+        levels->slot_count = levels_count(levels->defines, count, leaf->element);
 }
 
 /* What is left of `rest` are values. */
@@ -223,46 +217,30 @@ fallback_of(struct decoding *decoding)
     return &decoding->fallback;
 }
 
-/* Move the values apart, from the last to the first, because they stand at the
- * beginning of the slots that they are moved to. */
-static void
-move_apart(struct decoding *decoding, const struct levels *levels, uint8_t *slots)
-{
-    static const uint8_t zeros[8];
-    const struct parquet_leaf *leaf = decoding->leaf;
-    size_t width = decoding->values.value_bytes;
-    const void *fallback = fallback_of(decoding);
-    uint64_t slot = levels->slot_count, value = levels->value_count;
-    uint8_t *nulls = decoding->column.nulls;
-
-    for (uint32_t i = levels->entry_count; i-- > 0;) {
-        bool is_there = levels->defines[i] == leaf->defined;
-
-        if (leaf->is_list && levels->defines[i] < leaf->element)
-            continue;
-        slot--;
-        value -= is_there;
-        memcpy(slots + slot * width,
-               is_there           ? slots + value * width
-               : fallback != NULL ? fallback
-                                  : zeros,
-               width);
-        if (fallback == NULL)
-            nulls[decoding->column.value_count + slot] = !is_there;
-    }
-}
-
+/* Move the values apart, which stand at the beginning of the slots, and note the nulls. */
 static void
 spread(struct decoding *decoding, const struct levels *levels)
 {
+    static const uint8_t zeros[8];
+    const struct parquet_leaf *leaf = decoding->leaf;
     struct parquet_column *column = &decoding->column;
-    uint8_t *slots = (uint8_t *)column->values + column->value_count * decoding->values.value_bytes;
+    size_t width = decoding->values.value_bytes;
+    const void *fallback;
 
     if (levels->value_count == levels->slot_count)
         return;
-    if (decoding->decode->fallback == NULL && column->nulls == NULL)
+    if (leaf->is_list)
+        (void)levels_keep(levels->defines, levels->entry_count, leaf->element);
+    fallback = fallback_of(decoding);
+    levels_spread(levels->defines, levels->slot_count, leaf->defined, width,
+                  fallback != NULL ? fallback : zeros,
+                  (uint8_t *)column->values + column->value_count * width);
+    if (fallback != NULL)
+        return;
+    if (column->nulls == NULL)
         column->nulls = tnd_zalloc(decoding->decode->chunk->value_count, 1);
-    move_apart(decoding, levels, slots);
+    levels_nulls(levels->defines, levels->slot_count, leaf->defined,
+                 column->nulls + column->value_count);
 }
 
 static tundish_status

@@ -4,6 +4,7 @@
 
 #include "source/parquet/codec.h"
 #include "source/parquet/delta.h"
+#include "source/parquet/levels.h"
 #include "source/parquet/runs.h"
 #include "source/parquet/split.h"
 #include "unit/test_file.h"
@@ -273,6 +274,49 @@ split_bytes_are_joined_for_every_width(void **state)
         }
 }
 
+/* Levels 0 to 2, where 2 is a value, of every width and around the length of a block. */
+static void
+values_are_moved_to_where_levels_say_that_they_are(void **state)
+{
+    static const size_t counts[] = { 1, 2, 254, 255, 256, 600 };
+    const uint64_t other = 0x7777777777777777;
+
+    (void)state;
+    for (size_t width = 1; width <= 8; width *= 2)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            uint8_t levels[MOST], nulls[MOST], slots[8 * MOST];
+            size_t count = counts[c], there = 0;
+
+            for (size_t i = 0; i < count; i++) {
+                levels[i] = (uint8_t)(i * i % 7 % 3);
+                there += levels[i] == 2;
+            }
+            for (size_t i = 0; i < there * width; i++)
+                slots[i] = (uint8_t)(i / width);
+            assert_int_equal(levels_count(levels, count, 2), there);
+            levels_spread(levels, count, 2, width, &other, slots);
+            levels_nulls(levels, count, 2, nulls);
+            for (size_t i = 0, value = 0; i < count; i++) {
+                uint8_t expected = levels[i] == 2 ? (uint8_t)value++ : 0x77;
+
+                for (size_t k = 0; k < width; k++)
+                    assert_int_equal(slots[i * width + k], expected);
+                assert_int_equal(nulls[i], levels[i] != 2);
+            }
+        }
+}
+
+static void
+low_levels_are_left_out(void **state)
+{
+    uint8_t levels[] = { 2, 0, 1, 3, 0, 1 };
+
+    (void)state;
+    assert_int_equal(levels_highest(levels, sizeof levels), 3);
+    assert_int_equal(levels_keep(levels, sizeof levels, 1), 4);
+    assert_memory_equal(levels, "\2\1\3\1", 4);
+}
+
 static void
 noise_is_not_unpacked_by_any_codec(void **state)
 {
@@ -299,6 +343,8 @@ TEST_FILE(test_parquet_numbers)
         cmocka_unit_test(differences_give_the_values_and_end_where_they_end),
         cmocka_unit_test(differences_that_lie_are_refused),
         cmocka_unit_test(split_bytes_are_joined_for_every_width),
+        cmocka_unit_test(values_are_moved_to_where_levels_say_that_they_are),
+        cmocka_unit_test(low_levels_are_left_out),
         cmocka_unit_test(noise_is_not_unpacked_by_any_codec),
     };
 
