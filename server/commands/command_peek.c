@@ -314,7 +314,8 @@ static tundish_status
 check_shards(const struct peek *peek)
 {
     const struct source_files_options options = { .root = peek->pipeline.file->root,
-                                                  .cache_folder = peek->pipeline_options.cache };
+                                                  .cache_folder = peek->pipeline_options.cache,
+                                                  .remote = &peek->pipeline.file->remote };
 
     if (peek->pipeline.stream->distribute.evaluation_shards == 0)
         return TUNDISH_OK;
@@ -327,6 +328,7 @@ open_dealers(struct peek *peek)
     struct source_files_options files_options = {
         .root = peek->pipeline.file->root,
         .cache_folder = peek->pipeline_options.cache,
+        .remote = &peek->pipeline.file->remote,
         /* Files are scanned in this thread: a few steps do not need more of them. */
         .reader_count = 0,
     };

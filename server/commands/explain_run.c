@@ -182,6 +182,7 @@ deal(struct explain *explain)
     struct source_files_options options = {
         .root = plan->file->root,
         .cache_folder = explain->pipeline_options.cache,
+        .remote = &plan->file->remote,
     };
     tundish_status status = source_files_open(&options, &explain->files);
 

@@ -10,6 +10,7 @@
 
 #include "core/log.h"
 #include "learn/interruption.h"
+#include "remote/remote.h"
 
 static void
 awaited_signals(sigset_t *ret_set)
@@ -51,6 +52,8 @@ hear_signals(void *unused)
     (void)unused;
     interruption_take(number);
     atomic_store(&serve_stop_signal, number);
+    /* A thread may wait for a server that does not answer. */
+    remote_give_up();
     sem_post(&woken);
     number = wait_for_signal();
     tnd_log(TND_LOG_WARNING, "stop", "signal %d again: stopping at once", number);

@@ -10,7 +10,37 @@
 
 #include "content/learned/learned_file.h"
 #include "core/memory.h"
+#include "remote/object.h"
 #include "source/files/matching_files.h"
+
+/* The ETag stands for time and content. */
+static tundish_status
+add_url(const struct spec_file *file, const char *url, struct input_files *files)
+{
+    struct object_identity identity;
+    struct remote *remote = NULL;
+    tundish_status status = remote_get(&file->remote, &remote);
+
+    if (status == TUNDISH_OK)
+        status = remote_identify(remote, url, &identity);
+    if (status != TUNDISH_OK)
+        return status;
+    files->list = tnd_realloc(files->list, files->count + 1, sizeof *files->list);
+    files->list[files->count++] = (struct input_file){
+        .path = tnd_strdup(url),
+        .where = tnd_strdup(url),
+        .bytes = identity.bytes,
+        .modified_ns = (int64_t)(object_identity_hash(&identity) >> 1),
+        .hash = object_identity_hash(&identity),
+    };
+    return TUNDISH_OK;
+}
+
+static tundish_status
+hash_content(struct input_file *file)
+{
+    return spec_is_url(file->where) ? TUNDISH_OK : learned_file_hash(file->where, &file->hash);
+}
 
 static tundish_status
 add_file(const struct spec_file *file, const char *path, struct input_files *files)
@@ -18,6 +48,11 @@ add_file(const struct spec_file *file, const char *path, struct input_files *fil
     struct input_file found = { .path = tnd_strdup(path), .where = spec_path(file, path) };
     struct stat stat_now;
 
+    if (spec_is_url(path)) {
+        free(found.path);
+        free(found.where);
+        return add_url(file, path, files);
+    }
     files->list = tnd_realloc(files->list, files->count + 1, sizeof *files->list);
     if (stat(found.where, &stat_now) != 0) {
         tundish_status status = tnd_fail_errno(errno, "%s", found.where);
@@ -37,7 +72,8 @@ static tundish_status
 add_pattern(const struct spec_file *file, const char *pattern, struct input_files *files)
 {
     struct glob_list found = { 0 };
-    tundish_status status = glob_find(file->root, &pattern, 1, &found);
+    tundish_status status =
+        glob_find(&(struct path_base){ file->root, &file->remote }, &pattern, 1, &found);
 
     for (size_t i = 0; i < found.count && status == TUNDISH_OK; i++)
         status = add_file(file, found.paths[i], files);
@@ -125,7 +161,7 @@ input_files_hash(struct input_files *files)
     tundish_status status = TUNDISH_OK;
 
     for (size_t i = 0; i < files->count && status == TUNDISH_OK; i++)
-        status = learned_file_hash(files->list[i].where, &files->list[i].hash);
+        status = hash_content(&files->list[i]);
     return status;
 }
 
@@ -181,7 +217,7 @@ input_files_differ(const struct input_files *then, struct input_files *now)
         if (old->bytes != file->bytes)
             return tnd_sprintf("%s had %" PRIu64 " bytes and has %" PRIu64, file->path, old->bytes,
                                file->bytes);
-        if (learned_file_hash(file->where, &file->hash) != TUNDISH_OK)
+        if (hash_content(file) != TUNDISH_OK)
             return tnd_strdup(tnd_error_text());
         if (file->hash != old->hash)
             return tnd_sprintf("%s has changed", file->path);

@@ -69,6 +69,8 @@ void check_stream(struct check *check, const struct spec_value *name,
 /* check_deliver.c */
 void check_distribute(struct check *check, const struct spec_value *value,
                       struct spec_distribute *ret_distribute);
+void check_remote(struct check *check, const struct spec_value *value,
+                  struct spec_remote *ret_remote);
 void check_deliver(struct check *check, const struct spec_value *value,
                    struct spec_deliver *ret_deliver);
 

@@ -1,4 +1,4 @@
-/* check_deliver.c - `distribute` and `deliver`. */
+/* check_deliver.c - `distribute`, `deliver` and `remote`. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,4 +262,64 @@ check_deliver(struct check *check, const struct spec_value *value, struct spec_d
     take_compression(&section, &deliver);
     take_on_error(&section, &deliver);
     *ret_deliver = deliver;
+}
+
+const struct spec_remote spec_remote_default = {
+    .credentials = "auto",
+    .part_bytes = 8 << 20,
+    .connections = 32,
+    .retries = 8,
+    .cache_bytes = UINT64_C(4) << 30,
+};
+
+enum { PART_BYTES_MIN = 64 << 10, PART_BYTES_MAX = 1 << 30 };
+
+static const char *
+text_or_null(const struct section *section, const char *parameter)
+{
+    const struct spec_value *value = value_of(section, parameter, SPEC_TEXT);
+
+    return value != NULL ? value->text : NULL;
+}
+
+/* A file's path starts where others do. */
+static const char *
+credentials_of(const struct section *section)
+{
+    static const char *const words[] = { "auto", "environment", "none" };
+    const char *text = text_of(section, "credentials");
+    char *path;
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i]) == 0)
+            return words[i];
+    path = spec_path(section->check->file, text);
+    text = spec_memory_text(section->check->memory, path, strlen(path));
+    free(path);
+    return text;
+}
+
+void
+check_remote(struct check *check, const struct spec_value *value, struct spec_remote *ret_remote)
+{
+    struct section section = open_section(check, &section_remote, value);
+    uint64_t part_bytes = bytes_of(&section, "part");
+    struct spec_remote remote = {
+        .endpoint = text_or_null(&section, "endpoint"),
+        .region = text_or_null(&section, "region"),
+        .credentials = credentials_of(&section),
+        .connections = (uint32_t)integer_of(&section, "connections", 32),
+        .retries = (uint32_t)integer_of(&section, "retries", 8),
+        .cache_bytes = bytes_of(&section, "cache_bytes"),
+    };
+
+    if (part_bytes < PART_BYTES_MIN || part_bytes > PART_BYTES_MAX)
+        spec_complain(check->errors, value->line, value->column,
+                      "remote: part must be from 64KiB to 1GiB");
+    if (remote.endpoint != NULL && strncmp(remote.endpoint, "http://", 7) != 0 &&
+        strncmp(remote.endpoint, "https://", 8) != 0)
+        spec_complain(check->errors, value->line, value->column,
+                      "remote: endpoint must begin with http:// or https://");
+    remote.part_bytes = (uint32_t)part_bytes;
+    *ret_remote = remote;
 }

@@ -48,7 +48,7 @@ check_file(struct check *check, const struct spec_value *root)
 {
     const struct stage_info *info = &section_file;
     const struct spec_value **arguments;
-    const struct spec_value *datasets = NULL, *seed, *streams, *learn_from;
+    const struct spec_value *datasets = NULL, *seed, *streams, *learn_from, *remote;
 
     if (root->kind == SPEC_MAP)
         /* Datasets by name come first: streams refer to them wherever they are in the file. */
@@ -59,6 +59,10 @@ check_file(struct check *check, const struct spec_value *root)
     seed = arguments[stage_parameter(info, "seed")];
     streams = arguments[stage_parameter(info, "streams")];
     learn_from = arguments[stage_parameter(info, "learn_from")];
+    remote = arguments[stage_parameter(info, "remote")];
+    check->file->remote = spec_remote_default;
+    if (remote != NULL && remote->kind == SPEC_MAP)
+        check_remote(check, remote, &check->file->remote);
     /* A broken value has been reported by check_mapping. */
     if (seed != NULL && seed->kind == SPEC_INTEGER) {
         check->file->has_seed = true;

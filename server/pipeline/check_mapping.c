@@ -36,7 +36,8 @@ static const struct stage_info *
 section_with(const struct stage_info *info, const char *key)
 {
     static const struct stage_info *const sections[] = { &section_file, &section_stream,
-                                                         &section_distribute, &section_deliver };
+                                                         &section_distribute, &section_deliver,
+                                                         &section_remote };
     const struct stage_info *found = NULL;
     bool is_section = false;
 

@@ -140,6 +140,7 @@ stage_print_man(FILE *out)
     print_stage(&section_stream, out);
     print_stage(&section_distribute, out);
     print_stage(&section_deliver, out);
+    print_stage(&section_remote, out);
     print_stage(&section_widen, out);
     /* The table is in the order of the manual, so a new group begins a section. */
     for (uint32_t i = 0; i < stage_count; i++) {

@@ -215,10 +215,21 @@ spec_map_get(const struct spec_value *map, const char *key)
     return NULL;
 }
 
+bool
+spec_is_url(const char *path)
+{
+    static const char *const schemes[] = { "s3://", "gs://", "http://", "https://" };
+
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strncmp(path, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
+
 char *
 spec_path(const struct spec_file *file, const char *path)
 {
-    if (path[0] == '/' || strcmp(file->root, ".") == 0)
+    if (path[0] == '/' || strcmp(file->root, ".") == 0 || spec_is_url(path))
         return tnd_strdup(path);
     return tnd_sprintf("%s/%s", file->root, path);
 }

@@ -115,6 +115,16 @@ struct spec_stream {
     struct spec_deliver deliver;
 };
 
+/* How files at URLs are read. */
+struct spec_remote {
+    const char *endpoint, *region; /* NULL: the environment's, else the store's own */
+    const char *credentials;       /* auto, environment, none, or a file's path */
+    uint32_t part_bytes, connections, retries;
+    uint64_t cache_bytes;
+};
+
+extern const struct spec_remote spec_remote_default;
+
 struct spec_file {
     const char *path;
     const char *root; /* relative paths start here */
@@ -123,6 +133,7 @@ struct spec_file {
     const char *learn_from; /* NULL: not given */
     uint32_t stream_count;
     const struct spec_stream *streams;
+    struct spec_remote remote;
     struct spec_memory *memory; /* owns everything above */
 };
 
@@ -161,7 +172,10 @@ tundish_dtype spec_dtype(const struct spec_stage *stage, const char *parameter);
 /* Look up a key of a MAP; NULL if absent. */
 const struct spec_value *spec_map_get(const struct spec_value *map, const char *key);
 
-/* `path` if absolute, else below the file's root. The caller frees. */
+/* Is it a URL rather than a path? */
+bool spec_is_url(const char *path);
+
+/* `path` if absolute or a URL, else below the file's root. The caller frees. */
 char *spec_path(const struct spec_file *file, const char *path);
 
 #endif

@@ -9,13 +9,10 @@
 #include "pipeline/errors.h"
 
 /* A terminal has 80 columns. */
-enum { SECTIONS = 4, TEXT_COLUMNS = 78 };
+enum { SECTIONS = 5, TEXT_COLUMNS = 78 };
 
 static const struct stage_info *const sections[SECTIONS] = {
-    &section_stream,
-    &section_distribute,
-    &section_deliver,
-    &section_widen,
+    &section_stream, &section_distribute, &section_deliver, &section_remote, &section_widen,
 };
 
 static uint32_t

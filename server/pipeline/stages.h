@@ -87,11 +87,12 @@ extern const uint32_t stage_count;
 const struct stage_info *stage_find(const char *name); /* NULL: there is none */
 
 /* The mappings around the stages (sections.c), in the same form: the file itself, a stream,
- * `distribute`, `deliver`, and the entries of mappings that some stages take. */
+ * `distribute`, `deliver`, `remote`, and the entries of mappings that some stages take. */
 extern const struct stage_info section_file;
 extern const struct stage_info section_stream;
 extern const struct stage_info section_distribute;
 extern const struct stage_info section_deliver;
+extern const struct stage_info section_remote;
 extern const struct stage_info section_widen;
 extern const struct stage_info section_tensor;       /* {values, dtype} and {npy} */
 extern const struct stage_info section_program_spec; /* {dtype, shape} */

@@ -258,6 +258,27 @@ needs_files(const struct plan_node *node)
            (node->content != NULL && node->content->whole_files);
 }
 
+static bool
+is_url_list(const struct spec_value *value)
+{
+    if (value != NULL && value->kind == SPEC_TEXT)
+        return spec_is_url(value->text);
+    for (uint32_t i = 0; value != NULL && value->kind == SPEC_LIST && i < value->count; i++)
+        if (is_url_list(&value->items[i]))
+            return true;
+    return false;
+}
+
+static bool
+names_urls(const struct plan_node *node)
+{
+    for (uint32_t i = 0; node->stage != NULL && i < node->stage->info->parameter_count; i++)
+        if (node->source != NULL && (node->stage->info->parameters[i].types & TYPE_PATHS) != 0 &&
+            is_url_list(node->stage->arguments[i]))
+            return true;
+    return false;
+}
+
 static tundish_status
 check_local(struct plan_builder *builder, const struct plan_graph *graph)
 {
@@ -265,7 +286,11 @@ check_local(struct plan_builder *builder, const struct plan_graph *graph)
         const struct plan_node *node = graph->nodes[i];
         tundish_status status = TUNDISH_OK;
 
-        if (needs_files(node))
+        if (names_urls(node))
+            status = order_complain(builder->errors, node,
+                                    "distribute.files: local is for files that lie on the nodes; "
+                                    "URLs are read by every node with files: shared");
+        else if (needs_files(node))
             status =
                 order_complain(builder->errors, node,
                                "%s with distribute.files: local is not in this build", node->name);

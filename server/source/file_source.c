@@ -7,8 +7,11 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "source/files/file_remote.h"
 #include "source/files/files_private.h"
 #include "source/variable.h"
+
+enum { FILES_AHEAD = 8 };
 
 static tundish_status
 check_names(const struct stage_config *config, const struct spec_value *names)
@@ -153,6 +156,24 @@ enter_file(struct order_iterator *iterator, const struct spec_value *name,
     return status;
 }
 
+/* The first parts of the next files at URLs come while this one is read: a server far away answers
+ * many requests in the time that it takes for one. */
+static void
+expect_files(struct order_iterator *iterator)
+{
+    const struct reader_state *state = (const struct reader_state *)iterator->state;
+
+    for (size_t i = 0; i < FILES_AHEAD; i++) {
+        const struct spec_value *name = name_at(iterator->node, state->next + i);
+        struct source_file *file = NULL;
+
+        if (name == NULL || name->kind != SPEC_TEXT || !spec_is_url(name->text))
+            return;
+        if (enter_file(iterator, name, &file) == TUNDISH_OK)
+            file_remote_expect(file, 0);
+    }
+}
+
 /* Open the next file, and have the pool scan the one after it while this one is read. An error of
  * that one is reported when its turn comes. */
 static tundish_status
@@ -168,6 +189,7 @@ next_file(struct order_iterator *iterator, const struct spec_value *name)
     scan_cursor_open(&state->cursor, file, iterator->instance->services->stop);
     if (after != NULL && enter_file(iterator, after, &file) == TUNDISH_OK)
         scan_announce(file);
+    expect_files(iterator);
     return TUNDISH_OK;
 }
 
@@ -252,6 +274,10 @@ reader_check(struct order_iterator *iterator)
         /* A file that peers hold cannot be opened here; its own node checks it. */
         if (status != TUNDISH_OK || file->peers != NULL)
             continue;
+        if (file->is_url) {
+            status = file_remote_look(file);
+            continue;
+        }
         status = file_open(file, &descriptor);
         if (status == TUNDISH_OK)
             close(descriptor);

@@ -95,9 +95,16 @@ directory_close(void *state)
 }
 
 static tundish_status
-find_files(const void *context, const char *root, struct glob_list *ret_found)
+find_files(const void *context, const struct path_base *base, struct glob_list *ret_found)
 {
-    return class_folders_find(context, root, ret_found);
+    const struct class_folders *wanted = context;
+
+    if (spec_is_url(wanted->directory))
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "%s: directory reads folders of this machine; of a store, list the files "
+                        "with list_files and read them with read_file",
+                        wanted->directory);
+    return class_folders_find(wanted, base->root, ret_found);
 }
 
 static tundish_status

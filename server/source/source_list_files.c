@@ -115,7 +115,7 @@ struct patterns {
 
 /* With peers, the files of all nodes count: search the common catalogue, not this node's folder. */
 static tundish_status
-find_files(const void *context, const char *root, struct glob_list *ret_found)
+find_files(const void *context, const struct path_base *base, struct glob_list *ret_found)
 {
     const struct patterns *patterns = context;
     tundish_status status = TUNDISH_OK;
@@ -124,7 +124,7 @@ find_files(const void *context, const char *root, struct glob_list *ret_found)
         catalogue_glob(peers_catalogue(patterns->peers), (const char *const *)patterns->list,
                        patterns->count, ret_found);
     else
-        status = glob_find(root, (const char *const *)patterns->list, patterns->count, ret_found);
+        status = glob_find(base, (const char *const *)patterns->list, patterns->count, ret_found);
     if (status == TUNDISH_OK && ret_found->count == 0)
         status = no_match(patterns->list, patterns->count);
     return status;

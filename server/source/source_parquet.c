@@ -235,10 +235,13 @@ open_footer(const char *path, const struct parquet_choice *choice, uint64_t *ret
             struct parquet_footer *ret_footer)
 {
     /* O_NONBLOCK: opening a pipe by that name must not hang. */
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int descriptor =
+        spec_is_url(path) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
     tundish_status status;
 
+    if (spec_is_url(path))
+        return tnd_fail(TUNDISH_E_PIPELINE, "parquet reads files of this machine only");
     if (descriptor < 0 || fstat(descriptor, &about) != 0)
         status = tnd_fail_errno(errno, "cannot be opened");
     else if (!S_ISREG(about.st_mode))

@@ -7,6 +7,7 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "remote/list.h"
 #include "source/files/matching_files.h"
 #include "source/source.h"
 
@@ -20,18 +21,39 @@ mix_text(uint64_t hash, const char *text)
     return tnd_hash_farm_cat(hash, tnd_hash_farm(text, strlen(text)));
 }
 
+/* A store tells what its objects are with their names. */
+static uint64_t
+mix_objects(uint64_t hash, const struct path_base *base, const char *pattern, bool names_only)
+{
+    struct remote_matches found = { 0 };
+    struct remote *remote = NULL;
+
+    if (remote_get(base->remote, &remote) == TUNDISH_OK)
+        (void)remote_list(remote, pattern, &found);
+    for (size_t i = 0; i < found.count; i++) {
+        hash = mix_text(hash, found.list[i].name);
+        if (!names_only)
+            hash =
+                tnd_hash_farm_cat(tnd_hash_farm_cat(hash, found.list[i].bytes), found.list[i].hash);
+    }
+    remote_matches_close(&found);
+    return hash;
+}
+
 /* Mix in the files that match a pattern now: their names and, unless names_only, sizes and times.
  */
 static uint64_t
-mix_matches(uint64_t hash, const char *root, const char *pattern, bool names_only)
+mix_matches(uint64_t hash, const struct path_base *base, const char *pattern, bool names_only)
 {
     struct glob_list found = { 0 };
 
-    if (glob_find(root, &pattern, 1, &found) != TUNDISH_OK)
+    if (spec_is_url(pattern))
+        return mix_objects(hash, base, pattern, names_only);
+    if (glob_find(base, &pattern, 1, &found) != TUNDISH_OK)
         return hash;
     for (size_t i = 0; i < found.count; i++) {
         const char *name = found.paths[i];
-        char *path = name[0] == '/' ? tnd_strdup(name) : tnd_sprintf("%s/%s", root, name);
+        char *path = name[0] == '/' ? tnd_strdup(name) : tnd_sprintf("%s/%s", base->root, name);
         struct stat about;
 
         hash = mix_text(hash, name);
@@ -48,7 +70,7 @@ mix_matches(uint64_t hash, const char *root, const char *pattern, bool names_onl
 
 /* A vocabulary's path may hold {column}: mix in the files of all columns. */
 static uint64_t
-mix_looked_up(uint64_t hash, const char *root, const char *path)
+mix_looked_up(uint64_t hash, const struct path_base *base, const char *path)
 {
     char *pattern = tnd_strdup(path);
     char *marker = strstr(pattern, "{column}");
@@ -57,7 +79,7 @@ mix_looked_up(uint64_t hash, const char *root, const char *path)
         *marker = '*';
         memmove(marker + 1, marker + strlen("{column}"), strlen(marker + strlen("{column}")) + 1);
     }
-    hash = mix_matches(hash, root, pattern, false);
+    hash = mix_matches(hash, base, pattern, false);
     free(pattern);
     return hash;
 }
@@ -93,7 +115,8 @@ mix_stage(uint64_t hash, const struct plan_node *node, const char *root)
             continue;
         hash = mix_value(hash, value);
         if (strcmp(parameter->name, "vocabulary") == 0 && value != NULL && value->kind == SPEC_TEXT)
-            hash = mix_looked_up(hash, root, value->text);
+            hash =
+                mix_looked_up(hash, &(struct path_base){ root, &stage->file->remote }, value->text);
     }
     return hash;
 }
@@ -145,7 +168,9 @@ upstream_listing(const struct plan_node *node, const char *root)
 
         for (uint32_t i = 0; i < count; i++)
             if (each[i].kind == SPEC_TEXT)
-                listing = mix_matches(listing, root, each[i].text, true);
+                listing =
+                    mix_matches(listing, &(struct path_base){ root, &node->stage->file->remote },
+                                each[i].text, true);
     }
     return listing;
 }

@@ -1,16 +1,39 @@
 /* content_read_file.c - tf.io.read_file. */
+#include <stdio.h>
+
 #include "content/records/decode_text.h"
+#include "content/records/remote_files.h"
 #include "content/records/whole_file.h"
 
 struct read_file {
     const char *root;
+    const struct spec_remote *remote;
     struct content_targets targets;
+};
+
+/* A batch that is being read. */
+struct reading {
+    const char *root;
+    struct remote_files *remote; /* NULL: none of its paths is a URL */
+    tundish_status status;       /* of what is not the fault of a row */
+    char text[512];
 };
 
 static const char *
 decode(void *context, struct byte_view from, struct scratch *scratch, struct byte_view *ret_to)
 {
-    return whole_file_read(context, from, scratch, ret_to) == TUNDISH_OK ? NULL : tnd_error_text();
+    struct reading *reading = context;
+    tundish_status status = reading->remote != NULL && remote_files_is_url(from)
+                                ? remote_files_next(reading->remote, scratch, ret_to)
+                                : whole_file_read(reading->root, from, scratch, ret_to);
+
+    /* A store that does not answer must not look like rows that are bad. */
+    if (status != TUNDISH_OK && status != TUNDISH_E_DATA && status != TUNDISH_E_PIPELINE &&
+        reading->status == TUNDISH_OK && reading->remote != NULL) {
+        reading->status = status;
+        snprintf(reading->text, sizeof reading->text, "%s", tnd_error_text());
+    }
+    return status == TUNDISH_OK ? NULL : tnd_error_text();
 }
 
 static tundish_status
@@ -21,16 +44,50 @@ read_file_open(void *memory, const struct stage_config *config, struct schema *r
 
     (void)ret_batch_wide;
     state->root = config->stage->file->root;
+    state->remote = &config->stage->file->remote;
     return decode_text_open(config, ret_schema, &state->targets);
+}
+
+/* The URLs of all targets, in the order in which decode meets them. */
+static struct byte_view *
+find_urls(const struct content_targets *targets, const struct frame *input, struct scratch *scratch,
+          size_t *ret_count)
+{
+    struct byte_view *urls;
+    size_t room = 1, count = 0;
+
+    for (uint32_t t = 0; t < targets->count; t++)
+        room += (size_t)input->columns[targets->list[t].input].value_count;
+    urls = scratch_array(scratch, room, sizeof *urls);
+    for (uint32_t t = 0; t < targets->count; t++) {
+        const struct column *texts = &input->columns[targets->list[t].input];
+        const struct byte_view *views = texts->values;
+
+        for (int64_t i = 0; i < texts->value_count; i++)
+            if (remote_files_is_url(views[i]))
+                urls[count++] = views[i];
+    }
+    *ret_count = count;
+    return urls;
 }
 
 static tundish_status
 read_file_apply(const void *memory, const struct frame *input, struct frame *output)
 {
     const struct read_file *state = memory;
+    struct reading reading = { .root = state->root };
+    size_t url_count;
+    struct byte_view *urls = find_urls(&state->targets, input, output->scratch, &url_count);
+    tundish_status status = TUNDISH_OK;
 
-    decode_text_apply(&state->targets, input, output, decode, (void *)(uintptr_t)state->root);
-    return TUNDISH_OK;
+    if (url_count > 0)
+        status = remote_files_open(state->remote, urls, url_count, &reading.remote);
+    if (status == TUNDISH_OK)
+        decode_text_apply(&state->targets, input, output, decode, &reading);
+    remote_files_close(reading.remote);
+    if (status == TUNDISH_OK && reading.status != TUNDISH_OK)
+        status = tnd_fail(reading.status, "%s", reading.text);
+    return status;
 }
 
 static void

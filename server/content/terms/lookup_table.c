@@ -213,7 +213,10 @@ open_file(const struct stage_config *config, const struct lookup_rules *rules,
     }
     name = spec_for_column(value->text, column);
     path = spec_path(config->stage->file, name);
-    status = vocab_open_file(config->cache_folder, path, rules->keys, &table->vocab);
+    status = spec_is_url(path)
+                 ? vocab_open_url(config->cache_folder, &config->stage->file->remote, path,
+                                  rules->keys, &table->vocab)
+                 : vocab_open_file(config->cache_folder, path, rules->keys, &table->vocab);
     if (status != TUNDISH_OK)
         status = COMPLAIN(config, value, "%s", tnd_error_text());
     table->name = name;

@@ -16,6 +16,7 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "remote/object.h"
 
 /* A table's name in the cache folder, from its content. Texts and lists have different names
  * because their contents are hashed differently. */
@@ -166,6 +167,43 @@ open_file(int folder, const char *path, enum vocab_keys keys, struct vocab **ret
         status = open_by_reading(folder, file, path, &about, keys, ret_vocab);
     close(file);
     return status;
+}
+
+/* A copy of the object, which is read as a file is. */
+static tundish_status
+fetch(int folder, const struct spec_remote *options, const char *url, int *ret_file)
+{
+    struct remote *remote = NULL;
+    struct remote_object *object = NULL;
+    tundish_status status = remote_get(options, &remote);
+
+    if (status == TUNDISH_OK)
+        status = remote_object_open(remote, folder, url, &object);
+    if (status == TUNDISH_OK)
+        status = remote_object_copy(object, folder, ret_file);
+    remote_object_close(object);
+    return status;
+}
+
+tundish_status
+vocab_open_url(const char *cache_folder, const struct spec_remote *remote, const char *url,
+               enum vocab_keys keys, struct vocab **ret_vocab)
+{
+    struct stat about;
+    int folder, file = -1;
+    tundish_status status = tnd_cache_folder_open(cache_folder, &folder);
+
+    if (status == TUNDISH_OK) {
+        status = fetch(folder, remote, url, &file);
+        if (status == TUNDISH_OK && fstat(file, &about) != 0)
+            status = tnd_fail_errno(errno, "look at the copy");
+        if (status == TUNDISH_OK)
+            status = open_by_reading(folder, file, url, &about, keys, ret_vocab);
+        if (file >= 0)
+            close(file);
+        close(folder);
+    }
+    return status == TUNDISH_OK ? status : tnd_fail_while(status, "vocabulary %s", url);
 }
 
 tundish_status

@@ -17,6 +17,7 @@
 #include "core/bytes.h"
 #include "tundish/tundish.h"
 
+struct spec_remote;
 struct vocab;
 
 enum vocab_keys {
@@ -33,6 +34,10 @@ enum vocab_keys {
  */
 tundish_status vocab_open_file(const char *cache_folder, const char *path, enum vocab_keys keys,
                                struct vocab **ret_vocab);
+
+/* The same of a text at a URL. */
+tundish_status vocab_open_url(const char *cache_folder, const struct spec_remote *remote,
+                              const char *url, enum vocab_keys keys, struct vocab **ret_vocab);
 
 /* The vocabulary of a list, under the same rules except that a term may hold any byte and be
  * empty. `name` is what messages call it, for instance "pipeline.yaml:12: vocabulary". */

@@ -12,6 +12,8 @@
 #include "content/content.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "remote/list.h"
+#include "remote/object.h"
 #include "source/files/catalogue.h"
 #include "source/files/matching_files.h"
 #include "source/source.h"
@@ -94,6 +96,46 @@ add_learned(struct search *search, const struct plan_node *node)
     free(name);
 }
 
+/* An object's ETag says what it is; reading samples of it would take a part of it each. */
+static void
+add_object(struct search *search, const struct remote_match *object)
+{
+    uint64_t words[2] = { object->bytes, object->hash };
+
+    add_match(search, object->name, tnd_hash_farm_chain(0, words, sizeof words));
+    search->files.list[search->files.count - 1].is_here = true;
+}
+
+static tundish_status
+add_url(struct search *search, const char *url)
+{
+    struct object_identity identity;
+    struct remote *remote = NULL;
+    tundish_status status = remote_get(&search->spec->remote, &remote);
+
+    if (status == TUNDISH_OK)
+        status = remote_identify(remote, url, &identity);
+    if (status == TUNDISH_OK)
+        add_object(search, &(struct remote_match){ (char *)(uintptr_t)url, identity.bytes,
+                                                   object_identity_hash(&identity) });
+    return status;
+}
+
+static tundish_status
+add_urls(struct search *search, const char *pattern)
+{
+    struct remote_matches matches = { 0 };
+    struct remote *remote = NULL;
+    tundish_status status = remote_get(&search->spec->remote, &remote);
+
+    if (status == TUNDISH_OK)
+        status = remote_list(remote, pattern, &matches);
+    for (size_t i = 0; i < matches.count; i++)
+        add_object(search, &matches.list[i]);
+    remote_matches_close(&matches);
+    return status;
+}
+
 static void
 add_file(struct search *search, const char *name)
 {
@@ -112,10 +154,12 @@ add_pattern(struct search *search, const char *pattern)
     struct glob_list list = { 0 };
     tundish_status status = TUNDISH_OK;
 
+    if (spec_is_url(pattern))
+        return add_urls(search, pattern);
     if (search->catalogue != NULL)
         catalogue_glob(search->catalogue, &pattern, 1, &list);
     else
-        status = glob_find(search->spec->root, &pattern, 1, &list);
+        status = glob_find(&(struct path_base){ .root = search->spec->root }, &pattern, 1, &list);
 
     for (size_t i = 0; status == TUNDISH_OK && i < list.count; i++)
         add_file(search, list.paths[i]);
@@ -132,6 +176,8 @@ walk_paths(struct search *search, const struct spec_value *value, bool are_patte
         return TUNDISH_OK;
     if (value->kind == SPEC_TEXT && are_patterns)
         status = add_pattern(search, value->text);
+    else if (value->kind == SPEC_TEXT && spec_is_url(value->text))
+        status = add_url(search, value->text);
     else if (value->kind == SPEC_TEXT)
         add_file(search, value->text);
     for (uint32_t i = 0; status == TUNDISH_OK && value->kind == SPEC_LIST && i < value->count; i++)

@@ -176,6 +176,7 @@ index_share(struct link *link, const struct plan *plan, uint32_t stream, int64_t
     struct source_files_options options = {
         .root = plan->file->root,
         .cache_folder = plan->options.cache_folder,
+        .remote = &plan->file->remote,
     };
     struct sharing sharing = { link, stream, timeout_ns, stop, .kind = NULL };
     const struct source_ops *source;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "source/files/file_remote.h"
 #include "source/files/files_private.h"
 #include "source/peer/peer_ahead.h"
 #include "source/scan/scan.h"
@@ -12,26 +13,45 @@ struct ask_ahead {
     struct source_files *files;
     struct peer_row *rows;
     size_t count;
+    const struct source_file *last_file; /* at a URL */
+    uint64_t last_region;
 };
+
+enum { REGION_BYTES = 64 << 10 };
 
 struct ask_ahead *
 ask_ahead_begin(struct source_files *files)
 {
     struct ask_ahead *asking;
 
-    if (table_peers(files) == NULL)
+    if (table_peers(files) == NULL && !table_has_urls(files))
         return NULL;
     asking = tnd_zalloc(1, sizeof *asking);
     asking->files = files;
     return asking;
 }
 
+/* Rows that lie beside the one before come with it. */
+static void
+expect_row(struct ask_ahead *list, struct source_file *file, uint64_t offset)
+{
+    uint64_t region = offset / REGION_BYTES;
+
+    if (list->last_file == file && list->last_region == region)
+        return;
+    list->last_file = file;
+    list->last_region = region;
+    file_remote_expect(file, offset);
+}
+
 void
 ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
 {
     struct ask_ahead *list = asking;
-    const struct source_file *file = table_file(list->files, reference_file(words));
+    struct source_file *file = table_file(list->files, reference_file(words));
 
+    if (file != NULL && file_is_remote(file))
+        expect_row(list, file, words[0]);
     if (file == NULL || file->peers == NULL)
         return;
     /* The room is doubled whenever the count is a power of two, so it need not be stored. */

@@ -1,7 +1,7 @@
-/* ask_ahead.h - the rows of a step that other nodes have are asked for when the step is dealt, so
- * that they are there when its content is made. Readers find them by themselves.
+/* ask_ahead.h - the rows of a step that other nodes or servers have are asked for when the step is
+ * dealt, so that they are there when its content is made. Readers find them by themselves.
  *
- * Where every node has all files, nothing is ever asked for.
+ * Where every node has all files on its disks, nothing is ever asked for.
  */
 #ifndef SOURCE_ASK_AHEAD_H
 #define SOURCE_ASK_AHEAD_H

@@ -11,6 +11,8 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/read_at.h"
+#include "remote/object.h"
+#include "source/files/file_remote.h"
 
 /* How often the identity of a file that is read is compared. */
 #define LOOK_EVERY_NS INT64_C(1000000000)
@@ -94,11 +96,14 @@ identify_file(struct source_file *file, int descriptor)
 tundish_status
 file_open(struct source_file *file, int *ret_descriptor)
 {
-    /* O_NONBLOCK: opening a pipe by that name must not hang the server. It has no effect on regular
-     * files. */
-    int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int descriptor;
     tundish_status status;
 
+    if (file->is_url)
+        return file_remote_open(file, ret_descriptor);
+    /* O_NONBLOCK: opening a pipe by that name must not hang the server. It has no effect on regular
+     * files. */
+    descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     /* The kernel's message alone would not explain why a pattern does not work here. */
     if (descriptor < 0 && errno == ENOENT && strpbrk(file->path, "*?[") != NULL)
         return file_fail(
@@ -120,6 +125,9 @@ file_compare(const struct source_file *file, int descriptor)
     struct stat about;
     struct file_identity now;
 
+    /* Each request for an object says which version of it is meant. */
+    if (file->is_url)
+        return TUNDISH_OK;
     if (fstat(descriptor, &about) != 0)
         return file_fail(file, "cannot be examined", errno);
     now = identity_of(&about);
@@ -146,6 +154,16 @@ file_read_some(int descriptor, void *to, size_t bytes, uint64_t offset, size_t *
     int error = tnd_read_at(descriptor, to, bytes, offset, ret_bytes);
 
     return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot be read");
+}
+
+tundish_status
+file_read_opened(struct source_file *file, int descriptor, void *to, size_t bytes, uint64_t offset,
+                 size_t *ret_bytes)
+{
+    if (descriptor >= 0)
+        return file_read_some(descriptor, to, bytes, offset, ret_bytes);
+    file_remote_follow(file, offset);
+    return file_remote_read(file, to, bytes, offset, ret_bytes);
 }
 
 /* Bytes that were overwritten are as bad as bytes that are gone, but a read does not notice them.
@@ -201,8 +219,11 @@ file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offse
                 size_t *ret_bytes)
 {
     struct visit visit;
-    tundish_status status = visit_begin(file, &visit);
+    tundish_status status;
 
+    if (file_is_remote(file))
+        return file_remote_read(file, to, bytes, offset, ret_bytes);
+    status = visit_begin(file, &visit);
     if (status != TUNDISH_OK)
         return status;
     status = file_read_some(visit.descriptor, to, bytes, offset, ret_bytes);
@@ -233,9 +254,14 @@ file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest, si
     const struct iovec targets[2] = { { to, bytes }, { rest, rest_bytes } };
     size_t done = 0, rest_done = 0;
     struct visit visit;
-    tundish_status status = visit_begin(file, &visit);
+    tundish_status status;
     ssize_t got;
 
+    if (file_is_remote(file)) {
+        status = file_read(file, to, bytes, offset);
+        return status == TUNDISH_OK ? file_read(file, rest, rest_bytes, offset + bytes) : status;
+    }
+    status = visit_begin(file, &visit);
     if (status != TUNDISH_OK)
         return status;
     got = preadv(visit.descriptor, targets, 2, (off_t)offset);
@@ -258,6 +284,7 @@ file_close(struct source_file *file)
      * opened again. */
     int unpacked = atomic_exchange(&file->unpacked, 0);
 
+    remote_object_close(atomic_exchange(&file->object, NULL));
     door_close(&file->services->doors, &file->door);
     if (unpacked != 0)
         close(unpacked - 1);

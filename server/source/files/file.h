@@ -13,6 +13,7 @@
 
 struct parquet_file;
 struct peers;
+struct remote_object;
 struct scan;
 struct scan_input_ops;
 
@@ -29,6 +30,7 @@ struct source_file {
     char *path;
     struct peers *peers; /* by which to read it where another node has it; NULL: it is here */
     uint32_t owner;      /* that node */
+    bool is_url;         /* file_remote.h: no door, but an object */
     struct record_format format;
     const struct scan_input_ops *input; /* by which its records are found */
     struct scan *scan;                  /* ... and kept */
@@ -39,10 +41,12 @@ struct source_file {
 
     struct door door;
     _Atomic int64_t looked_at_ns;
-    _Atomic int unpacked; /* descriptor + 1 of the unpacked file; 0: none (yet) */
+    _Atomic(struct remote_object *) object; /* of a URL, once it was asked for */
+    _Atomic int unpacked;                   /* descriptor + 1 of the unpacked file; 0: none (yet) */
 };
 
-/* Open it again, and compare it with its recorded identity. The caller closes *ret_descriptor. */
+/* Open it again, and compare it with its recorded identity. The caller closes *ret_descriptor,
+ * which is -1 where the name is a URL: file_read_opened reads it. */
 tundish_status file_open(struct source_file *file, int *ret_descriptor);
 
 /* Is the open file unchanged? Fails naming it. */
@@ -59,6 +63,10 @@ tundish_status file_read_up_to(struct source_file *file, void *to, size_t bytes,
  * file to `rest`. */
 tundish_status file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest,
                                size_t rest_bytes, uint64_t offset);
+
+/* Bytes of a file that file_open has opened, as file_read_some. */
+tundish_status file_read_opened(struct source_file *file, int descriptor, void *to, size_t bytes,
+                                uint64_t offset, size_t *ret_bytes);
 
 /* Close its descriptors. */
 void file_close(struct source_file *file);

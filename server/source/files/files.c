@@ -11,6 +11,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "pipeline/pipeline.h"
 #include "source/files/block_cache.h"
 #include "source/files/files_private.h"
 #include "source/files/numbered.h"
@@ -51,6 +52,7 @@ struct source_files {
     struct listing *listings;
     struct block_cache *blocks;
     struct row_groups *row_groups;
+    _Atomic bool has_urls;  /* among the files */
     struct file_set *noted; /* where entered files are noted, or NULL */
 
     struct source_services services;
@@ -68,6 +70,7 @@ source_files_open(const struct source_files_options *options, struct source_file
     files->peers = options->peers;
     files->ahead = options->peers == NULL ? NULL : peer_ahead_open();
     status = services_open(&files->services, options->cache_folder, options->reader_count);
+    files->services.remote = options->remote;
     files->blocks = block_cache_open(block_bytes);
     files->row_groups = row_groups_open(options->row_group_bytes);
     if (status == TUNDISH_OK && files->blocks == NULL)
@@ -240,13 +243,17 @@ file_new(struct source_files *files, const char *name, size_t bytes,
 
     file->services = &files->services;
     file->name = tnd_strndup(name, bytes);
-    file->path = file->name[0] == '/' ? tnd_strdup(file->name)
-                                      : tnd_sprintf("%s/%s", files->root, file->name);
+    file->is_url = spec_is_url(file->name);
+    if (file->is_url)
+        atomic_store_explicit(&files->has_urls, true, memory_order_relaxed);
+    file->path = file->name[0] == '/' || file->is_url
+                     ? tnd_strdup(file->name)
+                     : tnd_sprintf("%s/%s", files->root, file->name);
     file->format = *format;
     file->input = format->packing == PACKING_NONE ? &scan_input_plain : &scan_input_packed;
     file->scan = scan_new(file);
     /* The identity of another node's file cannot be looked at. */
-    if (files->peers != NULL)
+    if (files->peers != NULL && !file->is_url)
         look_for_owner(file, files->peers);
     return file;
 }
@@ -381,7 +388,8 @@ table_list_paths(struct source_files *files, const struct path_search *search,
     pthread_mutex_lock(&files->entering);
     listing = find_listing(files, search->key, search->key_bytes);
     if (listing == NULL)
-        status = search->find(search->context, files->root, &found);
+        status = search->find(search->context,
+                              &(struct path_base){ files->root, files->services.remote }, &found);
     if (listing == NULL && status == TUNDISH_OK && found.count > UINT32_MAX / 2)
         status = tnd_fail(TUNDISH_E_DATA, "more than 2 billion files");
     if (listing == NULL && status == TUNDISH_OK)
@@ -403,6 +411,12 @@ struct peer_ahead *
 table_peer_ahead(const struct source_files *files)
 {
     return files->ahead;
+}
+
+bool
+table_has_urls(const struct source_files *files)
+{
+    return atomic_load_explicit(&files->has_urls, memory_order_relaxed);
 }
 
 const char *

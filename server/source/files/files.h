@@ -16,6 +16,7 @@
 #include "core/status.h"
 
 struct peers;
+struct spec_remote;
 struct source_files;
 
 #define SOURCE_BLOCK_BYTES (UINT64_C(256) << 20)
@@ -28,6 +29,7 @@ struct source_files_options {
                                  most; 0: SOURCE_BLOCK_BYTES */
     uint64_t row_group_bytes; /* the same for decoded row groups of Parquet files; 0: a quarter of
                                  the memory that there is when the first one is read */
+    const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
     struct peers *peers;      /* files are those of all nodes; NULL: those found here */
 };
 

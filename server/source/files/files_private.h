@@ -38,7 +38,8 @@ struct path_list {
 struct path_search {
     const char *key; /* any bytes: the same for the same search */
     size_t key_bytes;
-    tundish_status (*find)(const void *context, const char *root, struct glob_list *ret_found);
+    tundish_status (*find)(const void *context, const struct path_base *base,
+                           struct glob_list *ret_found);
     const void *context;
 };
 tundish_status table_list_paths(struct source_files *files, const struct path_search *search,
@@ -50,6 +51,9 @@ const char *table_path(const struct source_files *files, uint32_t number, size_t
 /* What reads files of other nodes, and what was asked of them for coming steps; or NULL. */
 struct peers *table_peers(const struct source_files *files);
 struct peer_ahead *table_peer_ahead(const struct source_files *files);
+
+/* Is any of the files at a URL? Any thread. */
+bool table_has_urls(const struct source_files *files);
 
 /* Where relative paths start: an absolute path. */
 const char *table_root(const struct source_files *files);

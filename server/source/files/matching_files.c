@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "pipeline/pipeline.h"
+#include "remote/list.h"
 
 /* The walk has reached a folder: `folder` is open, and `path` is its name as far as it was
  * matched. */
@@ -143,6 +145,23 @@ find_one(const char *root, const char *pattern, struct glob_list *list)
     return status;
 }
 
+static tundish_status
+find_at_store(const struct spec_remote *options, const char *pattern, struct glob_list *list)
+{
+    struct remote_matches matches = { 0 };
+    struct remote *remote = NULL;
+    tundish_status status = remote_get(options, &remote);
+
+    if (status == TUNDISH_OK)
+        status = remote_list(remote, pattern, &matches);
+    for (size_t i = 0; i < matches.count; i++) {
+        add_path(list, matches.list[i].name);
+        matches.list[i].name = NULL;
+    }
+    remote_matches_close(&matches);
+    return status;
+}
+
 static int
 compare_paths(const void *a, const void *b)
 {
@@ -150,14 +169,15 @@ compare_paths(const void *a, const void *b)
 }
 
 tundish_status
-glob_find(const char *root, const char *const *patterns, size_t pattern_count,
+glob_find(const struct path_base *base, const char *const *patterns, size_t pattern_count,
           struct glob_list *ret_list)
 {
     struct glob_list list = { 0 };
     tundish_status status = TUNDISH_OK;
 
     for (size_t i = 0; i < pattern_count && status == TUNDISH_OK; i++)
-        status = find_one(root, patterns[i], &list);
+        status = spec_is_url(patterns[i]) ? find_at_store(base->remote, patterns[i], &list)
+                                          : find_one(base->root, patterns[i], &list);
     if (status != TUNDISH_OK) {
         glob_list_close(&list);
         return status;

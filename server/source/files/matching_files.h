@@ -11,16 +11,25 @@
 
 #include "core/status.h"
 
+struct spec_remote;
+
 struct glob_list {
     size_t count;
     char **paths;     /* owned, in byte order; a path that two patterns match is there twice */
     uint32_t *labels; /* one for each path, or NULL */
 };
 
-/* Find the files that match any of the patterns; relative ones start at `root`, and their matches
- * are reported relative to it. Nothing found is not an error here. */
-tundish_status glob_find(const char *root, const char *const *patterns, size_t pattern_count,
-                         struct glob_list *ret_list);
+/* Where paths that are not absolute start, and how URLs are read (NULL: by the defaults). */
+struct path_base {
+    const char *root;
+    const struct spec_remote *remote;
+};
+
+/* Find the files that match any of the patterns; relative ones start at the root, and their matches
+ * are reported relative to it. Nothing found is not an error here. URLs are asked for at their
+ * store, whose keys are matched as paths are. */
+tundish_status glob_find(const struct path_base *base, const char *const *patterns,
+                         size_t pattern_count, struct glob_list *ret_list);
 void glob_list_close(struct glob_list *list);
 
 #endif

@@ -8,6 +8,8 @@
 #include "source/files/door.h"
 #include "source/files/read_ahead.h"
 
+struct spec_remote;
+
 struct source_counters {
     _Atomic uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits,
         program_wait_ns;
@@ -17,6 +19,8 @@ struct source_services {
     struct doors doors;
     struct read_ahead ahead;
     struct source_counters counters;
+
+    const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
 
     pthread_mutex_t lock; /* guards the identity of files (file.h), and all below */
     char *cache_path;     /* NULL: the default */

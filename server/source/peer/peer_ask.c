@@ -412,7 +412,7 @@ take_records(struct byte_view from, struct record_writer *writer, bool *ret_is_o
 }
 
 static tundish_status
-find_records(const struct source_file *file, uint64_t first, struct record_writer *writer,
+find_records(struct source_file *file, uint64_t first, struct record_writer *writer,
              bool *ret_is_over)
 {
     struct peer_buffer text = { 0 };

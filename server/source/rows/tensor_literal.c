@@ -469,6 +469,9 @@ tensor_of_npy(const struct stage_config *config, const struct spec_value *name,
     if (name->kind != SPEC_TEXT)
         return spec_complain(config->errors, name->line, name->column,
                              "npy takes the name of a file");
+    if (spec_is_url(name->text))
+        return spec_complain(config->errors, name->line, name->column,
+                             "npy reads a file of this machine; fetch %s first", name->text);
     path = spec_path(config->stage->file, name->text);
     /* O_NONBLOCK: opening a pipe by that name must not hang the server. */
     file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -68,7 +68,8 @@ enter_known(struct source_files *files, const char *path, const char *kind,
     status = file_open(file, &descriptor);
     if (status != TUNDISH_OK)
         return status;
-    close(descriptor);
+    if (descriptor >= 0)
+        close(descriptor);
     *ret_file = file;
     return TUNDISH_OK;
 }

@@ -1,4 +1,5 @@
 /* scan_cursor.c - the records that a scan has found, read while it goes on. */
+#include "source/files/file_remote.h"
 #include "source/scan/scan_private.h"
 
 void
@@ -128,6 +129,17 @@ fail_damaged(struct scan_cursor *cursor)
     return ORDER_FAILED;
 }
 
+/* The rows are read again when their content is made. Where their places were known from an index,
+ * that is the first time. */
+static void
+follow(const struct scan_cursor *cursor, const uint64_t *words, size_t count)
+{
+    struct source_file *file = cursor->scan->file;
+
+    if (count > 0 && file_is_remote(file))
+        file_remote_follow(file, words[2 * (count - 1)]);
+}
+
 enum order_result
 scan_cursor_next(struct scan_cursor *cursor, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -136,12 +148,16 @@ scan_cursor_next(struct scan_cursor *cursor, uint64_t *words, size_t max, size_t
     *ret_count = 0;
     if (result != ORDER_OK)
         return result;
-    if (cursor->list != NULL && cursor->list->stride != 0)
-        return next_of_stride(cursor, words, max, ret_count);
+    if (cursor->list != NULL && cursor->list->stride != 0) {
+        result = next_of_stride(cursor, words, max, ret_count);
+        follow(cursor, words, *ret_count);
+        return result;
+    }
     if (!record_reader_next(&cursor->reader, reference_high(cursor->scan->file), words, max,
                             ret_count))
         return fail_damaged(cursor);
     cursor->next += *ret_count;
+    follow(cursor, words, *ret_count);
     return ORDER_OK;
 }
 

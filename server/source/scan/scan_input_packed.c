@@ -35,7 +35,7 @@ open_packed(struct source_file *file, struct scan_work *work, struct record_list
 }
 
 static tundish_status
-write_unpacked(const struct source_file *file, const struct scan_work *work, size_t bytes)
+write_unpacked(struct source_file *file, const struct scan_work *work, size_t bytes)
 {
     int descriptor = atomic_load_explicit(&file->unpacked, memory_order_relaxed) - 1;
     size_t done = 0;
@@ -57,7 +57,7 @@ write_unpacked(const struct source_file *file, const struct scan_work *work, siz
 /* The bytes before the damage are good, so the error is kept until they have been scanned.
  * TensorFlow too yields the records before it. */
 static tundish_status
-read_packed(const struct source_file *file, struct scan_work *work, size_t *ret_bytes)
+read_packed(struct source_file *file, struct scan_work *work, size_t *ret_bytes)
 {
     tundish_status status = unpacker_next(work->unpacker, work->buffer, SCAN_READ_BYTES, ret_bytes);
 

@@ -10,12 +10,17 @@ enum { SAMPLES = 16, SAMPLE_BYTES = 4096 };
 /* Hash the size of a file and a few places in it. Its records are computed from its size, and
  * reading the whole file for its identity alone would take minutes. */
 static tundish_status
-hash_samples(const struct source_file *file, int descriptor, uint64_t *ret_hash)
+hash_samples(struct source_file *file, int descriptor, uint64_t *ret_hash)
 {
     uint8_t sample[SAMPLE_BYTES];
     uint64_t size = file->identity.size;
     uint64_t hash = tnd_hash_farm_cat(TND_HASH_CROSS_KEY, size);
 
+    /* Samples of an object would take a part of it each; its ETag says as much. */
+    if (file->is_url) {
+        *ret_hash = tnd_hash_farm_cat(hash, file->identity.inode);
+        return TUNDISH_OK;
+    }
     for (uint64_t i = 0; i < SAMPLES; i++) {
         uint64_t offset =
             size <= SAMPLE_BYTES
@@ -61,7 +66,7 @@ open_plain(struct source_file *file, struct scan_work *work, struct record_list 
 }
 
 static tundish_status
-read_plain(const struct source_file *file, struct scan_work *work, size_t *ret_bytes)
+read_plain(struct source_file *file, struct scan_work *work, size_t *ret_bytes)
 {
     uint64_t size = file->identity.size;
     size_t bytes = work->read_bytes;
@@ -76,7 +81,7 @@ read_plain(const struct source_file *file, struct scan_work *work, size_t *ret_b
     }
     if (bytes > size - work->position)
         bytes = (size_t)(size - work->position);
-    status = file_read_some(work->descriptor, work->buffer, bytes, work->position, &got);
+    status = file_read_opened(file, work->descriptor, work->buffer, bytes, work->position, &got);
     if (status == TUNDISH_OK && got < bytes)
         status =
             tnd_fail(TUNDISH_E_DATA, "the file became shorter while it was read: it ends at %llu",

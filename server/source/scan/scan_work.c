@@ -39,8 +39,9 @@ open_bytes(struct source_file *file, struct scan_work *work, struct record_list 
     scanner->begin(work->state, &file->format);
     work->read_bytes = scanner->hash_bytes || !file->input->is_plain ? SCAN_READ_BYTES : FIRST_READ;
     /* The kernel should not read ahead of a scan that jumps from header to header. */
-    posix_fadvise(work->descriptor, 0, 0,
-                  scanner->hash_bytes ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_NORMAL);
+    if (work->descriptor >= 0)
+        posix_fadvise(work->descriptor, 0, 0,
+                      scanner->hash_bytes ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_NORMAL);
     return TUNDISH_OK;
 }
 
@@ -55,7 +56,7 @@ scan_work_open(struct source_file *file, struct scan_work **ret_work, struct rec
 }
 
 uint64_t
-scan_work_bytes(const struct source_file *file, const struct scan_work *work)
+scan_work_bytes(struct source_file *file, const struct scan_work *work)
 {
     return file->input->is_plain || file->input->find != NULL ? file->identity.size
                                                               : work->position;
@@ -64,7 +65,7 @@ scan_work_bytes(const struct source_file *file, const struct scan_work *work)
 /* Choose where the next read begins and how long it is: longer and longer while the wanted bytes
  * are close together, short where they are far apart. */
 static void
-aim_read(const struct source_file *file, struct scan_work *work)
+aim_read(struct source_file *file, struct scan_work *work)
 {
     uint64_t wanted = file->format.scanner->wanted(work->state);
 
@@ -91,7 +92,7 @@ hash_bytes(struct scan_work *work, size_t bytes, struct record_writer *writer)
 }
 
 static tundish_status
-read_and_feed(const struct source_file *file, struct scan_work *work, struct record_writer *writer)
+read_and_feed(struct source_file *file, struct scan_work *work, struct record_writer *writer)
 {
     const struct scanner_ops *scanner = file->format.scanner;
     size_t bytes = 0;
@@ -118,7 +119,7 @@ read_and_feed(const struct source_file *file, struct scan_work *work, struct rec
 /* A step ends after about STEP_BYTES if it has found records, so that the first batch does not wait
  * for the whole file. While it jumps, reads are short and the step goes on. */
 static tundish_status
-scan_bytes(const struct source_file *file, struct scan_work *work, uint8_t *buffer,
+scan_bytes(struct source_file *file, struct scan_work *work, uint8_t *buffer,
            struct record_writer *writer)
 {
     tundish_status status = TUNDISH_OK;
@@ -139,7 +140,7 @@ scan_bytes(const struct source_file *file, struct scan_work *work, uint8_t *buff
 }
 
 static tundish_status
-take_records(const struct source_file *file, struct scan_work *work, struct record_writer *writer)
+take_records(struct source_file *file, struct scan_work *work, struct record_writer *writer)
 {
     tundish_status status = file->input->find(file, work->record_count, writer, &work->is_over);
 
@@ -148,7 +149,7 @@ take_records(const struct source_file *file, struct scan_work *work, struct reco
 }
 
 tundish_status
-scan_work_step(const struct source_file *file, struct scan_work *work, uint8_t *buffer,
+scan_work_step(struct source_file *file, struct scan_work *work, uint8_t *buffer,
                struct record_writer *writer)
 {
     return file->input->find == NULL ? scan_bytes(file, work, buffer, writer)

@@ -18,13 +18,12 @@ struct scan_input_ops {
                            struct record_list **ret_list);
 
     /* The next bytes, for the scanner, into work->buffer. NULL: there are records. */
-    tundish_status (*read)(const struct source_file *file, struct scan_work *work,
-                           size_t *ret_bytes);
+    tundish_status (*read)(struct source_file *file, struct scan_work *work, size_t *ret_bytes);
 
     /* Some records, from number `first` on; *ret_is_over: the last are among them. What
      * it fails with names the file. NULL: there are bytes. */
-    tundish_status (*find)(const struct source_file *file, uint64_t first,
-                           struct record_writer *writer, bool *ret_is_over);
+    tundish_status (*find)(struct source_file *file, uint64_t first, struct record_writer *writer,
+                           bool *ret_is_over);
 
     /* Bytes are where the file has them: reads may jump, and an index of them may be kept. */
     bool is_plain;
@@ -58,10 +57,10 @@ void scan_work_close(struct scan_work *work); /* accepts NULL */
 
 /* Read for a while; the records found are in *writer in every case. `buffer` has
  * READ_AHEAD_BUFFER_BYTES. */
-tundish_status scan_work_step(const struct source_file *file, struct scan_work *work,
-                              uint8_t *buffer, struct record_writer *writer);
+tundish_status scan_work_step(struct source_file *file, struct scan_work *work, uint8_t *buffer,
+                              struct record_writer *writer);
 
 /* The size of the input, once all of it has been scanned. */
-uint64_t scan_work_bytes(const struct source_file *file, const struct scan_work *work);
+uint64_t scan_work_bytes(struct source_file *file, const struct scan_work *work);
 
 #endif

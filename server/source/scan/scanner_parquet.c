@@ -7,7 +7,9 @@ static tundish_status
 parquet_contents(struct source_file *file, int descriptor, struct record_list *list)
 {
     tundish_status status =
-        parquet_file_open(descriptor, file->identity.size, file->format.parquet, &file->parquet);
+        file->is_url ? tnd_fail(TUNDISH_E_DATA, "parquet reads files of this machine only")
+                     : parquet_file_open(descriptor, file->identity.size, file->format.parquet,
+                                         &file->parquet);
 
     if (status != TUNDISH_OK)
         return status;

@@ -12,8 +12,9 @@ static const struct stage_info *
 row(uint32_t index)
 {
     static const struct stage_info *const sections[] = {
-        &section_file,  &section_stream, &section_distribute,   &section_deliver,
-        &section_widen, &section_tensor, &section_program_spec, &section_field,
+        &section_file,         &section_stream, &section_distribute,
+        &section_deliver,      &section_widen,  &section_tensor,
+        &section_program_spec, &section_field,  &section_remote,
     };
     enum { SECTIONS = sizeof sections / sizeof sections[0] };
 

@@ -1,0 +1,150 @@
+/* remote_files.c - a window of requests that goes along the list of URLs. */
+#include "content/records/remote_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+#include "remote/request.h"
+
+/* Enough to fill the way to a server far away, and little enough to hold. */
+enum { WINDOW = 64 };
+
+struct asked {
+    struct remote_url url;
+    struct reply *reply;
+    tundish_status status; /* of asking */
+    char *text;
+};
+
+struct remote_files {
+    struct remote *remote;
+    const struct byte_view *urls;
+    size_t count, next, asked_count;
+    struct asked asked[WINDOW]; /* by number, modulo the window */
+};
+
+bool
+remote_files_is_url(struct byte_view path)
+{
+    char begin[9] = "";
+
+    memcpy(begin, path.data, path.size < 8 ? path.size : 8);
+    return spec_is_url(begin);
+}
+
+static void
+asked_close(struct asked *asked)
+{
+    reply_close(asked->reply);
+    remote_url_close(&asked->url);
+    free(asked->text);
+    *asked = (struct asked){ 0 };
+}
+
+static void
+ask_next(struct remote_files *files)
+{
+    struct byte_view url = files->urls[files->asked_count];
+    struct asked *asked = &files->asked[files->asked_count++ % WINDOW];
+
+    asked->status = remote_url_open((const char *)url.data, url.size, &asked->url);
+    if (asked->status == TUNDISH_OK)
+        asked->status = reply_ask(files->remote, &asked->url, NULL, 0,
+                                  remote_part_bytes(files->remote), &asked->reply);
+    if (asked->status != TUNDISH_OK)
+        asked->text = tnd_strdup(tnd_error_text());
+}
+
+tundish_status
+remote_files_open(const struct spec_remote *options, const struct byte_view *urls, size_t count,
+                  struct remote_files **ret_files)
+{
+    struct remote_files *files;
+    struct remote *remote = NULL;
+    tundish_status status = remote_get(options, &remote);
+
+    if (status != TUNDISH_OK)
+        return status;
+    files = tnd_zalloc(1, sizeof *files);
+    files->remote = remote;
+    files->urls = urls;
+    files->count = count;
+    while (files->asked_count < count && files->asked_count < WINDOW)
+        ask_next(files);
+    *ret_files = files;
+    return TUNDISH_OK;
+}
+
+void
+remote_files_close(struct remote_files *files)
+{
+    for (size_t i = 0; files != NULL && i < WINDOW; i++)
+        asked_close(&files->asked[i]);
+    free(files);
+}
+
+/* The bytes after the first part, all in one request: such files are few. */
+static tundish_status
+read_rest(struct remote_files *files, const struct asked *asked,
+          const struct object_identity *identity, uint8_t *to, size_t from)
+{
+    struct reply *reply = NULL;
+    const struct answer *answer;
+    const uint8_t *bytes;
+    size_t count = 0;
+    tundish_status status =
+        reply_ask(files->remote, &asked->url, identity, from, identity->bytes - from, &reply);
+
+    if (status == TUNDISH_OK)
+        status = reply_wait(reply, &bytes, &count, &answer);
+    if (status == TUNDISH_OK)
+        memcpy(to + from, bytes, count);
+    reply_close(reply);
+    return status;
+}
+
+static tundish_status
+read_asked(struct remote_files *files, const struct asked *asked, struct scratch *scratch,
+           struct byte_view *ret_bytes)
+{
+    const struct answer *answer;
+    const uint8_t *bytes;
+    struct object_identity identity;
+    size_t count;
+    uint8_t *to;
+    tundish_status status;
+
+    if (asked->status != TUNDISH_OK)
+        return tnd_fail(asked->status, "%s", asked->text);
+    status = reply_wait(asked->reply, &bytes, &count, &answer);
+    if (status != TUNDISH_OK)
+        return status;
+    identity = request_identity(answer);
+    if (identity.bytes > INT32_MAX)
+        return tnd_fail(TUNDISH_E_DATA, "%s: it has 2 GiB or more, and would not fit a batch",
+                        asked->url.name);
+    to = scratch_alloc(scratch, (size_t)identity.bytes);
+    if (count > 0)
+        memcpy(to, bytes, count);
+    if (identity.bytes > count)
+        status = read_rest(files, asked, &identity, to, count);
+    if (status == TUNDISH_OK)
+        *ret_bytes = (struct byte_view){ to, identity.bytes };
+    return status;
+}
+
+tundish_status
+remote_files_next(struct remote_files *files, struct scratch *scratch, struct byte_view *ret_bytes)
+{
+    struct asked *asked = &files->asked[files->next % WINDOW];
+    tundish_status status;
+
+    must(files->next++ < files->asked_count);
+    status = read_asked(files, asked, scratch, ret_bytes);
+    asked_close(asked);
+    if (files->asked_count < files->count)
+        ask_next(files);
+    return status;
+}

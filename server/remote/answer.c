@@ -1,0 +1,186 @@
+/* answer.c - see answer.h. */
+#include "remote/answer.h"
+
+#include <expat.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+void
+answer_begin(struct answer *answer)
+{
+    *answer = (struct answer){ .retry_after_s = -1 };
+}
+
+/* A header's value without blanks around it; what does not fit is left out as a whole, since half a
+ * tag is another tag. */
+static void
+keep_text(const char *value, size_t bytes, char *to, size_t room)
+{
+    if (bytes >= room)
+        return;
+    memcpy(to, value, bytes);
+    to[bytes] = '\0';
+}
+
+/* Digits only, at least one. Returns where they end, or NULL. */
+static const char *
+read_number(const char *at, const char *end, uint64_t *ret_number)
+{
+    uint64_t number = 0;
+    const char *begin = at;
+
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number) || number > INT64_MAX)
+            return NULL;
+    if (at == begin)
+        return NULL;
+    *ret_number = number;
+    return at;
+}
+
+/* bytes FIRST-LAST/TOTAL, where TOTAL may be *; or bytes * /TOTAL. */
+static void
+read_range(struct answer *answer, const char *at, const char *end)
+{
+    uint64_t first = 0, last = 0, total = 0;
+    bool has_range = false;
+
+    if (end - at < 6 || strncasecmp(at, "bytes ", 6) != 0)
+        return;
+    at += 6;
+    if (at < end && *at == '*') {
+        at++;
+    } else {
+        at = read_number(at, end, &first);
+        if (at == NULL || at == end || *at != '-')
+            return;
+        at = read_number(at + 1, end, &last);
+        if (at == NULL || last < first)
+            return;
+        has_range = true;
+    }
+    if (at == end || *at != '/')
+        return;
+    answer->has_total = read_number(at + 1, end, &total) == end && (!has_range || last < total);
+    answer->total = total;
+    answer->has_range = has_range;
+    answer->first = first;
+    answer->last = last;
+}
+
+static bool
+is_named(const char *line, size_t bytes, const char *name)
+{
+    return bytes == strlen(name) && strncasecmp(line, name, bytes) == 0;
+}
+
+static void
+take_header(struct answer *answer, const char *line, size_t name_bytes, const char *value,
+            const char *end)
+{
+    size_t bytes = (size_t)(end - value);
+    uint64_t number = 0;
+
+    if (is_named(line, name_bytes, "content-length"))
+        answer->has_length = read_number(value, end, &answer->length) == end;
+    else if (is_named(line, name_bytes, "content-range"))
+        read_range(answer, value, end);
+    else if (is_named(line, name_bytes, "etag"))
+        keep_text(value, bytes, answer->tag, sizeof answer->tag);
+    else if (is_named(line, name_bytes, "last-modified"))
+        keep_text(value, bytes, answer->modified, sizeof answer->modified);
+    else if (is_named(line, name_bytes, "x-amz-bucket-region"))
+        keep_text(value, bytes, answer->region, sizeof answer->region);
+    else if (is_named(line, name_bytes, "retry-after") && read_number(value, end, &number) == end)
+        answer->retry_after_s = (int64_t)number;
+}
+
+void
+answer_line(struct answer *answer, const char *line, size_t bytes)
+{
+    const char *end = line + bytes, *colon, *value;
+    uint64_t code = 0;
+
+    while (end > line && (end[-1] == '\r' || end[-1] == '\n' || end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    if (end - line > 5 && memcmp(line, "HTTP/", 5) == 0) {
+        const char *blank = memchr(line, ' ', (size_t)(end - line));
+
+        answer_begin(answer);
+        if (blank != NULL && read_number(blank + 1, end, &code) != NULL && code < 1000)
+            answer->code = (int)code;
+        return;
+    }
+    colon = memchr(line, ':', (size_t)(end - line));
+    if (colon == NULL)
+        return;
+    for (value = colon + 1; value < end && (*value == ' ' || *value == '\t'); value++)
+        continue;
+    take_header(answer, line, (size_t)(colon - line), value, end);
+}
+
+/* The element that is open, and where its text goes. */
+struct error_reader {
+    struct answer_error *error;
+    char *to;
+    size_t used, room;
+};
+
+static void
+begin_element(void *context, const XML_Char *name, const XML_Char **attributes)
+{
+    struct error_reader *reader = context;
+
+    (void)attributes;
+    reader->to = NULL;
+    reader->used = 0;
+    reader->room = ANSWER_WORD_BYTES - 1;
+    if (strcmp(name, "Code") == 0) {
+        reader->to = reader->error->code;
+    } else if (strcmp(name, "Region") == 0) {
+        reader->to = reader->error->region;
+    } else if (strcmp(name, "Message") == 0) {
+        reader->to = reader->error->message;
+        reader->room = ANSWER_TEXT_BYTES - 1;
+    }
+}
+
+static void
+end_element(void *context, const XML_Char *name)
+{
+    struct error_reader *reader = context;
+
+    (void)name;
+    reader->to = NULL;
+}
+
+/* What is not printable would come into a log. */
+static void
+take_text(void *context, const XML_Char *text, int bytes)
+{
+    struct error_reader *reader = context;
+
+    for (int i = 0; i < bytes && reader->to != NULL && reader->used < reader->room; i++) {
+        reader->to[reader->used++] = (unsigned char)text[i] < ' ' ? ' ' : text[i];
+        reader->to[reader->used] = '\0';
+    }
+}
+
+void
+answer_read_error(const char *body, size_t bytes, struct answer_error *ret_error)
+{
+    struct error_reader reader = { .error = ret_error };
+    XML_Parser parser = XML_ParserCreate(NULL);
+
+    *ret_error = (struct answer_error){ 0 };
+    if (parser == NULL)
+        return;
+    XML_SetUserData(parser, &reader);
+    XML_SetElementHandler(parser, begin_element, end_element);
+    XML_SetCharacterDataHandler(parser, take_text);
+    /* Half a body is enough: the code stands first. */
+    (void)XML_Parse(parser, body, (int)bytes, 0);
+    XML_ParserFree(parser);
+}

@@ -1,0 +1,43 @@
+/* answer.h - a server's answer to a request: its status line and headers, as far as they matter,
+ * and what an error says in its body. All of it is hostile. No layer of HTTP: libcurl has cut the
+ * lines.
+ */
+#ifndef REMOTE_ANSWER_H
+#define REMOTE_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ANSWER_TAG_BYTES = 256, ANSWER_WORD_BYTES = 80, ANSWER_TEXT_BYTES = 256 };
+
+struct answer {
+    int code;
+    bool has_length, has_range, has_total;
+    bool calls_expired;               /* the credentials, in its body */
+    uint64_t length;                  /* of the body */
+    uint64_t first, last;             /* of the range that it is; `last` is in it */
+    uint64_t total;                   /* of the whole object */
+    int64_t retry_after_s;            /* -1: not said */
+    char tag[ANSWER_TAG_BYTES];       /* ETag with its quotes, or "" */
+    char modified[ANSWER_WORD_BYTES]; /* Last-Modified, or "" */
+    char region[ANSWER_WORD_BYTES];   /* of the bucket, where a store tells it */
+};
+
+/* Before the first line. A new status line (after a redirect) begins anew by itself. */
+void answer_begin(struct answer *answer);
+
+/* One line of the head, with or without its line end. */
+void answer_line(struct answer *answer, const char *line, size_t bytes);
+
+/* The body of a store's error. */
+struct answer_error {
+    char code[ANSWER_WORD_BYTES]; /* AccessDenied ...; "": it has none */
+    char message[ANSWER_TEXT_BYTES];
+    char region[ANSWER_WORD_BYTES];
+};
+
+/* Whatever the body is, XML or not. */
+void answer_read_error(const char *body, size_t bytes, struct answer_error *ret_error);
+
+#endif

@@ -1,0 +1,194 @@
+/* list.c - asks for a bucket's keys, page after page. */
+#include "remote/list.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hash_farm.h"
+#include "core/memory.h"
+#include "remote/object.h"
+#include "remote/request.h"
+
+enum { PAGE_BYTES_MAX = 64 << 20 };
+
+struct search {
+    struct remote *remote;
+    struct remote_url url; /* its key is the pattern */
+    char *address;         /* of the bucket */
+    char *prefix;          /* of all keys that can match, encoded */
+    bool is_flat;          /* ... none of which has a slash after it */
+    struct remote_matches matches;
+};
+
+/* Up to the first wildcard, without backslashes. */
+static char *
+prefix_of(const char *pattern)
+{
+    char *prefix = tnd_zalloc(strlen(pattern) + 1, 1), *to = prefix;
+
+    for (; *pattern != '\0' && strchr("*?[", *pattern) == NULL; pattern++) {
+        if (*pattern == '\\' && pattern[1] != '\0')
+            pattern++;
+        *to++ = *pattern;
+    }
+    return prefix;
+}
+
+static void
+add_match(struct search *search, const struct listed_object *object)
+{
+    struct remote_matches *matches = &search->matches;
+    size_t bytes = strlen(object->key);
+
+    /* A key that ends in a slash stands for a folder. */
+    if (bytes == 0 || object->key[bytes - 1] == '/' ||
+        fnmatch(search->url.key, object->key, FNM_PATHNAME) != 0)
+        return;
+    if ((matches->count & (matches->count - 1)) == 0)
+        matches->list = tnd_realloc(matches->list, matches->count == 0 ? 1 : 2 * matches->count,
+                                    sizeof *matches->list);
+    matches->list[matches->count++] = (struct remote_match){
+        .name = tnd_sprintf("%.*s%s", (int)(search->url.key - search->url.name), search->url.name,
+                            object->key),
+        .bytes = object->bytes,
+        .hash = tnd_hash_farm(object->tag, strlen(object->tag)),
+    };
+}
+
+/* Sorted by name, every parameter with its =, and encoded strictly: that is what is signed. */
+static char *
+page_address(const struct search *search, const char *token)
+{
+    char *encoded = token != NULL ? remote_url_encode(token, false) : NULL;
+    char *address = tnd_sprintf("%s/?%s%s%s%sencoding-type=url&list-type=2&prefix=%s",
+                                search->address, encoded != NULL ? "continuation-token=" : "",
+                                encoded != NULL ? encoded : "", encoded != NULL ? "&" : "",
+                                search->is_flat ? "delimiter=%2F&" : "", search->prefix);
+
+    free(encoded);
+    return address;
+}
+
+static tundish_status
+read_page(struct search *search, const char *token, struct listing_page *ret_page)
+{
+    char *address = page_address(search, token);
+    struct reply *reply = NULL;
+    const struct answer *answer;
+    const uint8_t *bytes;
+    size_t count;
+    tundish_status status =
+        reply_ask_all(search->remote, &search->url, address, PAGE_BYTES_MAX, &reply);
+
+    if (status == TUNDISH_OK)
+        status = reply_wait(reply, &bytes, &count, &answer);
+    if (status == TUNDISH_OK) {
+        status = listing_page_open((const char *)bytes, count, ret_page);
+        if (status != TUNDISH_OK)
+            status = tnd_fail_while(status, "%s", search->url.name);
+    }
+    reply_close(reply);
+    free(address);
+    return status;
+}
+
+static tundish_status
+read_pages(struct search *search)
+{
+    char *token = NULL;
+    tundish_status status = TUNDISH_OK;
+
+    do {
+        struct listing_page page = { 0 };
+
+        status = read_page(search, token, &page);
+        for (size_t i = 0; i < page.count; i++)
+            add_match(search, &page.objects[i]);
+        /* A store that gives the same page for ever is left. */
+        if (status == TUNDISH_OK && token != NULL && page.next != NULL &&
+            strcmp(token, page.next) == 0)
+            status = tnd_fail(TUNDISH_E_DATA, "%s: the store's list of keys has no end",
+                              search->url.name);
+        free(token);
+        token = page.next;
+        page.next = NULL;
+        listing_page_close(&page);
+    } while (status == TUNDISH_OK && token != NULL);
+    free(token);
+    return status;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct remote_match *)a)->name, ((const struct remote_match *)b)->name);
+}
+
+static tundish_status
+list_store(struct search *search)
+{
+    struct remote_site site = remote_site_of(search->remote);
+    char *prefix = prefix_of(search->url.key);
+    tundish_status status;
+
+    search->address = remote_url_bucket_address(&search->url, &site);
+    search->is_flat = strchr(search->url.key + strlen(prefix), '/') == NULL &&
+                      strlen(prefix) <= strlen(search->url.key);
+    search->prefix = remote_url_encode(prefix, false);
+    free(prefix);
+    status = read_pages(search);
+    free(search->address);
+    free(search->prefix);
+    if (search->matches.count > 0)
+        qsort(search->matches.list, search->matches.count, sizeof *search->matches.list,
+              compare_names);
+    return status;
+}
+
+static tundish_status
+look_at_one(struct search *search)
+{
+    struct object_identity identity;
+    tundish_status status;
+
+    if (strchr(search->url.name, '*') != NULL)
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "%s: http has no lists of files, so there is nothing for a pattern to "
+                        "match; name the files",
+                        search->url.name);
+    status = remote_identify(search->remote, search->url.name, &identity);
+    if (status != TUNDISH_OK)
+        return status;
+    search->matches.list = tnd_zalloc(1, sizeof *search->matches.list);
+    search->matches.list[0] = (struct remote_match){ .name = tnd_strdup(search->url.name),
+                                                     .bytes = identity.bytes,
+                                                     .hash = object_identity_hash(&identity) };
+    search->matches.count = 1;
+    return TUNDISH_OK;
+}
+
+tundish_status
+remote_list(struct remote *remote, const char *pattern, struct remote_matches *ret_matches)
+{
+    struct search search = { .remote = remote };
+    tundish_status status = remote_url_open(pattern, strlen(pattern), &search.url);
+
+    if (status == TUNDISH_OK)
+        status = remote_url_is_of_store(&search.url) ? list_store(&search) : look_at_one(&search);
+    remote_url_close(&search.url);
+    if (status == TUNDISH_OK)
+        *ret_matches = search.matches;
+    else
+        remote_matches_close(&search.matches);
+    return status;
+}
+
+void
+remote_matches_close(struct remote_matches *matches)
+{
+    for (size_t i = 0; i < matches->count; i++)
+        free(matches->list[i].name);
+    free(matches->list);
+    *matches = (struct remote_matches){ 0 };
+}

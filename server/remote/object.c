@@ -1,0 +1,184 @@
+/* object.c - see object.h. */
+#include "remote/object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/hash_farm.h"
+#include "core/memory.h"
+#include "remote/parts.h"
+
+/* Parts of one object that are fetched ahead of a reader that goes through it. */
+enum { AHEAD_PARTS = 16, COPY_BYTES = 1 << 20 };
+
+struct remote_object {
+    struct remote_url url;
+    struct parts *parts;
+    struct part_list list;
+};
+
+/* The cache folder is known with the first file only. */
+static tundish_status
+have_parts(struct remote *remote, int folder, struct parts **ret_parts)
+{
+    const struct spec_remote *options = &remote->options;
+    uint64_t least = 2 * (uint64_t)options->connections * options->part_bytes;
+    tundish_status status = TUNDISH_OK;
+
+    pthread_mutex_lock(&remote->lock);
+    /* Less would not hold what is under way. */
+    if (remote->parts == NULL)
+        status =
+            parts_open(folder, options->part_bytes,
+                       options->cache_bytes > least ? options->cache_bytes : least, &remote->parts);
+    if (status == TUNDISH_OK)
+        *ret_parts = remote->parts;
+    pthread_mutex_unlock(&remote->lock);
+    return status;
+}
+
+tundish_status
+remote_object_open(struct remote *remote, int folder, const char *name,
+                   struct remote_object **ret_object)
+{
+    struct remote_object *object = tnd_zalloc(1, sizeof *object);
+    tundish_status status = remote_url_open(name, strlen(name), &object->url);
+
+    if (status == TUNDISH_OK)
+        status = have_parts(remote, folder, &object->parts);
+    if (status != TUNDISH_OK) {
+        remote_url_close(&object->url);
+        free(object);
+        return status;
+    }
+    object->list = (struct part_list){ .remote = remote, .url = &object->url };
+    parts_begin(object->parts, &object->list);
+    *ret_object = object;
+    return TUNDISH_OK;
+}
+
+void
+remote_object_close(struct remote_object *object)
+{
+    if (object == NULL)
+        return;
+    parts_end(object->parts, &object->list);
+    remote_url_close(&object->url);
+    free(object);
+}
+
+tundish_status
+remote_object_identify(struct remote_object *object, struct object_identity *ret_identity)
+{
+    tundish_status status = parts_identify(object->parts, &object->list);
+
+    if (status == TUNDISH_OK)
+        *ret_identity = object->list.identity;
+    return status;
+}
+
+tundish_status
+remote_object_read(struct remote_object *object, void *to, size_t bytes, uint64_t offset,
+                   size_t *ret_bytes)
+{
+    uint64_t total = object->list.identity.bytes;
+    uint32_t part_bytes = object->list.remote->options.part_bytes;
+    tundish_status status = TUNDISH_OK;
+    size_t done = 0;
+
+    if (offset >= total)
+        bytes = 0;
+    else if (bytes > total - offset)
+        bytes = (size_t)(total - offset);
+    while (done < bytes && status == TUNDISH_OK) {
+        uint64_t at = offset + done;
+        size_t count = part_bytes - (size_t)(at % part_bytes);
+
+        count = count < bytes - done ? count : bytes - done;
+        status = parts_read(object->parts, &object->list, (uint8_t *)to + done, count, at);
+        done += count;
+    }
+    *ret_bytes = bytes;
+    return status;
+}
+
+void
+remote_object_expect(struct remote_object *object, uint64_t offset, bool is_lone)
+{
+    parts_expect(object->parts, &object->list, offset, is_lone ? 1 : AHEAD_PARTS);
+}
+
+static tundish_status
+write_all(int descriptor, const uint8_t *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t put = write(descriptor, bytes, count);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return tnd_fail_errno(errno, "no room in the cache folder for a copy of it "
+                                         "(TUNDISH_CACHE names another)");
+        bytes += put;
+        count -= (size_t)put;
+    }
+    return TUNDISH_OK;
+}
+
+tundish_status
+remote_object_copy(struct remote_object *object, int folder, int *ret_descriptor)
+{
+    int descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    uint8_t *buffer = tnd_alloc(COPY_BYTES);
+    struct object_identity identity = { 0 };
+    tundish_status status = descriptor < 0
+                                ? tnd_fail_errno(errno, "cannot make a file in the cache folder")
+                                : remote_object_identify(object, &identity);
+    size_t got = 0;
+
+    for (uint64_t at = 0; status == TUNDISH_OK && at < identity.bytes; at += got) {
+        remote_object_expect(object, at, false);
+        status = remote_object_read(object, buffer, COPY_BYTES, at, &got);
+        if (status == TUNDISH_OK)
+            status = write_all(descriptor, buffer, got);
+    }
+    free(buffer);
+    if (status == TUNDISH_OK)
+        *ret_descriptor = descriptor;
+    else if (descriptor >= 0)
+        close(descriptor);
+    return status;
+}
+
+tundish_status
+remote_identify(struct remote *remote, const char *name, struct object_identity *ret_identity)
+{
+    struct remote_url url;
+    struct reply *reply = NULL;
+    const struct answer *answer;
+    const uint8_t *bytes;
+    size_t count;
+    tundish_status status = remote_url_open(name, strlen(name), &url);
+
+    if (status != TUNDISH_OK)
+        return status;
+    status = reply_ask_look(remote, &url, &reply);
+    if (status == TUNDISH_OK)
+        status = reply_wait(reply, &bytes, &count, &answer);
+    if (status == TUNDISH_OK)
+        *ret_identity = request_identity(answer);
+    reply_close(reply);
+    remote_url_close(&url);
+    return status;
+}
+
+uint64_t
+object_identity_hash(const struct object_identity *identity)
+{
+    const char *text = identity->tag[0] != '\0' ? identity->tag : identity->modified;
+
+    return tnd_hash_farm(text, strlen(text));
+}

@@ -1,0 +1,37 @@
+/* object.h - a remote file that rows are read from: it is one version of one object, whose bytes
+ * any thread may read. */
+#ifndef REMOTE_OBJECT_H
+#define REMOTE_OBJECT_H
+
+#include "remote/remote.h"
+#include "remote/request.h"
+
+struct remote_object;
+
+/* Nothing is asked yet. `folder` is the cache folder; it may be closed afterwards. */
+tundish_status remote_object_open(struct remote *remote, int folder, const char *name,
+                                  struct remote_object **ret_object);
+void remote_object_close(struct remote_object *object); /* accepts NULL; nobody reads it */
+
+/* Ask for its first part, unless that is known, and wait. From then on it must not change. */
+tundish_status remote_object_identify(struct remote_object *object,
+                                      struct object_identity *ret_identity);
+
+/* As many of the bytes as it has; waits for its parts. It is identified. */
+tundish_status remote_object_read(struct remote_object *object, void *to, size_t bytes,
+                                  uint64_t offset, size_t *ret_bytes);
+
+/* It will be read from `offset` on: in order, or (`is_lone`) just there. Returns at once. */
+void remote_object_expect(struct remote_object *object, uint64_t offset, bool is_lone);
+
+/* All of it in a file without a name in the folder, for readers that need one. The caller closes
+ * it.
+ */
+tundish_status remote_object_copy(struct remote_object *object, int folder, int *ret_descriptor);
+
+/* An object that is looked at without reading it. */
+tundish_status remote_identify(struct remote *remote, const char *name,
+                               struct object_identity *ret_identity);
+uint64_t object_identity_hash(const struct object_identity *identity);
+
+#endif

@@ -1,0 +1,43 @@
+/* parts.h - parts of objects that were fetched, in a file without a name, for all readers of this
+ * process. A part is fetched once while it is wanted, kept while there is room, and forgotten in
+ * the order of last use.
+ *
+ * A session reads rows again after it has scanned them, perhaps out of order and much later: what
+ * has come over the network once should not come twice. The kernel keeps the file in memory while
+ * it has some.
+ */
+#ifndef REMOTE_PARTS_H
+#define REMOTE_PARTS_H
+
+#include "remote/request.h"
+
+struct parts;
+
+/* Parts are those of one object as long as it is that: owned by object.c, guarded by the parts. */
+struct part_list {
+    struct remote *remote;
+    const struct remote_url *url;
+    struct object_identity identity; /* known once the first part has come */
+    uint32_t *slots;                 /* of each part: slot + 1, or 0 */
+    uint32_t part_count;             /* 1 while the identity is not known */
+};
+
+/* At most `bytes` of it, in a file of the folder, which may be closed afterwards. */
+tundish_status parts_open(int folder, uint32_t part_bytes, uint64_t bytes,
+                          struct parts **ret_parts);
+
+void parts_begin(struct parts *parts, struct part_list *list);
+void parts_end(struct parts *parts, struct part_list *list); /* nobody reads it */
+
+/* Wait until the first part has come, and the identity is known. */
+tundish_status parts_identify(struct parts *parts, struct part_list *list);
+
+/* Bytes of one part, all of them there; waits for it. */
+tundish_status parts_read(struct parts *parts, struct part_list *list, void *to, size_t bytes,
+                          uint64_t offset);
+
+/* Begin to fetch the parts from `offset` on, up to `count` of them, as far as there is nothing else
+ * to do. Returns at once. */
+void parts_expect(struct parts *parts, struct part_list *list, uint64_t offset, uint32_t count);
+
+#endif

@@ -1,0 +1,143 @@
+/* refusal.c - see refusal.h. */
+#include "remote/refusal.h"
+
+#include <string.h>
+
+/* By the store's code; of several that begin alike, the first. */
+static const struct remedy {
+    const char *code, *text;
+} remedies[] = {
+    { "NoSuchKey", "there is no such object" },
+    { "NoSuchBucket",
+      "there is no such bucket; check its name, remote.endpoint and remote.region" },
+    { "ExpiredToken", "the credentials have expired; renew them" },
+    { "TokenRefreshRequired", "the credentials have expired; renew them" },
+    { "RequestTimeTooSkewed", "this machine's clock is wrong; set it" },
+    { "InvalidAccessKeyId", "the store does not know the access key; check the credentials" },
+    { "SignatureDoesNotMatch",
+      "the secret does not belong to the access key, or remote.region is wrong; check both" },
+    { "PermanentRedirect", "the bucket is elsewhere; set remote.region or remote.endpoint" },
+    { "AuthorizationHeaderMalformed", "remote.region is wrong; set the bucket's" },
+    { "InvalidObjectState", "the object is archived; restore it first" },
+    { "InvalidRange", "the object is shorter than it was" },
+};
+
+static const char *
+remedy_of_code(const char *code)
+{
+    for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
+        if (strcmp(remedies[i].code, code) == 0)
+            return remedies[i].text;
+    return NULL;
+}
+
+static const char *
+remedy_of(const struct transfer *transfer, const char *code)
+{
+    bool is_signed = transfer->credentials.key != NULL || transfer->credentials.bearer != NULL;
+    const char *known = remedy_of_code(code);
+
+    if (known != NULL)
+        return known;
+    switch (transfer->answer.code) {
+    case 404:
+    case 410:
+        return "there is no such file";
+    case 401:
+    case 403:
+        if (!transfer->want.is_of_store)
+            return "the server does not give it to us";
+        return is_signed ? "the credentials may not read it; grant them GetObject and ListBucket"
+                         : "no credentials were found; set them (AWS_ACCESS_KEY_ID, "
+                           "AWS_SECRET_ACCESS_KEY, a profile), or make the bucket public";
+    case 301:
+    case 302:
+    case 307:
+    case 308:
+        return "the store sends us elsewhere; set remote.region or remote.endpoint";
+    default:
+        return "check the name and remote.endpoint";
+    }
+}
+
+bool
+refusal_may_pass(int code, const char *body, size_t bytes)
+{
+    struct answer_error error;
+
+    if (code == 408 || code == 429 || code >= 500)
+        return code != 501 && code != 505;
+    if (code != 400)
+        return false;
+    answer_read_error(body, bytes, &error);
+    return strcmp(error.code, "RequestTimeout") == 0 || strcmp(error.code, "SlowDown") == 0;
+}
+
+static bool
+calls_expired(const struct transfer *transfer, const char *code)
+{
+    return strcmp(code, "ExpiredToken") == 0 || strcmp(code, "TokenRefreshRequired") == 0 ||
+           (transfer->answer.code == 401 && transfer->credentials.bearer != NULL);
+}
+
+tundish_status
+refusal_of_answer(struct transfer *transfer)
+{
+    struct answer_error error;
+    const char *region;
+
+    answer_read_error(transfer->body, transfer->body_bytes, &error);
+    transfer->answer.calls_expired = calls_expired(transfer, error.code);
+    region = error.region[0] != '\0' ? error.region : transfer->answer.region;
+    if (region[0] != '\0' && transfer->want.is_of_store &&
+        strcmp(region, transfer->want.region) != 0)
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "%s: the store answers %d%s%s: the bucket is in the region %s; set "
+                        "remote.region to it",
+                        transfer->want.name, transfer->answer.code,
+                        error.code[0] != '\0' ? " " : "", error.code, region);
+    /* Of one object that is not there a stream may leave out the row; nothing else is the fault of
+     * its data. */
+    return tnd_fail(transfer->answer.code == 404 || transfer->answer.code == 410 ? TUNDISH_E_DATA
+                                                                                 : TUNDISH_E_SYSTEM,
+                    "%s: the %s answers %d%s%s%s%s%s: %s", transfer->want.name,
+                    transfer->want.is_of_store ? "store" : "server", transfer->answer.code,
+                    error.code[0] != '\0' ? " " : "", error.code,
+                    error.message[0] != '\0' ? " (" : "", error.message,
+                    error.message[0] != '\0' ? ")" : "", remedy_of(transfer, error.code));
+}
+
+tundish_status
+refusal_of_library(const struct transfer *transfer, CURLcode result)
+{
+    return tnd_fail(TUNDISH_E_SYSTEM, "%s: the request failed: %s", transfer->want.name,
+                    transfer->curl->curl_easy_strerror(result));
+}
+
+tundish_status
+refusal_of_attempt(const struct transfer *transfer, enum transfer_cause cause, CURLcode result)
+{
+    struct answer_error error;
+    const char *name = transfer->want.name;
+
+    switch (cause) {
+    case CAUSE_STALLED:
+        return tnd_fail(TUNDISH_E_SYSTEM, "%s: the server is too slow, or cannot be reached", name);
+    case CAUSE_SHORT:
+        return tnd_fail(TUNDISH_E_SYSTEM, "%s: the server's answer ends too early", name);
+    case CAUSE_WRONG:
+        return tnd_fail(TUNDISH_E_SYSTEM, "%s: the server sends other bytes than it was asked for",
+                        name);
+    case CAUSE_SERVER:
+        answer_read_error(transfer->body, transfer->body_bytes, &error);
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "%s: the server answers %d%s%s; it has too much to do, or is "
+                        "broken",
+                        name, transfer->answer.code, error.code[0] != '\0' ? " " : "", error.code);
+    default:
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "%s: no connection to the server: %s; check the network and "
+                        "remote.endpoint",
+                        name, transfer->curl->curl_easy_strerror(result));
+    }
+}

@@ -1,0 +1,50 @@
+/* request.h - requests for objects: addressed and signed, with or without waiting. */
+#ifndef REMOTE_REQUEST_H
+#define REMOTE_REQUEST_H
+
+#include "remote/remote_private.h"
+
+/* What is known of an object since it was first asked for. */
+struct object_identity {
+    bool is_known;
+    uint64_t bytes;
+    char tag[ANSWER_TAG_BYTES];
+    char modified[ANSWER_WORD_BYTES];
+};
+
+/* Complete `want` (name, address, credentials, conditions) and add it. Fails where credentials
+ * cannot be found; `want` is not added then. `identity`: the object must still be that; NULL: any.
+ */
+tundish_status request_object(struct remote *remote, const struct remote_url *url,
+                              const struct object_identity *identity, struct transfer_want *want);
+
+/* How many bytes a request asks for. */
+uint32_t remote_part_bytes(const struct remote *remote);
+
+/* The identity that an answer tells. */
+struct object_identity request_identity(const struct answer *answer);
+
+/* Bytes that come into memory, and one thread that waits for them. */
+struct reply;
+
+/* All of `address` (with its query), at most so many bytes; the scheme is the URL's. */
+tundish_status reply_ask_all(struct remote *remote, const struct remote_url *url,
+                             const char *address, uint64_t bytes_max, struct reply **ret_reply);
+
+/* Its size and identity alone. */
+tundish_status reply_ask_look(struct remote *remote, const struct remote_url *url,
+                              struct reply **ret_reply);
+
+/* A range of an object; `identity` as above. */
+tundish_status reply_ask(struct remote *remote, const struct remote_url *url,
+                         const struct object_identity *identity, uint64_t first, uint64_t bytes,
+                         struct reply **ret_reply);
+
+/* Wait. The bytes and the answer live as long as the reply. */
+tundish_status reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
+                          const struct answer **ret_answer);
+
+/* At any time: what is under way ends by itself. Accepts NULL. */
+void reply_close(struct reply *reply);
+
+#endif

@@ -1,0 +1,52 @@
+/* transfer.h - one request: its attempts, and what an attempt's answer means. The thread of the
+ * transfers alone. */
+#ifndef REMOTE_TRANSFER_H
+#define REMOTE_TRANSFER_H
+
+#include "remote/transfers.h"
+
+enum { TRANSFER_BODY_BYTES = 4096 };
+
+enum transfer_cause {
+    CAUSE_NONE,    /* all is well */
+    CAUSE_CONNECT, /* no connection, or a lost one */
+    CAUSE_STALLED,
+    CAUSE_SERVER, /* 5xx, 429, 408 */
+    CAUSE_SHORT,  /* a body that ended early */
+    CAUSE_WRONG,  /* another range than the one that was asked for */
+    CAUSE_FINAL   /* trying again cannot help */
+};
+
+struct transfer {
+    struct transfer *next;
+    struct transfer_want want; /* texts are its own */
+    struct credentials credentials;
+    const struct curl_library *curl;
+    CURL *easy; /* during an attempt */
+    struct curl_slist *headers;
+
+    struct answer answer;
+    uint64_t got; /* bytes that came and were put */
+    uint64_t attempt_got;
+    bool is_accepted;          /* the body of this attempt is the right one */
+    bool asks_size;            /* the range was refused: is the object empty? */
+    enum transfer_cause cause; /* of the attempt's end, if it was found before libcurl's */
+    tundish_status status;     /* with CAUSE_FINAL */
+    char sentence[1024];
+    char body[TRANSFER_BODY_BYTES]; /* of an error */
+    size_t body_bytes;
+
+    uint32_t failures; /* in a row, without bytes in between */
+    int64_t due_ns;    /* of the next attempt */
+};
+
+struct transfer *transfer_open(const struct curl_library *curl, const struct transfer_want *want);
+void transfer_close(struct transfer *transfer);
+
+/* Set up transfer->easy for the next attempt. */
+void transfer_begin(struct transfer *transfer);
+
+/* The attempt is over. CAUSE_NONE or CAUSE_FINAL: so is the transfer. The handle is gone. */
+enum transfer_cause transfer_end(struct transfer *transfer, CURLcode result);
+
+#endif

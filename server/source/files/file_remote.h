@@ -1,0 +1,32 @@
+/* file_remote.h - files whose names are URLs, for file.c and for those that know what is read next.
+ */
+#ifndef SOURCE_FILE_REMOTE_H
+#define SOURCE_FILE_REMOTE_H
+
+#include "source/files/file.h"
+
+/* As file_open. A file that is packed is copied, and the copy's descriptor is the result; of others
+ * it is -1. */
+tundish_status file_remote_open(struct source_file *file, int *ret_descriptor);
+
+/* Is it there? Nothing of it is read. */
+tundish_status file_remote_look(struct source_file *file);
+
+/* As file_read_up_to. */
+tundish_status file_remote_read(struct source_file *file, void *to, size_t bytes, uint64_t offset,
+                                size_t *ret_bytes);
+
+/* Hints; they return at once. The file is read from `offset` on. */
+void file_remote_follow(struct source_file *file, uint64_t offset);
+
+/* A few bytes there are read soon. */
+void file_remote_expect(struct source_file *file, uint64_t offset);
+
+/* Does reading it mean asking a server, rather than its unpacked copy? */
+static inline bool
+file_is_remote(const struct source_file *file)
+{
+    return file->is_url && file->format.packing == PACKING_NONE;
+}
+
+#endif

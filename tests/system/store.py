@@ -1,0 +1,224 @@
+"""A store of objects that fails on purpose: S3's lists, ranges and signatures, and HTTP's."""
+
+import hashlib
+import hmac
+import struct
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote, unquote, unquote_plus
+from xml.sax.saxutils import escape
+
+ACCESS_KEY, SECRET = "key-of-the-test", "secret:of/the+test"
+REGION = "nowhere-1"
+
+
+class Store:
+    """Objects by /BUCKET/KEY, served until close. `fail` makes the next answers go wrong."""
+
+    def __init__(self, is_signed=False, page=1000):
+        self.objects = {}
+        self.is_signed, self.page = is_signed, page
+        self.ranges = True  # else whole objects only
+        self.tags = True  # else neither ETag nor Last-Modified
+        self.lock = threading.Lock()
+        self.faults = []
+        self.requests = []  # (method, target, range) of all that came
+        self.refused = []  # what the verifier of signatures said
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # connections that were cut
+        self.server.store = self
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
+        self.thread.start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def put(self, path, data):
+        self.objects[path] = data
+
+    def fail(self, kind, times=1, contains="", value=None):
+        """The next `times` answers about objects whose target contains that go wrong so."""
+        with self.lock:
+            self.faults.append([kind, times, contains, value])
+
+    def take_fault(self, target):
+        with self.lock:
+            for fault in self.faults:
+                if fault[1] > 0 and fault[2] in target:
+                    fault[1] -= 1
+                    return fault[0], fault[3]
+        return None, None
+
+    def left(self):
+        """Faults that nobody has met."""
+        return [fault for fault in self.faults if fault[1] > 0 and fault[1] < 1000]
+
+
+def tag_of(data):
+    return f'"{hashlib.md5(data).hexdigest()}"'
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        store = self.server.store
+        self.range = self.headers.get("Range", "")
+        store.requests.append((self.command, self.path, self.range))
+        kind, value = store.take_fault(self.path)
+        if kind == "redirect":
+            return self.answer(302, b"", {"Location": value})
+        if kind == "status":
+            return self.refuse(*value)
+        if store.is_signed and (problem := verify(self)) is not None:
+            store.refused.append(problem)
+            return self.refuse(403, "SignatureDoesNotMatch", {})
+        path, _, query = self.path.partition("?")
+        if "list-type=2" in query:
+            return self.list(unquote(path), query)
+        data = store.objects.get(unquote(path))
+        if data is None:
+            return self.refuse(404, "NoSuchKey", {})
+        return self.send(data, kind, value)
+
+    def refuse(self, code, name, headers):
+        body = f"<?xml version='1.0'?><Error><Code>{name}</Code><Message>no</Message></Error>".encode()
+        self.answer(code, body, headers)
+
+    def answer(self, code, body, headers):
+        self.send_response(code)
+        for name, value in {"Content-Length": len(body), **headers}.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def send(self, data, kind, value):
+        store = self.server.store
+        headers = {"ETag": tag_of(data), "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        if not store.tags:
+            headers = {}
+        if store.tags and self.headers.get("If-Match", tag_of(data)) != tag_of(data):
+            return self.refuse(412, "PreconditionFailed", {})
+        if not self.range or not store.ranges:
+            return self.answer(200, data, headers)
+        first, last = self.range.removeprefix("bytes=").split("-")
+        first, last = int(first), min(int(last), len(data) - 1)
+        if first >= len(data):
+            return self.refuse(416, "InvalidRange", headers)
+        if kind == "wrong_range":
+            first, last = max(first - 1, 0), last - 1
+        headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
+        body = data[first : last + 1]
+        if kind in ("reset", "short"):
+            return self.break_off(body, headers, kind)
+        if kind == "hang":
+            return self.hang(body, headers, value)
+        return self.answer(206, body, headers)
+
+    def begin(self, body, headers):
+        self.send_response(206)
+        for name, value in {"Content-Length": len(body), **headers}.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+
+    def break_off(self, body, headers, kind):
+        self.begin(body, headers)
+        self.wfile.write(body[: len(body) // 2])
+        self.wfile.flush()
+        self.close_connection = True
+        if kind == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+
+    def hang(self, body, headers, event):
+        """Half of the body, and no end."""
+        self.begin(body, headers)
+        self.wfile.write(body[: len(body) // 2])
+        self.wfile.flush()
+        event.wait(60)
+        self.close_connection = True
+
+    def list(self, path, query):
+        store = self.server.store
+        words = dict(word.split("=", 1) for word in query.split("&"))
+        bucket, prefix = path.strip("/"), unquote_plus(words["prefix"])
+        keys = sorted(name.split("/", 2)[2] for name in store.objects if name.startswith(f"/{bucket}/"))
+        if not keys:
+            return self.refuse(404, "NoSuchBucket", {})
+        keys = [key for key in keys if key.startswith(prefix)]
+        if "delimiter" in words:
+            keys = [key for key in keys if "/" not in key[len(prefix) :]]
+        begin = int(unquote(words.get("continuation-token", "0/+")).split("/")[0])
+        page, rest = keys[begin : begin + store.page], keys[begin + store.page :]
+        lines = "".join(self.entry(f"/{bucket}/{key}", key) for key in page)
+        if rest:
+            lines += f"<NextContinuationToken>{begin + store.page}/+=</NextContinuationToken>"
+        body = (
+            '<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+            f"<EncodingType>url</EncodingType><IsTruncated>{'true' if rest else 'false'}</IsTruncated>"
+            f"{lines}</ListBucketResult>"
+        )
+        return self.answer(200, body.encode(), {})
+
+    def entry(self, path, key):
+        data = self.server.store.objects[path]
+        return (
+            f"<Contents><Key>{quote(key, safe='/')}</Key><ETag>{escape(tag_of(data))}</ETag>"
+            f"<Size>{len(data)}</Size></Contents>"
+        )
+
+
+def verify(request):
+    """What is wrong with the signature, or None. From the text of Amazon's Signature Version 4."""
+    header = request.headers.get("Authorization", "")
+    if not header.startswith("AWS4-HMAC-SHA256 "):
+        return f"{request.path}: not signed"
+    words = dict(word.strip().split("=", 1) for word in header[len("AWS4-HMAC-SHA256 ") :].split(","))
+    access_key, scope = words["Credential"].split("/", 1)
+    if access_key != ACCESS_KEY or scope.split("/")[1:] != [REGION, "s3", "aws4_request"]:
+        return f"{request.path}: signed as {words['Credential']}"
+    path, _, query = request.path.partition("?")
+    pairs = (word.partition("=") for word in query.split("&") if word)
+    pairs = sorted((quote(unquote(a), safe="-_.~"), quote(unquote(b), safe="-_.~")) for a, _, b in pairs)
+    signed = words["SignedHeaders"].split(";")
+    lines = "".join(f"{name}:{' '.join(request.headers[name].split())}\n" for name in signed)
+    canonical = "\n".join(
+        [
+            request.command,
+            quote(unquote(path), safe="/-_.~"),
+            "&".join(f"{a}={b}" for a, b in pairs),
+            lines,
+            ";".join(signed),
+            request.headers.get("x-amz-content-sha256", hashlib.sha256(b"").hexdigest()),
+        ]
+    )
+    text = "\n".join(
+        [
+            "AWS4-HMAC-SHA256",
+            request.headers["X-Amz-Date"],
+            scope,
+            hashlib.sha256(canonical.encode()).hexdigest(),
+        ]
+    )
+    key = b"AWS4" + SECRET.encode()
+    for part in scope.split("/"):
+        key = hmac.new(key, part.encode(), "sha256").digest()
+    expected = hmac.new(key, text.encode(), "sha256").hexdigest()
+    return (
+        None if hmac.compare_digest(expected, words["Signature"]) else f"{request.path}: {canonical!r}"
+    )

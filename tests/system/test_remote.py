@@ -1,0 +1,306 @@
+"""Files at URLs: the rows of local files, whatever the network and the store do meanwhile."""
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import unittest
+
+from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
+from store import ACCESS_KEY, REGION, SECRET, Store
+
+PART = 64 << 10
+
+
+class RemoteRig(Rig):
+    """The same files in the test's folder and in a store."""
+
+    def setUp(self):
+        super().setUp()
+        for name in [name for name in self.environment if name.startswith(("AWS_", "GS_"))]:
+            del self.environment[name]
+        self.environment.update(
+            AWS_ACCESS_KEY_ID=ACCESS_KEY,
+            AWS_SECRET_ACCESS_KEY=SECRET,
+            AWS_EC2_METADATA_DISABLED="true",
+            HOME=str(self.path),
+        )
+        self.store = self.open_store(is_signed=True)
+
+    def open_store(self, **options):
+        store = Store(**options)
+        self.addCleanup(store.close)
+        return store
+
+    def put(self, name, data):
+        (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.path / name).write_bytes(data)
+        self.store.put(f"/bucket/{name}", data)
+
+    def put_numbers(self, name, count, start=0):
+        """Lines of a few hundred bytes, each with its number."""
+        filler = random.Random(count)
+        lines = [b"%d %0*d\n" % (i, filler.randrange(1, 300), i) for i in range(start, start + count)]
+        self.put(name, b"".join(lines))
+
+    def remote(self, more=""):
+        return f"remote: {{endpoint: '{self.store.url}', region: {REGION}, part: 64KiB{more}}}"
+
+    def stream(self, stages, more="", **options):
+        return self.pipeline(stages, seed=f"seed: 1\n{self.remote(more)}", **options)
+
+    def rows(self, file, *options):
+        """What peek prints of the stream's batches."""
+        command = [TUNDISH, "peek", file, "--json", *options]
+        out = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stderr + out.stdout)
+        return [line for line in out.stdout.splitlines() if '"columns"' in line]
+
+    def complaint(self, file):
+        out = subprocess.run(
+            [TUNDISH, "peek", file, "--json"], env=self.environment, capture_output=True, text=True
+        )
+        self.assertNotEqual(out.returncode, 0, out.stdout)
+        return out.stderr + out.stdout
+
+    def assert_same(self, stages, *places, more=""):
+        """The stages with `{}` for the folder give the same from here and from these places."""
+        here = self.rows(self.stream([stage.replace("{}", str(self.path)) for stage in stages]))
+        self.assertTrue(here)
+        for where in places or ("s3://bucket", self.store.url + "/bucket"):
+            file = self.stream([stage.replace("{}", where) for stage in stages], more)
+            self.assertEqual(self.rows(file), here, where)
+        self.assertEqual(self.store.refused, [])
+        self.assertEqual(self.store.left(), [])
+
+
+def numbers(*names):
+    """The first number of each line."""
+    names = ", ".join(f"'s3://bucket/{name}'" for name in names)
+    return [
+        f"csv: {{filenames: [{names}], field_delim: ' ', record_defaults: [int64, string], "
+        "column_names: [value, rest]}",
+        "select: value",
+    ]
+
+
+LINES = [
+    "text_line: {filenames: ['{}/a.txt', '{}/b.txt']}",
+    "shuffle: {buffer_size: 300, seed: 5}",
+    "batch: 32",
+]
+
+
+class Remote(RemoteRig):
+    def put_lines(self):
+        self.put_numbers("a.txt", 2000)
+        self.put_numbers("b.txt", 700, 2000)
+
+    def put_public(self):
+        """The same without signatures, for http."""
+        self.store.is_signed = False
+        self.put_lines()
+
+    def test_text_is_read_from_a_store(self):
+        self.put_lines()
+        self.assert_same(LINES, "s3://bucket")
+
+    def test_text_is_read_over_http(self):
+        self.put_public()
+        self.assert_same(LINES, self.store.url + "/bucket")
+
+    def test_records_are_read(self):
+        out = self.path / "click"
+        command = [
+            os.environ["TUNDISH_CLICKLOG"],
+            "--out",
+            str(out),
+            "--rows",
+            "3000",
+            "--only",
+            "records",
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+        for file in out.rglob("*.tfrecord"):
+            self.put(str(file.relative_to(self.path)), file.read_bytes())
+        stages = [
+            "list_files: {file_pattern: '{}/click/*.tfrecord', seed: 1}",
+            "interleave: {dataset: [tfrecord], cycle_length: 2}",
+            "shuffle: {buffer_size: 500, seed: 2}",
+            "batch: 64",
+        ]
+        self.assert_same(stages, "s3://bucket")
+
+    def test_csv_fixed_lengths_and_packed_files_are_read(self):
+        self.put("t.csv", b"".join(b"%d,name %d,%d.5\n" % (i, i, i) for i in range(9000)))
+        self.put("fixed", random.Random(3).randbytes(30 * 9001))
+        packed = subprocess.run(
+            ["gzip", "-c"], input=(self.path / "t.csv").read_bytes(), capture_output=True, check=True
+        ).stdout
+        self.put("t.csv.gz", packed)
+        csv = (
+            "csv: {filenames: '{}/t.csv', record_defaults: [int32, string, float32], "
+            "column_names: [value, name, x]}"
+        )
+        gzip = "text_line: {filenames: '{}/t.csv.gz', compression_type: GZIP}"
+        fixed = "fixed_length_record: {filenames: '{}/fixed', record_bytes: 30}"
+        for source in (csv, gzip, fixed):
+            self.assert_same(
+                [source, "shuffle: {buffer_size: 100, seed: 1}", "batch: 50"], "s3://bucket"
+            )
+
+    def test_a_pattern_is_listed_page_by_page_and_sorted(self):
+        self.store.page = 7
+        for i in range(40):
+            self.put_numbers(f"in/x-{i}.txt", 20, 20 * i)
+        self.put_numbers("in/y-0.txt", 20)
+        self.put_numbers("in/x-deep/x-1.txt", 20)
+        stages = [
+            "list_files: {file_pattern: '{}/in/x-*.txt', seed: 3}",
+            "interleave: {dataset: [text_line], cycle_length: 4}",
+            "batch: 16",
+        ]
+        self.assert_same(stages, "s3://bucket")
+        lists = [target for _, target, _ in self.store.requests if "list-type=2" in target]
+        self.assertGreaterEqual(len(lists), 6)
+
+    def test_names_of_all_bytes_are_signed_and_found(self):
+        self.store.page = 2
+        names = ["in/a b+c=d*e.txt", "in/~(q)'!.txt", "in/ü%41&#.txt", "in/x;y,z@$.txt"]
+        for number, name in enumerate(names):
+            self.put_numbers(name, 30, 30 * number)
+        stages = [
+            "list_files: {file_pattern: '{}/in/*.txt', shuffle: false}",
+            "flat_map: {dataset: [text_line]}",
+            "batch: 16",
+        ]
+        self.assert_same(stages, "s3://bucket")
+
+    def test_files_that_rows_name_are_read(self):
+        for i in range(150):
+            self.put(f"in/{i:03}.bin", random.Random(i).randbytes(i * 50))
+        self.put("in/150.bin", random.Random(1).randbytes(3 * PART + 5))
+        stages = ["list_files: {file_pattern: '{}/in/*.bin', shuffle: false}", "read_file", "batch: 32"]
+        self.assert_same(stages, "s3://bucket")
+
+    def test_vocabularies_are_read(self):
+        self.put("words.txt", b"".join(b"word%d\n" % i for i in range(20000)))
+        self.put("in.txt", b"".join(b"word%d\n" % (i * 7 % 30000) for i in range(2000)))
+        stages = [
+            "text_line: {filenames: '{}/in.txt'}",
+            "string_lookup: {vocabulary: '{}/words.txt'}",
+            "batch: 64",
+        ]
+        self.assert_same(stages, "s3://bucket")
+
+    def test_faults_of_the_way_pass_without_a_trace(self):
+        self.put_lines()
+        self.store.fail("reset", 3, "a.txt")
+        self.store.fail("short", 3, "a.txt")
+        self.store.fail("wrong_range", 2, "a.txt")
+        self.store.fail("status", 3, "b.txt", (503, "SlowDown", {}))
+        self.store.fail("status", 1, "b.txt", (503, "SlowDown", {"Retry-After": 1}))
+        self.store.fail("status", 1, "b.txt", (500, "InternalError", {}))
+        self.store.fail("status", 1, "b.txt", (400, "RequestTimeout", {}))
+        self.assert_same(LINES, "s3://bucket")
+
+    def test_a_connection_that_stalls_is_cut(self):
+        self.put_lines()
+        event = threading.Event()
+        self.addCleanup(event.set)
+        self.store.fail("hang", 1, "a.txt", event)
+        self.assert_same(LINES, "s3://bucket")
+
+    def test_http_is_redirected_and_a_store_is_not(self):
+        self.put_public()
+        self.store.fail("redirect", 2, "a.txt", self.store.url + "/bucket/a.txt?again")
+        self.assert_same(LINES, self.store.url + "/bucket")
+        self.store.fail("redirect", 9, "a.txt", "http://127.0.0.1:1/")
+        file = self.stream(["text_line: {filenames: 's3://bucket/a.txt'}", "batch: 9"])
+        self.assertIn("the store sends us elsewhere", self.complaint(file))
+
+    def test_servers_without_tags_or_ranges_are_read_as_far_as_that_goes(self):
+        self.put_public()
+        self.store.tags = False
+        self.assert_same(LINES, self.store.url + "/bucket")
+        self.store.ranges = False
+        file = self.stream([LINES[0].replace("{}", self.store.url + "/bucket"), "batch: 9"])
+        self.assertIn("does not send parts of files", self.complaint(file))
+        self.put_numbers("a.txt", 20)
+        self.put_numbers("b.txt", 20)
+        self.assert_same(LINES, self.store.url + "/bucket")
+
+    def test_empty_objects_have_no_rows(self):
+        self.put_numbers("a.txt", 50)
+        self.put("b.txt", b"")
+        self.assert_same(LINES, "s3://bucket")
+
+    def test_an_object_that_changes_is_an_error_that_names_it(self):
+        self.put_numbers("a.txt", 30000)
+        file = self.stream([*numbers("a.txt"), "batch: 16"], ", connections: 1, cache_bytes: 128KiB")
+        self.serve(file)
+        trainer = self.read_paced()
+        trainer.take(2)
+        self.store.put("/bucket/a.txt", b"9 9\n" * 1000000)
+        lines = trainer.finish()
+        self.assertTrue(
+            any("s3://bucket/a.txt" in line and "changed" in line for line in lines), lines[-3:]
+        )
+
+    def test_refusals_carry_the_store_s_code_and_a_remedy(self):
+        self.put_lines()
+        file = self.stream(["text_line: {filenames: 's3://bucket/none.txt'}", "batch: 9"])
+        self.assertIn("s3://bucket/none.txt: the store answers 404", self.complaint(file))
+        file = self.stream(["list_files: {file_pattern: 's3://nobody/*'}", "batch: 9"])
+        self.assertIn("404 NoSuchBucket", self.complaint(file))
+        file = self.stream(["list_files: {file_pattern: 's3://bucket/none*'}", "batch: 9"])
+        self.assertIn("no file matches s3://bucket/none*", self.complaint(file))
+        self.environment["AWS_SECRET_ACCESS_KEY"] = "wrong-secret"
+        file = self.stream(["list_files: {file_pattern: 's3://bucket/*'}", "batch: 9"])
+        self.assertIn("403 SignatureDoesNotMatch (no): the secret does not belong", self.complaint(file))
+        self.assertNotIn("wrong-secret", self.complaint(file))
+        file = self.stream(
+            ["list_files: {file_pattern: 's3://bucket/*'}", "batch: 9"], ", credentials: none"
+        )
+        self.assertIn("SignatureDoesNotMatch", self.complaint(file))
+
+    def test_credentials_come_from_a_profile_or_a_file(self):
+        self.put_lines()
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            del self.environment[name]
+        profile = (
+            f"[other]\naws_access_key_id = x\n[default]\naws_access_key_id = {ACCESS_KEY}\n"
+            f"aws_secret_access_key = {SECRET}\n"
+        )
+        (self.path / ".aws").mkdir()
+        (self.path / ".aws/credentials").write_text(profile)
+        self.assert_same(LINES, "s3://bucket")
+        (self.path / ".aws/credentials").rename(self.path / "keys")
+        self.assert_same(LINES, "s3://bucket", more=", credentials: keys")
+
+    def test_a_server_that_is_killed_goes_on_at_the_place(self):
+        self.put_lines()
+        file = self.stream(
+            [*numbers("a.txt", "b.txt"), "shuffle: {buffer_size: 300, seed: 5}", "batch: 16"]
+        )
+        expected = self.peek(file)[0]
+        server = self.serve(file)
+        token = place(self.lines(self.read("--batches", "50")))
+        stop(server, signal.SIGKILL)
+        self.store.fail("reset", 2)
+        self.serve(file)
+        self.assertEqual(batches(self.lines(self.read("--place", token))), expected[50:])
+        self.store.put("/bucket/b.txt", b"1 1\n")
+        self.serve_refuses_place(file, token)
+
+    def serve_refuses_place(self, file, token):
+        self.end_all()
+        self.processes.clear()
+        self.serve(file)
+        lines = self.lines(self.read("--place", token))
+        self.assertTrue(any("b.txt changed since the place was saved" in line for line in lines), lines)
+
+
+if __name__ == "__main__":
+    unittest.main()
