@@ -43,8 +43,8 @@ first_match(const struct spec_value *patterns, const struct spec_file *file)
     for (uint32_t i = 0; i < count && name == NULL; i++) {
         struct glob_list found = { 0 };
 
-        if (each[i].kind != SPEC_TEXT ||
-            glob_find(&(struct path_base){ file->root, &file->remote }, &each[i].text, 1, &found) != TUNDISH_OK)
+        if (each[i].kind != SPEC_TEXT || glob_find(&(struct path_base){ file->root, &file->remote },
+                                                   &each[i].text, 1, &found) != TUNDISH_OK)
             continue;
         if (found.count > 0)
             name = tnd_strdup(found.paths[0]);

@@ -235,8 +235,7 @@ open_footer(const char *path, const struct parquet_choice *choice, uint64_t *ret
             struct parquet_footer *ret_footer)
 {
     /* O_NONBLOCK: opening a pipe by that name must not hang. */
-    int descriptor =
-        spec_is_url(path) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int descriptor = spec_is_url(path) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
     tundish_status status;
 

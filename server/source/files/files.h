@@ -30,7 +30,7 @@ struct source_files_options {
     uint64_t row_group_bytes; /* the same for decoded row groups of Parquet files; 0: a quarter of
                                  the memory that there is when the first one is read */
     const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
-    struct peers *peers;      /* files are those of all nodes; NULL: those found here */
+    struct peers *peers;              /* files are those of all nodes; NULL: those found here */
 };
 
 tundish_status source_files_open(const struct source_files_options *options,
