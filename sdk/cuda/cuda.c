@@ -453,9 +453,6 @@ tundish_cuda_restart(tundish_cuda *cuda)
 {
     tundish_status status = check(cuda);
 
-    if (status == TUNDISH_OK && cuda->held > 0)
-        status =
-            tnd_fail(TUNDISH_E_ARGUMENT, "%u batches are held: release them first", cuda->held);
     if (status != TUNDISH_OK)
         return status;
     give_last(cuda);

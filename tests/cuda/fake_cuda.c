@@ -51,12 +51,13 @@ struct CUstream_st {
     struct op *head, **tail;
     bool is_busy, ends;
     unsigned seed;
+    int waits, records; /* that it was given */
 };
 
 static struct CUctx_st primary, other;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of streams, events and all below */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct CUstream_st *streams, *default_stream, *stranger;
+static struct CUstream_st *streams, *default_stream, *thread_stream, *stranger;
 static int alive, calls, fail_in;
 static int fails_with = UNKNOWN;
 static bool is_lost_after, is_capturing, is_spoiled;
@@ -271,15 +272,31 @@ make_stream(struct CUctx_st *context)
     return stream;
 }
 
-/* The lock is held. */
+/* The default streams have the handles NULL and 1, and 2 for the thread's own, of which there is
+ * one here. The lock is held. */
 static struct CUstream_st *
 stream_of(struct CUstream_st *stream)
 {
-    if (stream != NULL)
+    struct CUstream_st **named = (uintptr_t)stream == 2 ? &thread_stream : &default_stream;
+
+    if ((uintptr_t)stream > 2)
         return stream;
-    if (default_stream == NULL)
-        default_stream = make_stream(&primary);
-    return default_stream;
+    if (*named == NULL)
+        *named = make_stream(&primary);
+    return *named;
+}
+
+EXPORT int
+fake_cuda_uses(cu_stream handle, int of_waits)
+{
+    struct CUstream_st *stream;
+    int count;
+
+    pthread_mutex_lock(&lock);
+    stream = stream_of(handle);
+    count = of_waits ? stream->waits : stream->records;
+    pthread_mutex_unlock(&lock);
+    return count;
 }
 
 static cu_result
@@ -299,6 +316,8 @@ enqueue(struct CUstream_st *handle, struct op op)
         op.ticket = ++op.event->recorded;
     if (op.kind == OP_WAIT)
         op.ticket = op.event->recorded;
+    stream->waits += op.kind == OP_WAIT;
+    stream->records += op.kind == OP_RECORD;
     *queued = op;
     queued->next = NULL;
     *stream->tail = queued;
@@ -625,7 +644,9 @@ EXPORT cu_result
 cuStreamGetCtx(cu_stream stream, cu_context *context)
 {
     BEGIN(true, false);
-    *context = stream->context;
+    pthread_mutex_lock(&lock);
+    *context = stream_of(stream)->context;
+    pthread_mutex_unlock(&lock);
     return CU_SUCCESS;
 }
 

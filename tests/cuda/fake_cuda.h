@@ -50,6 +50,10 @@ typedef void fake_cuda_register_call(enum fake_cuda_register what);
 #define FAKE_CUDA_REGISTERED "fake_cuda_registered"
 typedef void fake_cuda_registered_call(size_t *ret_bytes, size_t *ret_copied);
 
+/* How many waits for events a stream was given (or records of events). */
+#define FAKE_CUDA_USES "fake_cuda_uses"
+typedef int fake_cuda_uses_call(cu_stream stream, int of_waits);
+
 /* A stream of another context. */
 #define FAKE_CUDA_STRANGER "fake_cuda_stranger"
 typedef cu_stream fake_cuda_stranger_call(void);

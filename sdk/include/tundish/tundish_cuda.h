@@ -165,7 +165,7 @@ TUNDISH_API tundish_status tundish_cuda_tensor_named(const tundish_cuda_batch *b
                                                      const char *name,
                                                      const tundish_cuda_tensor **ret_tensor);
 
-/* As tundish_restart: what was read ahead is dropped. No batch may be held. */
+/* As tundish_restart: what was read ahead is dropped. Batches that are held stay valid. */
 TUNDISH_API tundish_status tundish_cuda_restart(tundish_cuda *cuda);
 
 /* As tundish_place_token: after the last batch that tundish_cuda_next

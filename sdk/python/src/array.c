@@ -63,9 +63,15 @@ array_look(PyObject *self, struct array_view *ret_view)
         ret_view->shape.dims[i] = array->dims[i];
 }
 
+int
+array_size(void)
+{
+    return (int)sizeof(struct array);
+}
+
 /* An Array refers to no other object, so the garbage collector need not know of it: its type is
  * without Py_TPFLAGS_HAVE_GC, which makes it cheaper to create. */
-static void
+void
 array_dealloc(PyObject *self)
 {
     lease_drop(((struct array *)(void *)self)->lease);
@@ -98,7 +104,7 @@ array_get_buffer(PyObject *self, Py_buffer *view, int flags)
     return 0;
 }
 
-static PyObject *
+PyObject *
 array_get_shape(PyObject *self, void *closure)
 {
     const struct array *array = (const struct array *)(void *)self;
@@ -114,14 +120,14 @@ array_get_shape(PyObject *self, void *closure)
     return shape;
 }
 
-static PyObject *
+PyObject *
 array_get_dtype(PyObject *self, void *closure)
 {
     (void)closure;
     return PyUnicode_FromString(tundish_dtype_name(((struct array *)(void *)self)->dtype));
 }
 
-static PyObject *
+PyObject *
 array_get_bytes(PyObject *self, void *closure)
 {
     (void)closure;

@@ -22,7 +22,7 @@ PyObject *array_type(PyObject *module);
 PyObject *array_new(PyObject *type, struct lease *lease, const void *data,
                     const struct array_shape *shape);
 
-/* What an Array is of. The lease is the Array's. */
+/* What an Array, here or on a device, is of. The lease is the Array's. */
 struct array_view {
     struct lease *lease;
     const void *data;
@@ -31,5 +31,12 @@ struct array_view {
 };
 
 void array_look(PyObject *array, struct array_view *ret_view);
+
+/* Of the type of arrays on a device, too, whose objects are the same. */
+int array_size(void);
+void array_dealloc(PyObject *self);
+PyObject *array_get_shape(PyObject *self, void *closure);
+PyObject *array_get_dtype(PyObject *self, void *closure);
+PyObject *array_get_bytes(PyObject *self, void *closure);
 
 #endif

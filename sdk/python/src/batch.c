@@ -41,7 +41,7 @@ refuse_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
 PyObject *
 batch_new(PyObject *type, PyObject *reader, struct schema *schema, struct lease *lease)
 {
-    const tundish_batch *lent = lease_batch(lease);
+    const tundish_batch *lent = lease_facts(lease);
     struct batch *batch = object_new(type);
 
     if (batch == NULL) {
@@ -124,12 +124,11 @@ find_column(PyObject *self, PyObject *name)
 /* A tensor, and its lease with one count more for the caller to drop: another thread may release
  * the batch. NULL with an exception. */
 static struct lease *
-take_tensor(PyObject *self, uint32_t index, const tundish_tensor **ret_tensor)
+take_tensor(PyObject *self, uint32_t index, tundish_tensor *ret_tensor)
 {
     struct batch *batch = (struct batch *)(void *)self;
     struct column *column = &batch->schema->columns[index];
     struct lease *lease = batch->lease;
-    const tundish_tensor *tensor = NULL;
     tundish_status status;
     int64_t begun_ns;
 
@@ -146,18 +145,16 @@ take_tensor(PyObject *self, uint32_t index, const tundish_tensor **ret_tensor)
     begun_ns = clock_ns();
     if (column->is_slow) {
         Py_BEGIN_ALLOW_THREADS;
-        status = tundish_tensor_at(lease_batch(lease), index, &tensor);
+        status = lease_tensor(lease, index, ret_tensor);
         Py_END_ALLOW_THREADS;
     } else {
-        status = tundish_tensor_at(lease_batch(lease), index, &tensor);
+        status = lease_tensor(lease, index, ret_tensor);
     }
     column->is_slow = clock_ns() - begun_ns > QUICK_NS;
-    if (status == TUNDISH_OK) {
-        *ret_tensor = tensor;
+    if (status == TUNDISH_OK)
         return lease;
-    }
+    raise_status_text(status, source_text(lease_source(lease), status));
     lease_drop(lease);
-    raise_status(status);
     return NULL;
 }
 
@@ -207,7 +204,7 @@ numpy_view(PyObject *self, uint32_t index)
 {
     struct schema *schema = ((struct batch *)(void *)self)->schema;
     PyObject *dtype = schema_numpy_dtype(schema, index), *array, *shape, *view = NULL;
-    const tundish_tensor *tensor;
+    tundish_tensor tensor;
     struct lease *lease;
 
     if (dtype == NULL)
@@ -215,8 +212,8 @@ numpy_view(PyObject *self, uint32_t index)
     lease = take_tensor(self, index, &tensor);
     if (lease == NULL)
         return NULL;
-    array = values_array(self, lease, tensor);
-    shape = schema_shape(&schema->columns[index], tensor->shape);
+    array = values_array(self, lease, &tensor);
+    shape = schema_shape(&schema->columns[index], tensor.shape);
     if (array != NULL && shape != NULL)
         view = PyObject_CallFunctionObjArgs(schema->ndarray, shape, dtype, array, NULL);
     Py_XDECREF(array);
@@ -251,13 +248,13 @@ static PyObject *
 batch_array(PyObject *self, PyObject *name)
 {
     Py_ssize_t index = find_column(self, name);
-    const tundish_tensor *tensor;
+    tundish_tensor tensor;
     struct lease *lease = index < 0 ? NULL : take_tensor(self, (uint32_t)index, &tensor);
     PyObject *array;
 
     if (lease == NULL)
         return NULL;
-    array = values_array(self, lease, tensor);
+    array = values_array(self, lease, &tensor);
     lease_drop(lease);
     return array;
 }
@@ -331,13 +328,13 @@ static PyObject *
 batch_parts(PyObject *self, PyObject *name)
 {
     Py_ssize_t index = find_column(self, name);
-    const tundish_tensor *tensor;
+    tundish_tensor tensor;
     struct lease *lease = index < 0 ? NULL : take_tensor(self, (uint32_t)index, &tensor);
     PyObject *list, *parts;
 
     if (lease == NULL)
         return NULL;
-    list = parts_list(self, lease, tensor);
+    list = parts_list(self, lease, &tensor);
     lease_drop(lease);
     parts = list == NULL ? NULL : PyList_AsTuple(list);
     Py_XDECREF(list);
@@ -357,7 +354,7 @@ static PyObject *
 batch_widen_into(PyObject *self, PyObject *arguments)
 {
     PyObject *name, *target;
-    const tundish_tensor *tensor;
+    tundish_tensor tensor;
     struct lease *lease;
     Py_ssize_t index;
     Py_buffer buffer;

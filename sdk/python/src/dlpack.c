@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "errors.h"
 #include "spare.h"
 
 /* DLPack's structs, as its ABI 1.x and the legacy one before it have them. */
@@ -37,7 +38,7 @@ struct dl_versioned {
 /* About what is copied in QUICK_NS. */
 #define QUICK_BYTES ((size_t)1 << 18)
 
-enum { DL_CPU = 1, DL_READ_ONLY = 1, DL_IS_COPIED = 2 };
+enum { DL_CPU = 1, DL_CUDA = 2, DL_READ_ONLY = 1, DL_IS_COPIED = 2 };
 enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
 
 static const uint8_t type_codes[] = {
@@ -48,6 +49,13 @@ static const uint8_t type_codes[] = {
     [TUNDISH_FLOAT64] = DL_FLOAT,
 };
 
+/* What a consumer asks for. */
+struct request {
+    tundish_cuda_stream stream; /* of the host's memory, none */
+    uint64_t flags;
+    bool is_versioned, is_copy;
+};
+
 /* What a capsule points to, in one piece. `lease` or `copy` is what must be given back. */
 struct managed {
     union {
@@ -55,6 +63,7 @@ struct managed {
         struct dl_versioned versioned;
     } as;
     struct lease *lease;
+    tundish_cuda_stream stream; /* of a device's array: where the consumer uses it */
     void *copy;
     int64_t dims[TUNDISH_RANK_MAX], strides[TUNDISH_RANK_MAX];
 };
@@ -62,6 +71,8 @@ struct managed {
 static void
 managed_free(struct managed *managed)
 {
+    if (managed->lease != NULL && managed->stream != TUNDISH_CUDA_NO_STREAM)
+        lease_used(managed->lease, managed->stream);
     lease_drop(managed->lease);
     spare_give(managed->copy);
     free(managed);
@@ -95,6 +106,7 @@ free_capsule(PyObject *capsule)
 static void
 fill_tensor(struct dl_tensor *tensor, struct managed *managed, const struct array_view *view)
 {
+    int device = source_device(lease_source(view->lease));
     int64_t stride = 1;
 
     for (uint32_t i = view->shape.rank; i-- > 0;) {
@@ -104,7 +116,8 @@ fill_tensor(struct dl_tensor *tensor, struct managed *managed, const struct arra
     }
     *tensor = (struct dl_tensor){
         .data = managed->copy != NULL ? managed->copy : (void *)(uintptr_t)view->data,
-        .device_type = DL_CPU,
+        .device_type = device < 0 ? DL_CPU : DL_CUDA,
+        .device_id = device < 0 ? 0 : device,
         .rank = (int32_t)view->shape.rank,
         .type_code = type_codes[view->shape.dtype],
         .type_bits = (uint8_t)(8 * tundish_dtype_bytes(view->shape.dtype)),
@@ -155,20 +168,22 @@ managed_new(const struct array_view *view, bool is_copy)
 }
 
 static PyObject *
-make_capsule(const struct array_view *view, bool is_versioned, bool is_copy)
+make_capsule(const struct array_view *view, const struct request *request)
 {
+    bool is_copy = request->is_copy;
     struct managed *managed = managed_new(view, is_copy);
     PyObject *capsule;
 
     if (managed == NULL)
         return NULL;
-    if (is_versioned) {
+    managed->stream = request->stream;
+    if (request->is_versioned) {
         managed->as.versioned = (struct dl_versioned){
             .major = 1,
             .minor = 0,
             .context = managed,
             .deleter = delete_versioned,
-            .flags = is_copy ? DL_IS_COPIED : DL_READ_ONLY,
+            .flags = is_copy ? DL_IS_COPIED : request->flags,
         };
         fill_tensor(&managed->as.versioned.tensor, managed, view);
     } else {
@@ -176,8 +191,8 @@ make_capsule(const struct array_view *view, bool is_versioned, bool is_copy)
         managed->as.legacy.deleter = delete_legacy;
         fill_tensor(&managed->as.legacy.tensor, managed, view);
     }
-    capsule =
-        PyCapsule_New(&managed->as, is_versioned ? "dltensor_versioned" : "dltensor", free_capsule);
+    capsule = PyCapsule_New(&managed->as, request->is_versioned ? "dltensor_versioned" : "dltensor",
+                            free_capsule);
     if (capsule == NULL || PyCapsule_SetContext(capsule, managed) != 0) {
         /* Without its context the capsule's destructor would free nothing. */
         if (capsule != NULL)
@@ -189,24 +204,71 @@ make_capsule(const struct array_view *view, bool is_versioned, bool is_copy)
     return capsule;
 }
 
-static int
-check_request(PyObject *stream, PyObject *device)
+static PyObject *
+refuse(const char *sentence)
 {
-    int type = DL_CPU, number = 0;
+    PyErr_SetString(PyExc_BufferError, sentence);
+    return NULL;
+}
 
-    if (stream != Py_None) {
-        PyErr_SetString(PyExc_BufferError, "the array is in the CPU's memory: stream must be None");
-        return -1;
+/* The device that a consumer wants it on, if it says so, is the one that it is on. */
+static bool
+is_there(PyObject *wanted, int device)
+{
+    int type, number;
+
+    if (wanted == Py_None)
+        return true;
+    if (!PyArg_ParseTuple(wanted, "ii;dl_device is (type, number)", &type, &number))
+        return false;
+    if (device < 0 ? type == DL_CPU && number == 0 : type == DL_CUDA && number == device)
+        return true;
+    if (device < 0)
+        refuse("the array is in the CPU's memory: copy it to the device");
+    else
+        PyErr_Format(PyExc_BufferError,
+                     "the array is in the memory of cuda:%d: take it there, then copy it", device);
+    return false;
+}
+
+/* The consumer's stream, as the array API numbers them, waits for the batch. In the request is what
+ * uses the array from then on. */
+static bool
+let_wait(PyObject *number, const struct array_view *view, struct request *request)
+{
+    long long stream = number == Py_None ? 1 : PyLong_AsLongLong(number);
+    tundish_cuda_stream handle = stream == 1 ? NULL : (tundish_cuda_stream)(intptr_t)stream;
+    tundish_status status;
+
+    if (PyErr_Occurred())
+        return false;
+    if (stream == 0 || stream < -1) {
+        refuse("stream is None or 1 (the default), 2 (the thread's), a handle, or -1 (none)");
+        return false;
     }
-    if (device != Py_None &&
-        !PyArg_ParseTuple(device, "ii;dl_device is (type, number)", &type, &number))
-        return -1;
-    if (type != DL_CPU || number != 0) {
-        PyErr_SetString(PyExc_BufferError,
-                        "the array is in the CPU's memory: copy it to the device");
-        return -1;
+    /* The thread that lets go of the array may have another stream 2. */
+    request->stream = stream == -1 || stream == 2 ? TUNDISH_CUDA_ANY_STREAM : handle;
+    status = stream == -1 ? TUNDISH_OK : lease_wait(view->lease, handle);
+    if (status != TUNDISH_OK)
+        raise_status_text(status, source_text(lease_source(view->lease), status));
+    return status == TUNDISH_OK;
+}
+
+static bool
+check_stream(PyObject *stream, const struct array_view *view, struct request *request)
+{
+    if (source_device(lease_source(view->lease)) >= 0) {
+        if (request->is_copy) {
+            refuse("an array on a device is not copied by this: take it, then copy it");
+            return false;
+        }
+        return let_wait(stream, view, request);
     }
-    return 0;
+    request->stream = TUNDISH_CUDA_NO_STREAM;
+    request->flags = DL_READ_ONLY;
+    if (stream != Py_None)
+        refuse("the array is in the CPU's memory: stream must be None");
+    return stream == Py_None;
 }
 
 PyObject *
@@ -214,24 +276,33 @@ dlpack_capsule(PyObject *array, PyObject *arguments, PyObject *names)
 {
     static char *keywords[] = { "stream", "max_version", "dl_device", "copy", NULL };
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
+    struct request request = { 0 };
     struct array_view view;
     int major = 0, minor = 0;
 
     if (!PyArg_ParseTupleAndKeywords(arguments, names, "|$OOOO", keywords, &stream, &version,
-                                     &device, &copy) ||
-        check_request(stream, device) != 0)
+                                     &device, &copy))
         return NULL;
     if (version != Py_None &&
         !PyArg_ParseTuple(version, "ii;max_version is (major, minor)", &major, &minor))
         return NULL;
     array_look(array, &view);
-    return make_capsule(&view, major >= 1, copy == Py_True);
+    request.is_versioned = major >= 1;
+    request.is_copy = copy == Py_True;
+    if (!is_there(device, source_device(lease_source(view.lease))) ||
+        !check_stream(stream, &view, &request))
+        return NULL;
+    return make_capsule(&view, &request);
 }
 
 PyObject *
 dlpack_device(PyObject *array, PyObject *unused)
 {
-    (void)array;
+    struct array_view view;
+    int device;
+
     (void)unused;
-    return Py_BuildValue("(ii)", DL_CPU, 0);
+    array_look(array, &view);
+    device = source_device(lease_source(view.lease));
+    return Py_BuildValue("(ii)", device < 0 ? DL_CPU : DL_CUDA, device < 0 ? 0 : device);
 }

@@ -1,13 +1,13 @@
-/* dlpack.h - an array as a DLPack capsule: the versioned kind, and the legacy kind that tells
- * nothing of being read-only. */
+/* dlpack.h - an array, in the host's memory or a GPU's, as a DLPack capsule: the versioned kind,
+ * and the legacy kind that tells nothing of being read-only. */
 #ifndef PYTHON_DLPACK_H
 #define PYTHON_DLPACK_H
 
 #include "array.h"
 
-/* Array.__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) */
+/* __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) */
 PyObject *dlpack_capsule(PyObject *array, PyObject *arguments, PyObject *names);
-/* Array.__dlpack_device__() */
+/* __dlpack_device__() */
 PyObject *dlpack_device(PyObject *array, PyObject *unused);
 
 #endif

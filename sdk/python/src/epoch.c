@@ -47,7 +47,7 @@ epoch_take(PyObject *self, int64_t timeout_ns)
     if (status == TUNDISH_E_TIMEOUT)
         return Py_NewRef(Py_None);
     epoch->is_over = status == TUNDISH_END || status == TUNDISH_END_OF_STREAM;
-    return epoch->is_over ? NULL : raise_status(status);
+    return epoch->is_over ? NULL : reader_raise(epoch->reader, status);
 }
 
 static PyObject *

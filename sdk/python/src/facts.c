@@ -15,15 +15,16 @@
 PyObject *
 facts_place(PyObject *self, void *closure)
 {
-    tundish_reader *from = reader_enter(self);
+    struct source *source;
     size_t capacity = 0, bytes = 0;
     char *token = NULL;
     tundish_status status = TUNDISH_E_ARGUMENT;
     PyObject *place = NULL;
 
     (void)closure;
-    if (from == NULL)
+    if (reader_enter(self) == NULL)
         return NULL;
+    source = reader_source(self);
     Py_BEGIN_ALLOW_THREADS;
     for (bytes = 512; status == TUNDISH_E_ARGUMENT && bytes > capacity;) {
         char *grown = realloc(token, bytes);
@@ -32,7 +33,7 @@ facts_place(PyObject *self, void *closure)
             break;
         token = grown;
         capacity = bytes;
-        status = tundish_place_token(from, token, capacity, &bytes);
+        status = source_place(source, token, capacity, &bytes);
     }
     Py_END_ALLOW_THREADS;
     reader_leave(self);
@@ -41,7 +42,7 @@ facts_place(PyObject *self, void *closure)
     else if (bytes > capacity)
         PyErr_NoMemory();
     else
-        raise_status(status);
+        raise_status_text(status, source_text(source, status));
     free(token);
     return place;
 }
@@ -58,6 +59,8 @@ facts_info(PyObject *self, void *closure)
     if (from == NULL)
         return NULL;
     status = tundish_get_info(from, &info);
+    if (source_device(reader_source(self)) >= 0)
+        info.held_count = source_held(reader_source(self));
     facts =
         status != TUNDISH_OK
             ? raise_status(status)

@@ -22,21 +22,18 @@ hold_parse(const char *name)
     return -1;
 }
 
-/* The SDK refuses to lend one more, or the server needs a slot of ours for the next but one. */
-static bool
-has_room(const struct source *source)
-{
-    tundish_info info = { .size = sizeof info };
-
-    return tundish_get_info(source_reader(source), &info) != TUNDISH_OK ||
-           (info.ahead_count >= 2 && info.held_count + 2 < info.slot_count);
-}
-
 /* Once for each reader, for a loop that keeps all batches would say it for each. The stack's level
  * is that of the program's call; the line that matters is the one in the text. */
 static int
-warn(uint32_t count, const struct line *taken)
+warn(const struct source *source, uint32_t count, const struct line *taken)
 {
+    if (source_device(source) >= 0)
+        return PyErr_WarnFormat(
+            PyExc_RuntimeWarning, 1,
+            "tundish: %u batches are in use on cuda:%d and the next one needs memory: took memory "
+            "for one more, for as long as the oldest, taken at %s:%d, is in use. Drop batches and "
+            "arrays that are done with",
+            (unsigned)count, source_device(source), taken->file, taken->number);
     return PyErr_WarnFormat(
         PyExc_RuntimeWarning, 1,
         "tundish: %u batches are in use and the next one needs a slot: copied the oldest, taken at "
@@ -60,11 +57,11 @@ copy_oldest(struct hold *hold, struct source *source)
     status = source_keep_oldest(source);
     Py_END_ALLOW_THREADS;
     if (status != TUNDISH_OK) {
-        raise_status(status);
+        raise_status_text(status, source_text(source, status));
         return -1;
     }
     hold->has_warned = true;
-    return warns && warn(count, &taken) != 0 ? -1 : 0;
+    return warns && warn(source, count, &taken) != 0 ? -1 : 0;
 }
 
 static int
@@ -77,8 +74,9 @@ raise_held(struct source *source)
         return 1;
     raise_argument(
         "the next batch needs a slot of those in use (%u), and on_hold is \"error\": drop "
-        "the oldest, taken at %s:%d, and its arrays, or raise deliver.slots",
-        (unsigned)count, taken.file, taken.number);
+        "the oldest, taken at %s:%d, and its arrays%s",
+        (unsigned)count, taken.file, taken.number,
+        source_device(source) < 0 ? ", or raise deliver.slots" : "");
     return -1;
 }
 
@@ -105,7 +103,7 @@ hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns)
 {
     int result = 0;
 
-    while (!has_room(source) && result == 0) {
+    while (!source_has_room(source) && result == 0) {
         if (hold->policy == ON_HOLD_WAIT && deadline_ns <= clock_ns())
             return 0;
         result = hold->policy == ON_HOLD_COPY    ? copy_oldest(hold, source)

@@ -22,6 +22,9 @@ struct source {
     _Atomic uint32_t users; /* the reader object and the leases */
     uint64_t process;
     tundish_reader *reader;
+    int device; /* -1: none */
+    const struct supply *supply;
+    void *from;           /* the supply's */
     pthread_mutex_t lock; /* of the rest, and of the reader's closing */
     pthread_cond_t released;
     bool is_shut;
@@ -33,7 +36,7 @@ struct lease {
     _Atomic uint32_t users;
     struct source *source;
     struct lease *older, *newer;
-    const tundish_batch *batch;
+    struct lent lent;
     struct line taken;
     bool is_kept; /* it has left its slot; guarded by the source's lock */
 };
@@ -54,26 +57,74 @@ install_handler(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-struct source *
-source_open(tundish_reader *reader)
+tundish_status
+source_open(tundish_reader *reader, int device, struct source **ret_source, const char **ret_text)
 {
     struct source *source = calloc(1, sizeof *source);
+    tundish_status status = TUNDISH_OK;
 
     pthread_once(&once, install_handler);
+    *ret_text = "no memory for a reader";
     if (source == NULL)
-        return NULL;
+        return TUNDISH_E_MEMORY;
+    source->supply = &supply_host;
+    source->from = reader;
+    if (device >= 0)
+        status = supply_device(reader, device, &source->supply, &source->from, ret_text);
+    if (status != TUNDISH_OK) {
+        free(source);
+        return status;
+    }
+    source->device = device;
     atomic_init(&source->users, 1);
     pthread_mutex_init(&source->lock, NULL);
     pthread_cond_init(&source->released, NULL);
     source->reader = reader;
     source->process = atomic_load(&process);
-    return source;
+    *ret_source = source;
+    return TUNDISH_OK;
 }
 
 tundish_reader *
 source_reader(const struct source *source)
 {
     return source->reader;
+}
+
+int
+source_device(const struct source *source)
+{
+    return source->device;
+}
+
+tundish_status
+source_next(struct source *source, int64_t timeout_ns, struct lent *ret_lent)
+{
+    return source->supply->next(source->from, timeout_ns, ret_lent);
+}
+
+tundish_status
+source_restart(struct source *source)
+{
+    return source->supply->restart(source->from);
+}
+
+tundish_status
+source_place(struct source *source, char *token, size_t capacity, size_t *ret_bytes)
+{
+    return source->supply->place(source->from, token, capacity, ret_bytes);
+}
+
+bool
+source_has_room(struct source *source)
+{
+    return source->supply->has_room(source->from, source_held(source));
+}
+
+const char *
+source_text(const struct source *source, tundish_status status)
+{
+    return status < TUNDISH_OK ? source->supply->last_error() : "";
 }
 
 /* Compared with a count of forks rather than with getpid, which is a system call. */
@@ -89,7 +140,8 @@ source_drop(struct source *source)
     if (source == NULL || atomic_fetch_sub(&source->users, 1) > 1)
         return;
     if (!source->is_shut)
-        tundish_close(source->reader);
+        source->supply->close(source->from);
+    source->supply->free(source->from);
     while (source->files != NULL) {
         struct file_name *next = source->files->next;
 
@@ -122,16 +174,37 @@ find_oldest(const struct source *source)
     return lease;
 }
 
+/* The source's lock is held. */
+static uint32_t
+count_held(const struct source *source)
+{
+    uint32_t count = 0;
+
+    for (struct lease *lease = find_oldest(source); lease != NULL; lease = lease->newer)
+        count += !lease->is_kept;
+    return count;
+}
+
+uint32_t
+source_held(struct source *source)
+{
+    uint32_t count;
+
+    pthread_mutex_lock(&source->lock);
+    count = count_held(source);
+    pthread_mutex_unlock(&source->lock);
+    return count;
+}
+
 bool
 source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_count)
 {
     struct lease *oldest;
-    uint32_t count = 0;
+    uint32_t count;
 
     pthread_mutex_lock(&source->lock);
     oldest = find_oldest(source);
-    for (struct lease *lease = oldest; lease != NULL; lease = lease->newer)
-        count += !lease->is_kept;
+    count = count_held(source);
     if (oldest != NULL)
         *ret_taken = oldest->taken;
     pthread_mutex_unlock(&source->lock);
@@ -143,7 +216,7 @@ source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_count
 static tundish_status
 keep(struct source *source, struct lease *lease)
 {
-    tundish_status status = tundish_keep(source->reader, lease->batch);
+    tundish_status status = source->supply->keep(source->from, lease->lent.lent);
 
     if (status == TUNDISH_OK) {
         pthread_mutex_lock(&source->lock);
@@ -180,7 +253,7 @@ source_shut(struct source *source)
         is_held = oldest != NULL && try_hold(oldest);
         if (oldest == NULL && !source->is_shut) {
             /* With the lock: a thread that drops a kept batch comes before it or after it. */
-            tundish_close(source->reader);
+            source->supply->close(source->from);
             source->is_shut = true;
         }
         pthread_mutex_unlock(&source->lock);
@@ -233,19 +306,19 @@ name_of_file(struct source *source, const char *file)
 }
 
 struct lease *
-lease_open(struct source *source, const tundish_batch *batch, const struct line *taken)
+lease_open(struct source *source, const struct lent *lent, const struct line *taken)
 {
     struct lease *lease = calloc(1, sizeof *lease);
 
     if (lease == NULL) {
-        tundish_release(source->reader, batch);
+        source->supply->release(source->from, lent->lent);
         return NULL;
     }
     atomic_init(&lease->users, 1);
     /* Nobody else has the lease yet, and the caller holds the source. */
     atomic_fetch_add(&source->users, 1);
     lease->source = source;
-    lease->batch = batch;
+    lease->lent = *lent;
     pthread_mutex_lock(&source->lock);
     lease->taken = (struct line){ name_of_file(source, taken->file), taken->number };
     lease->older = source->newest;
@@ -271,7 +344,7 @@ give_back(struct lease *lease)
     pthread_mutex_lock(&source->lock);
     *(lease->older == NULL ? &source->oldest : &lease->older->newer) = lease->newer;
     *(lease->newer == NULL ? &source->newest : &lease->newer->older) = lease->older;
-    tundish_release(source->reader, lease->batch);
+    source->supply->release(source->from, lease->lent.lent);
     pthread_cond_signal(&source->released);
     pthread_mutex_unlock(&source->lock);
     free(lease);
@@ -289,9 +362,40 @@ lease_drop(struct lease *lease)
 }
 
 const tundish_batch *
+lease_facts(const struct lease *lease)
+{
+    return &lease->lent.facts;
+}
+
+const tundish_batch *
 lease_batch(const struct lease *lease)
 {
-    return lease->batch;
+    return lease->lent.lent;
+}
+
+tundish_status
+lease_tensor(const struct lease *lease, uint32_t index, tundish_tensor *ret_tensor)
+{
+    return lease->source->supply->tensor(lease->lent.lent, index, ret_tensor);
+}
+
+const struct source *
+lease_source(const struct lease *lease)
+{
+    return lease->source;
+}
+
+tundish_status
+lease_wait(struct lease *lease, tundish_cuda_stream stream)
+{
+    return lease->source->supply->wait(lease->source->from, lease->lent.lent, stream);
+}
+
+void
+lease_used(struct lease *lease, tundish_cuda_stream stream)
+{
+    if (lease_is_ours(lease))
+        lease->source->supply->used(lease->source->from, lease->lent.lent, stream);
 }
 
 bool

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "tundish/tundish.h"
+#include "supply.h"
 
 /* A reader of the SDK, which lives until it is closed and its last lease is gone. */
 struct source;
@@ -23,10 +23,21 @@ struct line {
     int number;
 };
 
-/* Takes the reader over. NULL: no memory; the reader is still the caller's. */
-struct source *source_open(tundish_reader *reader);
-/* The reader, for the thread that uses it. */
+/* Takes the reader over; device: -1, or the number of the GPU to which its batches go. On failure
+ * the reader is still the caller's, and *ret_text says why. */
+tundish_status source_open(tundish_reader *reader, int device, struct source **ret_source,
+                           const char **ret_text);
+/* For the thread that uses the reader: itself, its device or -1, and the calls of its supply. */
 tundish_reader *source_reader(const struct source *source);
+int source_device(const struct source *source);
+tundish_status source_next(struct source *source, int64_t timeout_ns, struct lent *ret_lent);
+tundish_status source_restart(struct source *source);
+tundish_status source_place(struct source *source, char *token, size_t capacity, size_t *ret_bytes);
+bool source_has_room(struct source *source);
+/* The sentence of this thread's last call that failed; "" of a status that is an outcome. */
+const char *source_text(const struct source *source, tundish_status status);
+/* How many batches are in use, and count as held. */
+uint32_t source_held(struct source *source);
 /* Does it belong to this process? */
 bool source_is_ours(const struct source *source);
 /* Close the SDK's reader, after keeping (tundish_keep) all batches that are in use. On failure it
@@ -45,11 +56,18 @@ tundish_status source_keep_oldest(struct source *source);
 void source_wait_release(struct source *source, int64_t timeout_ns);
 
 /* The lease of a batch just returned, with one count. NULL: no memory; the batch was released. */
-struct lease *lease_open(struct source *source, const tundish_batch *batch,
-                         const struct line *taken);
+struct lease *lease_open(struct source *source, const struct lent *lent, const struct line *taken);
 void lease_hold(struct lease *lease);
 void lease_drop(struct lease *lease); /* accepts NULL */
+const tundish_batch *lease_facts(const struct lease *lease);
+/* The SDK's batch. Of the host's memory alone. */
 const tundish_batch *lease_batch(const struct lease *lease);
+tundish_status lease_tensor(const struct lease *lease, uint32_t index, tundish_tensor *ret_tensor);
+const struct source *lease_source(const struct lease *lease);
+/* Of a device's memory alone. Wait: the stream waits for the batch. Used: its memory serves again
+ * only after what the stream has been given; as safe as a drop. */
+tundish_status lease_wait(struct lease *lease, tundish_cuda_stream stream);
+void lease_used(struct lease *lease, tundish_cuda_stream stream);
 bool lease_is_ours(const struct lease *lease);
 
 #endif

@@ -1,6 +1,7 @@
 /* module.c - tundish._tundish: the SDK for Python, over tundish.h alone. */
 #include "array.h"
 #include "batch.h"
+#include "device_array.h"
 #include "epoch.h"
 #include "python.h"
 #include "reader.h"
@@ -11,8 +12,8 @@
 static int
 add_types(PyObject *module)
 {
-    PyObject *(*const makers[])(PyObject *) = { array_type, batch_type, epoch_type, reader_type,
-                                                schema_type };
+    PyObject *(*const makers[])(PyObject *) = { array_type, batch_type,  device_array_type,
+                                                epoch_type, reader_type, schema_type };
 
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
         PyObject *type = makers[i](module);

@@ -106,15 +106,16 @@ is_to_wait(const struct reader *reader, tundish_status status)
                                            clock_ns() < reader->gone_until_ns);
 }
 
-/* tundish_next in slices. */
+/* The next batch, in slices. */
 static int
-wait_for_batch(struct reader *reader, tundish_reader *from, int64_t deadline_ns,
-               tundish_status *ret_status, const tundish_batch **ret_batch)
+wait_for_batch(struct reader *reader, int64_t deadline_ns, tundish_status *ret_status,
+               struct lent *ret_lent)
 {
     int64_t now_ns = clock_ns();
     int64_t left_ns = deadline_ns <= now_ns && !reader->is_gone ? 0 : INT64_MAX;
     /* What is there already is taken without letting other threads run. */
-    tundish_status status = reader->is_gone ? TUNDISH_E_TIMEOUT : tundish_next(from, 0, ret_batch);
+    tundish_status status =
+        reader->is_gone ? TUNDISH_E_TIMEOUT : source_next(reader->source, 0, ret_lent);
 
     if (reader->is_gone && reader->gone_until_ns == 0)
         reader->gone_until_ns = now_ns + reader->timeout_ns;
@@ -122,7 +123,7 @@ wait_for_batch(struct reader *reader, tundish_reader *from, int64_t deadline_ns,
         left_ns = deadline_ns - clock_ns();
         left_ns = left_ns < 0 ? 0 : left_ns;
         Py_BEGIN_ALLOW_THREADS;
-        status = tundish_next(from, left_ns < SLICE_NS ? left_ns : SLICE_NS, ret_batch);
+        status = source_next(reader->source, left_ns < SLICE_NS ? left_ns : SLICE_NS, ret_lent);
         Py_END_ALLOW_THREADS;
         reader->is_gone = reader->is_gone && status == TUNDISH_E_SERVER_GONE;
         /* With a batch in hand a signal can wait until the caller has it. Batches that were passed
@@ -157,7 +158,7 @@ note(struct reader *reader, tundish_status status)
 }
 
 static PyObject *
-new_batch(PyObject *self, const tundish_batch *lent)
+new_batch(PyObject *self, const struct lent *lent)
 {
     struct reader *reader = from_object(self);
     PyObject *holder;
@@ -176,25 +177,39 @@ int
 reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyObject **ret_batch)
 {
     struct reader *reader = from_object(self);
-    tundish_reader *from = reader_enter(self);
-    const tundish_batch *lent = NULL;
+    struct lent lent = { 0 };
     int64_t deadline_ns = timeout_ns < 0 ? INT64_MAX : clock_ns() + timeout_ns;
     int result;
 
-    if (from == NULL)
+    if (reader_enter(self) == NULL)
         return -1;
     result = hold_make_room(&reader->hold, reader->source, deadline_ns);
     *ret_status = TUNDISH_E_TIMEOUT;
     if (result > 0)
-        result = wait_for_batch(reader, from, deadline_ns, ret_status, &lent);
+        result = wait_for_batch(reader, deadline_ns, ret_status, &lent);
     if (result == 0)
         note(reader, *ret_status);
     if (result == 0 && *ret_status == TUNDISH_OK) {
-        *ret_batch = new_batch(self, lent);
+        *ret_batch = new_batch(self, &lent);
         result = *ret_batch == NULL ? -1 : 0;
     }
     reader_leave(self);
     return result;
+}
+
+PyObject *
+reader_raise(PyObject *self, tundish_status status)
+{
+    const struct source *source = from_object(self)->source;
+
+    return source == NULL ? raise_status(status)
+                          : raise_status_text(status, source_text(source, status));
+}
+
+struct source *
+reader_source(PyObject *self)
+{
+    return from_object(self)->source;
 }
 
 uint64_t
@@ -215,7 +230,7 @@ reader_next(PyObject *self, PyObject *arguments, PyObject *names)
         parse_timeout(timeout, &timeout_ns) != 0 ||
         reader_take(self, timeout_ns, &status, &batch) != 0)
         return NULL;
-    return status == TUNDISH_OK ? batch : raise_status(status);
+    return status == TUNDISH_OK ? batch : reader_raise(self, status);
 }
 
 static PyObject *
@@ -229,26 +244,25 @@ reader_poll(PyObject *self, PyObject *unused)
         return NULL;
     if (status == TUNDISH_E_TIMEOUT)
         return Py_NewRef(Py_None);
-    return status == TUNDISH_OK ? batch : raise_status(status);
+    return status == TUNDISH_OK ? batch : reader_raise(self, status);
 }
 
 static PyObject *
 reader_restart(PyObject *self, PyObject *unused)
 {
     struct reader *reader = from_object(self);
-    tundish_reader *from = reader_enter(self);
     tundish_status status;
 
     (void)unused;
-    if (from == NULL)
+    if (reader_enter(self) == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    status = tundish_restart(from);
+    status = source_restart(reader->source);
     Py_END_ALLOW_THREADS;
     if (status == TUNDISH_OK)
         reader->in_epoch = reader->goes_on = false;
     reader_leave(self);
-    return status == TUNDISH_OK ? Py_NewRef(Py_None) : raise_status(status);
+    return status == TUNDISH_OK ? Py_NewRef(Py_None) : reader_raise(self, status);
 }
 
 /* A type of this module: a new reference. */
@@ -294,6 +308,11 @@ reader_fileno(PyObject *self, PyObject *unused)
     (void)unused;
     if (from == NULL)
         return NULL;
+    if (source_device(from_object(self)->source) >= 0) {
+        reader_leave(self);
+        return raise_misuse("batches for a device are read by a thread of their own, which leaves "
+                            "no descriptor to wait for: use poll() or next(timeout=)");
+    }
     status = tundish_descriptor(from, &descriptor);
     reader_leave(self);
     return status == TUNDISH_OK ? PyLong_FromLong(descriptor) : raise_status(status);
@@ -327,13 +346,16 @@ reader_detach(PyObject *self, PyObject *unused)
 
 /* Take over what was opened. */
 static int
-begin(PyObject *self, tundish_reader *opened)
+begin(PyObject *self, tundish_reader *opened, int device)
 {
     struct reader *reader = from_object(self);
-    PyObject *schema_class = own_type("Schema"), *array_class = own_type("Array");
+    PyObject *schema_class = own_type("Schema");
+    PyObject *array_class = own_type(device < 0 ? "Array" : "DeviceArray");
     const tundish_spec *spec;
+    const char *text;
     struct schema *schema = NULL;
-    struct source *source;
+    struct source *source = NULL;
+    tundish_status status;
 
     if (schema_class != NULL && array_class != NULL &&
         tundish_element_spec(opened, &spec) == TUNDISH_OK)
@@ -342,10 +364,12 @@ begin(PyObject *self, tundish_reader *opened)
     Py_XDECREF(array_class);
     if (schema == NULL)
         return -1;
-    source = source_open(opened);
-    if (source == NULL) {
+    Py_BEGIN_ALLOW_THREADS;
+    status = source_open(opened, device, &source, &text);
+    Py_END_ALLOW_THREADS;
+    if (status != TUNDISH_OK) {
         Py_DECREF((PyObject *)schema);
-        PyErr_NoMemory();
+        raise_status_text(status, text);
         return -1;
     }
     Py_XDECREF((PyObject *)reader->schema);
@@ -385,19 +409,19 @@ reader_attach(PyObject *self, PyObject *arguments, PyObject *names)
 {
     static char *keywords[] = { "server", "stream",    "session", "group",   "replica",
                                 "place",  "check",     "timeout", "on_hold", "package",
-                                "batch",  "is_custom", NULL };
+                                "batch",  "is_custom", "device",  NULL };
     struct reader *reader = from_object(self);
     tundish_options options = TUNDISH_OPTIONS_INIT;
     PyObject *package, *batch_class;
     tundish_reader *opened;
     const char *on_hold;
-    int is_custom, policy;
+    int is_custom, device, policy;
     double timeout;
 
-    if (!PyArg_ParseTupleAndKeywords(arguments, names, "zzzzizpdsUOp", keywords, &options.server,
-                                     &options.stream, &options.session, &options.group,
-                                     &options.replica, &options.place_token, &options.check,
-                                     &timeout, &on_hold, &package, &batch_class, &is_custom))
+    if (!PyArg_ParseTupleAndKeywords(
+            arguments, names, "zzzzizpdsUOpi", keywords, &options.server, &options.stream,
+            &options.session, &options.group, &options.replica, &options.place_token,
+            &options.check, &timeout, &on_hold, &package, &batch_class, &is_custom, &device))
         return NULL;
     if (reader->source != NULL)
         return raise_misuse("the reader is open already");
@@ -410,7 +434,7 @@ reader_attach(PyObject *self, PyObject *arguments, PyObject *names)
     opened = open_reader(&options);
     if (opened == NULL)
         return NULL;
-    if (begin(self, opened) != 0) {
+    if (begin(self, opened, device) != 0) {
         tundish_close(opened);
         return NULL;
     }

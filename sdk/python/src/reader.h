@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "lease.h"
 #include "python.h"
 #include "tundish/tundish.h"
 
@@ -14,10 +15,16 @@ PyObject *reader_type(PyObject *module);
 int reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status,
                 PyObject **ret_batch);
 
+/* Raise what reader_take said. */
+PyObject *reader_raise(PyObject *self, tundish_status status);
+
 /* The SDK's reader for one call, after which reader_leave() must follow. NULL with an exception:
  * the reader is closed, another thread's or another process's. */
 tundish_reader *reader_enter(PyObject *self);
 void reader_leave(PyObject *self);
+
+/* Where its batches come from. Between reader_enter and reader_leave. */
+struct source *reader_source(PyObject *self);
 
 /* The number of the loop that was begun last: earlier ones are over. */
 uint64_t reader_loop(PyObject *self);

@@ -7,7 +7,7 @@
             train_step(batch["x"], batch["label"])
 """
 
-from ._tundish import Array, version as __version__
+from ._tundish import Array, DeviceArray, version as __version__
 from .batch import Batch
 from .errors import (
     ArgumentError,

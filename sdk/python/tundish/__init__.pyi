@@ -1,5 +1,5 @@
 from . import data as data, layers as layers, tf as tf, tft as tft
-from ._tundish import Array as Array
+from ._tundish import Array as Array, DeviceArray as DeviceArray
 from .batch import Batch as Batch
 from .data import distribute as distribute
 from .errors import (

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # How long to sleep between looks at a server that may be hanging or may come back: that raises no
 # descriptor.
 _LOOK_S = 0.5
+# A thread of the library reads for a device, which has no descriptor that could be raised.
+_LOOK_AT_DEVICE_S = 0.001
 
 
 async def batches(reader: Reader, epoch: Epoch) -> AsyncIterator[Batch]:
@@ -26,6 +28,8 @@ async def batches(reader: Reader, epoch: Epoch) -> AsyncIterator[Batch]:
             return
         if batch is not None:
             yield batch
+        elif reader.device is not None:
+            await asyncio.sleep(_LOOK_AT_DEVICE_S)
         else:
             await _readable(reader.fileno())
 

@@ -12,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from numpy.typing import NDArray
-
     from .explaining import Rows
 
     Columns = Mapping[str, Any]
@@ -56,22 +54,25 @@ class Batch(_tundish.Batch, Columns):
     def widen(self, name: str) -> Any:
         """The column as deliver.widen says: value * scale + offset, in memory of its own.
 
-        A writable numpy array, aligned to 64 bytes. ArgumentError: deliver.widen does not name it.
+        A writable numpy array, aligned to 64 bytes. On a device it is the column itself, which came
+        so. ArgumentError: deliver.widen does not name it.
         """
         return self._shaped(name, self._widened(name))
 
     def _made(self, name: str) -> Any:
         """What [name] gives, where that is not just a view of dense numbers."""
         reader = self.reader
-        widens = reader.widens and reader.spec[name].widen_dtype is not None
+        widens = reader.widens and reader.device is None and reader.spec[name].widen_dtype is not None
         value = self.widen(name) if widens else self._shaped(name)
         return value if reader.convert is None else reader.convert(value)
 
-    def _widened(self, name: str) -> NDArray[Any]:
+    def _widened(self, name: str) -> Any:
         raw = self.array(name)
         dtype = self.reader.spec[name].widen_dtype
         if dtype is None:
             raise ArgumentError(f"deliver.widen does not name the column {name!r}")
+        if self.reader.device is not None:
+            return raw
         shape = raw.shape
         if self.reader.spec[name].widen_layout == "NCHW":
             shape = (shape[0], shape[3], *shape[1:3])
@@ -82,20 +83,28 @@ class Batch(_tundish.Batch, Columns):
     def _shaped(self, name: str, values: Any = None) -> Any:
         """The column as its kind has it, with these values in the place of its own."""
         spec = self.reader.spec[name]
+        on_host = self.reader.device is None
         if spec.kind == "dense" and spec.dtype != "string":
-            return self._view(name) if values is None else values
+            if values is None:
+                values = self._view(name) if on_host else self.array(name)
+            return values
         from .columns import Ragged, Sparse, Strings
 
+        made = numpy_array if on_host else _itself
         first, *parts = self.parts(name)
         if values is None:
-            values = numpy_array(first)
+            values = made(first)
         if spec.dtype == "string":
-            values = Strings(values, numpy_array(parts.pop(0)), parts.pop(0))
+            values = Strings(values, made(parts.pop(0)), parts.pop(0))
         if spec.kind == "ragged":
-            return Ragged(values, tuple(map(numpy_array, parts[0])))
+            return Ragged(values, tuple(map(made, parts[0])))
         if spec.kind == "sparse":
-            return Sparse(values, numpy_array(parts[0]), parts[1])
+            return Sparse(values, made(parts[0]), parts[1])
         return values
+
+
+def _itself(array: Any) -> Any:
+    return array
 
 
 def nearest(name: object, names: Mapping[str, Any]) -> str:

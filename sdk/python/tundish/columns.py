@@ -11,6 +11,8 @@ import builtins
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
+from ._tundish import DeviceArray
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -178,6 +180,8 @@ class Strings:
         return tf.constant(self.numpy(), tf.string)
 
     def __repr__(self) -> str:
+        if isinstance(self.offsets, DeviceArray):
+            return f"Strings({list(self.shape)}, {self.bytes.nbytes} bytes on {self.offsets.device})"
         return f"Strings({list(self.shape)}, {int(self.offsets[-1] - self.offsets[0])} bytes)"
 
 
@@ -361,17 +365,21 @@ def lender(numbers: Any) -> Array | None:
     """
     from ._tundish import Array
 
+    if isinstance(numbers, DeviceArray):
+        return None
     base = numbers.base
     return base if isinstance(base, Array) and base.shape == numbers.shape else None
 
 
-def require(reader: Reader, names: Iterable[str]) -> None:
+def require(reader: Reader, names: Iterable[str], on_devices: bool = False) -> None:
     """Raise ArgumentError unless an adapter can convert these columns of the reader itself."""
     from .batch import nearest
     from .errors import ArgumentError, ColumnError
 
     if reader.convert is not None:
         raise ArgumentError("an adapter converts columns itself: open its reader without format=")
+    if reader.device is not None and not on_devices:
+        raise ArgumentError("this adapter reads the CPU's memory: open its reader without device=")
     for name in names:
         if name not in reader.spec:
             raise ColumnError(f"the stream has no column {name!r}{nearest(name, reader.spec)}")

@@ -7,7 +7,8 @@
 
 On the CPU these arrays are the batch's own memory, and JAX keeps the batch as long as it uses them.
 A jitted function that is given numpy arrays, `step(state, dict(batch))`, does the same with less work in
-Python for each column. On another device JAX copies.
+Python for each column. On another device JAX copies; of a reader with device="cuda" it takes the memory
+on the GPU as it is.
 """
 
 from __future__ import annotations
@@ -54,12 +55,15 @@ def convert(column: Any) -> Any:
 
 
 def _array(numbers: Any) -> jax.Array:
-    if numbers.dtype.itemsize == 8 and not _has_64_bits():
+    if str(numbers.dtype).endswith("64") and not _has_64_bits():
         _warn_of_64_bits(numbers.dtype)
     return _lent(numbers)
 
 
 def _lent(numbers: Any) -> jax.Array:
+    if isinstance(numbers, tundish.DeviceArray):
+        there: jax.Array = jax.dlpack.from_dlpack(numbers)
+        return there
     # Of numpy's arrays JAX lets go some time after its own: the slot would wait for that.
     array = lender(numbers) if jax.default_backend() == "cpu" else None
     taken: jax.Array

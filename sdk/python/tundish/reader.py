@@ -53,6 +53,8 @@ class Info(NamedTuple):
     epoch_steps: int  # of a whole epoch; -1: only reading tells
 
 
+# Of an array on a GPU: what takes it there, as far as it is known here.
+_ON_DEVICES = ("numpy", "torch", "jax")
 # Whose module converts columns (its function `convert`), by the name of the format.
 _MODULES = {"numpy": None, "torch": "torch", "jax": "jax", "tf": "tensorflow"}
 _PACKAGE = __file__.removesuffix("reader.py")
@@ -70,11 +72,13 @@ class Reader(_tundish.Reader):
     spec: dict[str, ColumnSpec]
     convert: Callable[[Any], Any] | None
     widens: bool
+    device: str | None  # as "cuda:0"; None: the CPU's memory
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
         self._pending: str | None = None
         self.widens = options["widen"]
+        self.device = options["device"]
         self.convert = _converter(options["format"])
         self._open(options["place"])
 
@@ -92,7 +96,8 @@ class Reader(_tundish.Reader):
             on_hold=options["on_hold"],
             package=_PACKAGE,
             batch=Batch,
-            is_custom=self.widens or self.convert is not None,
+            is_custom=self.widens or self.convert is not None or self.device is not None,
+            device=-1 if self.device is None else int(self.device.removeprefix("cuda:")),
         )
         self.spec = {name: ColumnSpec(name, *facts) for name, facts in self._columns().items()}
 
@@ -204,7 +209,7 @@ def open(
     group: str | None = None,
     replica: int | None = None,
     place: str | None = None,
-    device: str | None = None,
+    device: Any = None,
     format: str = "numpy",
     widen: bool = False,
     on_hold: str = "copy",
@@ -215,26 +220,31 @@ def open(
 
     In place of a stream, a tundish.data.Dataset: a server of its own, which ends with the reader.
     stream, server, session, group, replica: which batches; each from the environment (TUNDISH_STREAM,
-    TUNDISH_SERVER, ...) if it is None. place: begin there, as reader.place has it. format: what
-    columns are: "numpy", "torch", "jax" or "tf". widen: columns that deliver.widen names come as it
-    says. on_hold: what happens when the next batch needs the slot of one that is kept: "copy" copies
-    the oldest out of the slot, its arrays stay valid; "error" raises; "wait" waits until another
-    thread drops it. check: verify checksums (deliver.checksums). timeout: how many seconds to wait
-    for a server that is starting, and after which silence it counts as dead.
+    TUNDISH_SERVER, ...) if it is None. place: begin there, as reader.place has it. device: "cuda",
+    "cuda:1" ...: batches are copied there ahead of the program, and columns are tundish.DeviceArray, or
+    what the format makes of it. format: what columns are: "numpy", "torch", "jax" or "tf". widen:
+    columns that deliver.widen names come as it says; on a device they always do. on_hold: what
+    happens when the next batch needs the slot of one that is kept: "copy" copies the oldest out of
+    the slot (on a device it takes memory for one batch more), its arrays stay valid; "error" raises;
+    "wait" waits until another thread drops it. check: verify checksums (deliver.checksums). timeout:
+    how many seconds to wait for a server that is starting, and after which silence it counts as dead.
 
     Raises ServerGone (no server listens) or the server's refusal: ArgumentError (unknown stream,
-    replica out of range or in use), LayoutError, PipelineError, PlaceError.
+    replica out of range or in use), LayoutError, PipelineError, PlaceError; with a device SystemFault
+    (there is no driver, or it is too old).
     """
-    if device not in (None, "cpu"):
-        raise ArgumentError(f"device {device!r}: batches are in the CPU's memory, so 'cpu' or None")
     if format not in _MODULES:
         raise ArgumentError(f"format {format!r} is not one of {', '.join(_MODULES)}")
+    device = _device(device)
+    if device is not None and format not in _ON_DEVICES:
+        raise ArgumentError(f"format {format!r} is for batches in the CPU's memory: leave out device=")
     options = {
         "server": server,
         "session": session,
         "group": group,
         "replica": replica,
         "place": place,
+        "device": device,
         "format": format,
         "widen": widen,
         "on_hold": on_hold,
@@ -246,6 +256,16 @@ def open(
     from .data.plan import open_dataset
 
     return open_dataset(stream, options)
+
+
+def _device(name: Any) -> str | None:
+    """As "cuda:0"; None of the CPU. A torch.device or JAX's says its name by str()."""
+    if name is None or str(name) == "cpu":
+        return None
+    kind, colon, number = str(name).partition(":")
+    if kind != "cuda" or (colon and not (number.isascii() and number.isdigit() and len(number) < 4)):
+        raise ArgumentError(f"device {str(name)!r} is not 'cpu', 'cuda' or 'cuda:N'")
+    return f"cuda:{int(number or 0)}"
 
 
 def _converter(format: str) -> Callable[[Any], Any] | None:

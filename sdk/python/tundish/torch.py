@@ -58,6 +58,8 @@ def convert(column: Any) -> Any:
 
 
 def _copied(numbers: Any) -> torch.Tensor:
+    if isinstance(numbers, tundish.DeviceArray):
+        return dlpack.from_dlpack(numbers)
     array = lender(numbers)
     if array is not None:
         # The memory of earlier tensors is taken again: see src/spare.h. The older kind of capsule, which
@@ -85,8 +87,10 @@ def _shared(numbers: Any) -> torch.Tensor:
 
 
 def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor]) -> Any:
-    if isinstance(column, Strings) or isinstance(getattr(column, "values", None), Strings):
-        return column if tensor_of is _shared else column.copy()
+    strings = column if isinstance(column, Strings) else getattr(column, "values", None)
+    if isinstance(strings, Strings):
+        lent = tensor_of is _shared or isinstance(strings.bytes, tundish.DeviceArray)
+        return column if lent else column.copy()
     if not isinstance(column, (Ragged, Sparse)):
         return tensor_of(column)
     values = tensor_of(column.values)
@@ -111,6 +115,9 @@ class DataLoader:
         ignored without CUDA, as in torch.
     zero_copy: tensors of the batch's own memory, which is read-only: an operation in place, and
         `out=`, ends the process (SIGSEGV). A tensor keeps its batch's slot until it is gone.
+    device: "cuda" or "cuda:N", an option of tundish.open: tensors are there when the stream that is
+        current then comes to their use. They are the batch's own memory on the device, which may be
+        written to, and keep it until they are gone.
 
     Each `for` is one epoch; beginning anew in the midst of one passes over the rest of it. `len()` is
     the number of steps of an epoch where the pipeline tells it, else TypeError. Strings stay Strings.
@@ -151,11 +158,16 @@ class DataLoader:
             if open_options:
                 names = ", ".join(open_options)
                 raise tundish.ArgumentError(f"the reader is open already: {names} came too late")
-            require(source, columns or ())
+            require(source, columns or (), on_devices=True)
             self._reader = source
         self._columns = None if columns is None else tuple(columns)
         self._collate = collate
         self._tensor_of = _shared if zero_copy else _copied
+        device = source.device if isinstance(source, tundish.Reader) else open_options.get("device")
+        if device not in (None, "cpu") and (pin_memory or zero_copy):
+            option = "pin_memory" if pin_memory else "zero_copy"
+            sentence = f"{option} is for batches in the CPU's memory: leave it out with device="
+            raise tundish.ArgumentError(sentence)
         if pin_memory and torch.cuda.is_available():
             self._tensor_of = _pinned
 
@@ -166,7 +178,7 @@ class DataLoader:
             raise tundish.MisuseError("the loader is closed: make another")
         if self._reader is None:
             reader = tundish.open(**self._options)
-            require(reader, self._columns or ())
+            require(reader, self._columns or (), on_devices=True)
             self._reader = reader
         return self._reader
 
