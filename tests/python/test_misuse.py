@@ -188,7 +188,7 @@ class Servers(unittest.TestCase):
             with server.open("train"):
                 with self.assertRaisesRegex(tundish.ArgumentError, "replica"):
                     server.open("train")
-            for options in ({"device": "cuda"}, {"format": "mxnet"}, {"on_hold": "no"}, {"timeout": 0}):
+            for options in ({"device": "gpu"}, {"format": "mxnet"}, {"on_hold": "no"}, {"timeout": 0}):
                 with self.assertRaises(tundish.ArgumentError):
                     server.open("train", **options)
             with self.assertRaises(tundish.PlaceError):
