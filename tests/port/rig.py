@@ -47,23 +47,23 @@ class PortTest(unittest.TestCase):
     def port(self, target, *words, compares=False):
         from tundish.port import porting
 
-        return porting.port(f"{PROGRAMS / target}", list(words), compares)
+        self.compared_in = self.enterContext(tempfile.TemporaryDirectory(prefix="tundish-port-"))
+        return porting.port(
+            f"{PROGRAMS / target}", list(words), compared_in=self.compared_in if compares else None
+        )
 
     def check(self, ported, count=20):
         """Each stream's Checked."""
         from tundish.port import check
 
-        with tempfile.TemporaryDirectory(prefix="tundish-port-") as folder:
-            file = Path(folder, "pipeline.yaml")
-            file.write_text(ported.compared)
-            for name, content in ported.files.items():
-                Path(folder, name).write_bytes(content)
-            return [
-                check.check(
-                    check.Question(
-                        file, os.getcwd(), each.name, each.dataset, each.structure, each.unordered
-                    ),
-                    count,
-                )
-                for each in ported.streams
-            ]
+        file = Path(self.compared_in, "pipeline.yaml")
+        file.write_text(ported.compared)
+        for name, content in ported.files.items():
+            file.with_name(name).write_bytes(content)
+        return [
+            check.check(
+                check.Question(file, os.getcwd(), each.name, each.dataset, each.structure, each.unordered),
+                count,
+            )
+            for each in ported.streams
+        ]

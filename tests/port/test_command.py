@@ -10,25 +10,37 @@ from pathlib import Path
 import rig
 
 
+LONG = """
+import numpy as np
+import tensorflow as tf
+
+def make():
+    return tf.data.Dataset.from_tensor_slices(np.arange(800)).batch(100)
+"""
+
+
 @unittest.skipUnless(rig.HAS_TENSORFLOW, "needs tensorflow")
 class Command(unittest.TestCase):
-    def run_port(self, *words):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="tundish-port-")))
+
+    def run_tundish(self, *words):
         environment = dict(
             os.environ,
             TUNDISH_PYTHON=sys.executable,
             PYTHONPATH=str(rig.BUILD / "sdk" / "python"),
         )
-        with tempfile.TemporaryDirectory(prefix="tundish-port-") as folder:
-            done = subprocess.run(
-                [str(rig.BUILD / "server" / "tundish"), "port", *words],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=600,
-            )
-            self.files = {path.name: path.read_text() for path in Path(folder).iterdir() if path.is_file()}
-        return done
+        return subprocess.run(
+            [str(rig.BUILD / "server" / "tundish"), *words],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+
+    def run_port(self, *words):
+        return self.run_tundish("port", *words)
 
     def test_a_program_that_prints_leaves_the_output_to_the_pipeline_file(self):
         done = self.run_port(f"{rig.PROGRAMS}/failing.py:prints", "--check", "5")
@@ -40,7 +52,17 @@ class Command(unittest.TestCase):
         done = self.run_port(f"{rig.PROGRAMS}/refused.py:functions", "-o", "out.yaml")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stdout, r"refused.py:13  tf.py_function: .*\n.*refused.py:14  tf.numpy_function")
-        self.assertEqual(self.files, {})
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_files_beside_a_pipeline_file_in_another_folder_are_found_from_the_current_one(self):
+        (self.folder / "input.py").write_text(LONG)
+        (self.folder / "to").mkdir()
+        done = self.run_port("input.py:make", "-o", "to/out.yaml", "--check", "9")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("8 batches of 1 columns are the same, to the bit", done.stderr)
+        self.assertEqual(sorted(path.suffix for path in (self.folder / "to").iterdir()), [".npy", ".yaml"])
+        seen = self.run_tundish("peek", "to/out.yaml", "--root", ".", "--steps", "1")
+        self.assertEqual(seen.returncode, 0, seen.stderr)
 
     def test_a_program_that_raises_is_named_with_its_line(self):
         done = self.run_port(f"{rig.PROGRAMS}/failing.py:raises")

@@ -27,7 +27,9 @@ class Page(rig.PortTest):
 
 
 def _block(language):
-    return re.search(rf"^```{language}\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)[1]
+    """The first block of this language."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    return next(text for found, text in blocks if found == language)
 
 
 @contextlib.contextmanager

@@ -305,6 +305,8 @@ class Refused(unittest.TestCase):
             Dataset.from_generator(lambda: iter([1]), int)
         with self.assertRaisesRegex(UnsupportedError, "Dataset.scan: .*`program:`"):
             Dataset.range(3).scan
+        self.assertFalse(hasattr(Dataset, "scan"))
+        self.assertFalse(hasattr(Dataset.range(3), "scan"))
         with self.assertRaisesRegex(AttributeError, "no 'shufle'"):
             Dataset.range(3).shufle
         with self.assertRaisesRegex(

@@ -11,7 +11,7 @@ from .dtypes import Typed, as_dtype
 from .graph import Column, Field, Name, Node, Origin, Spec, Unsupported, caller
 from .lowering import constant_spec, record
 from .lowering.schedule import base_name
-from .trace import Traced, UnsupportedError, fields_of, trace
+from .trace import AbsentError, Traced, fields_of, trace
 
 __all__ = ["AUTOTUNE", "SHARD_HINT", "Dataset"]
 
@@ -22,7 +22,7 @@ SHARD_HINT = -1
 def _absent(name: str) -> Exception:
     """For a method that there is not."""
     if name in ABSENT:
-        return UnsupportedError(
+        return AbsentError(
             [Unsupported(caller(), f"Dataset.{name}", "there is no stage for it", ABSENT[name])]
         )
     return AttributeError(f"tundish.data.Dataset has no {name!r}")

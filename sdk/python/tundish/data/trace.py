@@ -10,7 +10,7 @@ from ..errors import Error
 from . import nest
 from .graph import Column, Field, Name, Origin, Scope, Unsupported
 
-__all__ = ["TraceError", "UnsupportedError", "Traced", "columns_of", "fields_of", "trace"]
+__all__ = ["AbsentError", "TraceError", "UnsupportedError", "Traced", "columns_of", "fields_of", "trace"]
 
 
 class TraceError(Error, TypeError):
@@ -29,6 +29,10 @@ class UnsupportedError(Error, NotImplementedError):
         self.unsupported = unsupported
         super().__init__("\n".join(str(each) for each in unsupported))
         self.remedy = unsupported[0].remedy if unsupported else ""
+
+
+class AbsentError(UnsupportedError, AttributeError):
+    """A method of tf.data's that there is not: also an AttributeError, so that hasattr() tells."""
 
 
 class Traced:

@@ -25,13 +25,26 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(refused)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-    from . import porting, program, report
+    from . import porting, program
 
     porting.patch()
-    try:
-        ported = porting.port(options.target, options.args, options.check is not None)
-    except program.ProgramFailed as error:
-        return _fail(str(error))
+    folder = os.path.relpath(os.path.dirname(options.output or "") or ".")
+    with tempfile.TemporaryDirectory(prefix="tundish-port-") as compared_in:
+        try:
+            ported = porting.port(
+                options.target,
+                options.args,
+                "" if folder == "." else folder,
+                compared_in if options.check is not None else None,
+            )
+        except program.ProgramFailed as error:
+            return _fail(str(error))
+        return _answer(options, ported, compared_in)
+
+
+def _answer(options: argparse.Namespace, ported: Ported, compared_in: str) -> int:
+    from . import report
+
     for note in ported.notes:
         print(f"note: {note}", file=sys.stderr)
     if ported.problems:
@@ -39,7 +52,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{len(lines)} constructs are not carried over, so there is no pipeline file:", file=sys.stderr)
         print("\n".join(lines))
         return INCOMPLETE
-    return _deliver(options, ported)
+    status = _deliver(options, ported)
+    return status if status != COMPLETE or options.check is None else _check(ported, compared_in, options.check)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -81,7 +95,7 @@ def _deliver(options: argparse.Namespace, ported: Ported) -> int:
         _write(Path(options.output), ported.text, ported.files)
         if os.path.dirname(os.path.abspath(options.output)) != os.getcwd():
             print(f"note: relative paths begin at {os.getcwd()}: give --root {os.getcwd()}", file=sys.stderr)
-    return COMPLETE if options.check is None else _check(ported, options.check)
+    return COMPLETE
 
 
 def _write(path: Path, text: str, files: dict[str, bytes]) -> None:
@@ -90,22 +104,21 @@ def _write(path: Path, text: str, files: dict[str, bytes]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _check(ported: Ported, count: int) -> int:
+def _check(ported: Ported, folder: str, count: int) -> int:
     from .check import Question, check
 
     status = COMPLETE
-    with tempfile.TemporaryDirectory(prefix="tundish-port-") as folder:
-        file = Path(folder, "pipeline.yaml")
-        _write(file, ported.compared, ported.files)
-        for stream in ported.streams:
-            question = Question(
-                file, os.getcwd(), stream.name, stream.dataset, stream.structure, stream.unordered
-            )
-            checked = check(question, count)
-            for line in checked.lines:
-                print(f"{stream.name}: {line}", file=sys.stderr)
-            if checked.failed:
-                status = INCOMPLETE
+    file = Path(folder, "pipeline.yaml")
+    _write(file, ported.compared, ported.files)
+    for stream in ported.streams:
+        question = Question(
+            file, os.getcwd(), stream.name, stream.dataset, stream.structure, stream.unordered
+        )
+        checked = check(question, count)
+        for line in checked.lines:
+            print(f"{stream.name}: {line}", file=sys.stderr)
+        if checked.failed:
+            status = INCOMPLETE
     return status
 
 

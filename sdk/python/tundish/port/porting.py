@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +26,8 @@ class Stream:
 
 @dataclass
 class Ported:
-    """text: the pipeline file, "" if something is not carried over. compared: the same with seeds where
-    TensorFlow's stages were given some. files: what lies beside it."""
+    """text: the pipeline file, "" if something is not carried over. compared: the same for the comparison,
+    with seeds where TensorFlow's stages were given some. files: what lies beside either."""
 
     text: str = ""
     compared: str = ""
@@ -46,42 +47,45 @@ def patch() -> None:
     distribute.patch()
 
 
-def port(target: str, words: list[str], compares: bool = False) -> Ported:
-    """Run the program, and make the pipeline file. compares: TensorFlow's stages that would be random get
-    seeds, so that its batches can be compared. Raises ProgramFailed."""
-    datasets.Draws.begin(compares)
+def port(target: str, words: list[str], folder: str = "", compared_in: str | None = None) -> Ported:
+    """Run the program, and make the pipeline file.
+
+    folder: where it will lie, from the current folder on. compared_in: where the file to compare will lie;
+    TensorFlow's stages that would be random get seeds, so that its batches can be compared. None: there is
+    no comparison. Raises ProgramFailed."""
+    datasets.Draws.begin(compared_in is not None)
     result, function = program.run(target, words)
     found = streams.named(result, function, _is_stream)
     if not found:
         raise program.ProgramFailed(
             f"{target} gives {type(result).__name__}, not a tf.data.Dataset, or a mapping or tuple of them"
         )
-    return _ported(found)
+    return _ported(found, folder, compared_in)
 
 
 def _is_stream(value: Any) -> bool:
     return isinstance(value, tf.data.Dataset) or distribute.distributed(value) is not None
 
 
-def _ported(found: dict[str, Any]) -> Ported:
+def _ported(found: dict[str, Any], folder: str, compared_in: str | None) -> Ported:
     ported = Ported()
-    ported.text, emission, walk = _written(found, ported)
+    ported.text, emission, walk = _written(found, ported, folder)
     told = {(tuple(each.origin), each.name) for each in walk.problems}
     others = [each for each in emission.unsupported if (tuple(each.origin), each.name) not in told]
     ported.problems = [*walk.problems, *others]
     ported.notes, ported.files = walk.notes, emission.beside.files
     if ported.problems:
         ported.text = ""
-    elif datasets.Draws.filled:
-        ported.compared, *_ = _written(found, Ported(), fills=True)
-    else:
-        ported.compared = ported.text
+    elif compared_in is not None:
+        ported.compared, *_ = _written(found, Ported(), compared_in, fills=True)
     return ported
 
 
-def _written(found: dict[str, Any], ported: Ported, fills: bool = False) -> tuple[str, Emission, Walk]:
+def _written(
+    found: dict[str, Any], ported: Ported, folder: str, fills: bool = False
+) -> tuple[str, Emission, Walk]:
     """The text of the pipeline file; with `fills` stages have the seeds that TensorFlow's were given."""
-    walk, emission = Walk(fills), Emission()
+    walk, emission = Walk(fills), Emission(os.path.join(folder, "") if folder else "")
     made: dict[str, Any] = {}
     for name, value in found.items():
         noted = distribute.distributed(value)
@@ -92,7 +96,12 @@ def _written(found: dict[str, Any], ported: Ported, fills: bool = False) -> tupl
         order = walk.order_of(dataset)
         sections |= order.sections
         if built is not None:
-            made[name] = (emission.stages(built.node), {"distribute": sections})
+            # As in a program of tundish.data: stages after `batch` decide TensorFlow's rule of rebatching.
+            emission.keeps_maps = sections.get("rebatch") == "tensorflow"
+            emission.sections = {}
+            stages = emission.stages(built.node)
+            emission.sections.setdefault("distribute", {}).update(sections)
+            made[name] = (stages, emission.sections)
             names = nest.transform(lambda each: each.name.text, built.node.structure)
             ported.streams.append(Stream(name, dataset, names, order.unordered))
     for end in walk.ends:

@@ -12,7 +12,9 @@ import tensorflow as tf
 
 from .. import data
 from ..data import Origin
+from ..data.absent import ABSENT
 from ..data.lowering import find
+from ..data.lowering.rule import Refusal
 from . import datasets
 from .calls import Opaque, Problem, Traced, Value, map_leaves
 from .distribute import Symbol
@@ -23,16 +25,7 @@ NO_RULE_REMEDY = "write the stage by hand: see `tundish help stages`, `op` and `
 # They say how TensorFlow works, not what it gives.
 _IGNORED = ("name", "num_parallel_calls", "deterministic", "buffer_size", "synchronous", "use_unbounded_threadpool")
 _REMEDIES = {
-    "from_generator": "write it as `program:` (tundish help program)",
     "SqlDataset": "write it as `program:` (tundish help program)",
-    "random": "write it as `program:`, or draw with tf.random.stateless_uniform from a column",
-    "ignore_errors": "remove it, and write `deliver: {on_error: skip}`",
-    "load": "read the files that the snapshot was made of",
-    "snapshot": "remove it, or use cache(filename)",
-    "scan": "compute it before, or write it as `program:`",
-    "take_while": "use take, or filter",
-    "unique": "remove duplicates from the files",
-    "rejection_resample": "use sample_from_datasets of one dataset for each class",
     "sparse_batch": "use tf.io.parse_example after batch, or ragged_batch",
 }
 
@@ -116,14 +109,17 @@ class Walk:
             return None
 
     def _unknown(self, nest: Any, seen: set[int]) -> None:
-        """Calls without a rule, also where lowering would end before it comes to them."""
+        """Calls without a rule, or refused, also where lowering would end before it comes to them."""
 
         def look(_: Any, leaf: Any) -> None:
             if isinstance(leaf, Value) and id(leaf.call) not in seen:
                 seen.add(id(leaf.call))
                 call = leaf.call
                 told = any((each.origin, each.name) == (call.origin, call.name) for each in self.problems)
-                if not told and call.name != "input" and find(RENAMED.get(call.name, call.name)) is None:
+                rule = find(RENAMED.get(call.name, call.name))
+                if isinstance(rule, Refusal) and not told:
+                    self.problem(call.origin, call.name, rule.why, rule.remedy)
+                if rule is None and call.name != "input" and not told:
                     self.problem(call.origin, call.name, NO_RULE, NO_RULE_REMEDY)
                 self._unknown((call.args, call.kwargs), seen)
 
@@ -200,7 +196,8 @@ class Walk:
         """Whether tundish.data has the method; if not, a problem."""
         if hasattr(_owner(step), step.name) or step.name == "with_options":
             return True
-        remedy = _REMEDIES.get(step.name, "write the stage by hand: see `tundish help stages`")
+        by_hand = "write the stage by hand: see `tundish help stages`"
+        remedy = ABSENT.get(step.name) or _REMEDIES.get(step.name, by_hand)
         self.problem(step.origin, f"Dataset.{step.name}", "Tundish has no such stage", remedy)
         return False
 
