@@ -63,8 +63,8 @@ what_is_no_list_is_refused(void **state)
         "<ListBucketResult><Contents><Key>a</Key></Contents>",
         "<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>",
         "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
-        "<ListBucketResult><a><a><a><a><a><a><a><a></a></a></a></a></a></a></a></a>"
-        "</ListBucketResult>",
+        ("<ListBucketResult><a><a><a><a><a><a><a><a></a></a></a></a></a></a></a></a>"
+         "</ListBucketResult>"),
     };
 
     (void)state;
