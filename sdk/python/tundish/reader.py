@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from . import _tundish
 from .batch import Batch
-from .errors import ArgumentError, PlaceError
+from .errors import ArgumentError, PlaceError, Timeout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,8 +137,19 @@ class Reader(_tundish.Reader):
 
     @property
     def place(self) -> str:
-        """Where the reader stands, as printable text: opening there gives the next batch."""
-        return self._place if self._pending is None else self._pending
+        """Where the reader stands, as printable text: opening there gives the next batch.
+
+        Before the first batch it waits until the server has made one, for `timeout` at most.
+        """
+        deadline = time.monotonic() + self._options["timeout"]
+        while self._pending is None:
+            try:
+                return self._place
+            except Timeout:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(_RETRY_S)
+        return self._pending
 
     @property
     def info(self) -> Info:
