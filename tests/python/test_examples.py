@@ -145,6 +145,28 @@ class Torch(Example):
         self.assertEqual(sorted(rows), list(range(ROWS)))
 
 
+class Gpu(Example):
+    def setUp(self):
+        super().setUp()
+        self.needs("torch")
+
+    def trained(self):
+        lines = self.run_example(*self.python("train_gpu.py"), epochs=3)
+        return [line.split()[0] for line in lines if " loss " in line], lines
+
+    def test_the_cpu_trains_where_there_is_no_gpu(self):
+        self.environment["CUDA_VISIBLE_DEVICES"] = ""
+        devices, lines = self.trained()
+        self.assertEqual(devices, ["cpu"] * 3)
+        self.assertIn("training on the CPU: torch finds no GPU", lines)
+
+    def test_the_gpu_trains(self):
+        if os.environ.get("TUNDISH_TEST_GPU") != "1":
+            self.skipTest("needs a GPU: scripts/test gpu runs it where there is one")
+        devices, _ = self.trained()
+        self.assertEqual(devices, ["cuda:0"] * 3)
+
+
 class Jax(Example):
     def test_two_processes_see_the_same_global_batches(self):
         self.needs("jax", "numpy")

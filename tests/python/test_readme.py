@@ -1,16 +1,18 @@
 """The programs of sdk/python/README.md run, in the order in which they stand there."""
 
 import importlib.util
+import os
 import re
 import unittest
 
+import gpu
 import rig
 
 TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
 PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
 PROGRAMS = (
-    "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "building", "resuming", "explaining", "inference",
-    "outliving",
+    "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "gpu", "arrays on a gpu", "building",
+    "resuming", "explaining", "inference", "outliving",
 )  # fmt: skip
 
 
@@ -56,6 +58,19 @@ class Readme(unittest.TestCase):
         (lines,) = self.run_program("building", "numpy")
         self.assertIn("      - string_split: {columns: text, output: words}  # <string>:10", lines)
         self.assertEqual(lines[-2:], ["[[3], [2, 4, 1], [4, 1]] [False  True  True]", "1"])
+
+    def test_a_gpu_or_the_cpu(self):
+        (losses,) = self.run_program("gpu", "torch")
+        self.assertEqual([float(loss) >= 0 for loss in losses], [True, True])
+
+    def test_arrays_on_a_gpu(self):
+        environment = {}
+        if not gpu.IS_REAL:
+            if not os.path.exists(gpu.STAND_IN):
+                self.skipTest("needs tests/cuda/libcuda.so.1 in the build folder")
+            environment["LD_LIBRARY_PATH"] = os.path.dirname(gpu.STAND_IN)
+        (lines,) = self.run_program("arrays on a gpu", **environment)
+        self.assertEqual(lines, ["<tundish.DeviceArray float32(2, 2) on cuda:0> (2, 0)"] * 2)
 
     def test_resuming_goes_on_after_what_was_saved(self):
         stop = ("batch.step)", "batch.step); raise SystemExit")

@@ -19,6 +19,7 @@ STEPS = os.environ.get("TUNDISH_CUDA_STEPS", "")
 LIBRARY = os.environ.get("TUNDISH_CUDA_LIBRARY", "")
 KERNEL = Path(__file__).resolve().parents[2] / "sdk/cuda"
 PATIENCE_S = 120
+PREFETCH = os.environ.get("TUNDISH_CUDA_PREFETCH", "")
 ROWS = 500
 NUMBERS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16",
            "bfloat16", "float32", "float64")  # fmt: skip
@@ -204,6 +205,26 @@ class Library(unittest.TestCase):
                 self.assertEqual("fused a multiplication" in done.stderr, fuses, done.stderr)
                 self.assertEqual(made.exists() and not fuses, not fuses)
                 made.unlink(missing_ok=True)
+
+
+class Example(Rig):
+    """sdk/examples/cuda_prefetch.c"""
+
+    def said(self, **environment):
+        self.serve(self.pipeline([f"range: {ROWS}", "batch: 50"]))
+        done = self.start([PREFETCH], **environment)
+        out, _ = done.communicate()
+        self.assertEqual(done.returncode, 0, out)
+        return out.splitlines()
+
+    def test_batches_come_to_the_device(self):
+        (line,) = self.said()
+        self.assertRegex(line, r"^10 batches of 500 values, [0-9.]+ us for each to be there$")
+
+    def test_without_a_device_it_says_so_and_reads_to_the_host(self):
+        why, line = self.said(CUDA_VISIBLE_DEVICES="", FAKE_CUDA_INIT="100")
+        self.assertRegex(why, "^reading to the host: there is no GPU")
+        self.assertRegex(line, "^10 batches of 500 values, ")
 
 
 if __name__ == "__main__":
