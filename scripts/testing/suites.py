@@ -10,7 +10,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from . import frameworks
+from . import frameworks, gpus
 from .tally import Tally, failure
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -30,6 +30,7 @@ if len(tempfile.gettempdir()) > 40:
     _ENVIRONMENT["TMPDIR"] = "/tmp"
 _CHECKS = ("check-layers", "check-format", "check-unfinished")
 _SKIPPED = 77  # as Meson has it
+_GPU_FILES = ("test_device.py", "test_examples.py", "test_readme.py")  # of tests/python
 
 
 def unit():
@@ -119,6 +120,56 @@ def port():
     return _python_tests("release", interpreter, tests=REPOSITORY / "tests" / "port")
 
 
+def gpu():
+    """batches in a GPU's memory: on this machine's own, under compute-sanitizer where it is installed"""
+    device, why_not = gpus.look()
+    if why_not:
+        return Tally(skipped=1, notes=[f"gpu skipped: {why_not}"])
+    print(f"on {device}", flush=True)
+    broken = build("release")
+    if broken:
+        return broken
+    total, folder = _on_gpu(), _folder("release")
+    requirements = REPOSITORY / "tests" / "python" / "requirements.txt"
+    interpreter, why_not = frameworks.interpreter(folder / "python-venv", requirements)
+    if why_not:
+        total.add(Tally(skipped=1, notes=[f"gpu: no framework could be installed: {why_not}"]))
+    for file in _GPU_FILES:
+        total.add(_python_tests("release", interpreter, files=file, TUNDISH_TEST_GPU="1"))
+    return total
+
+
+def _on_gpu():
+    """The library for C: its test, and that all is equal, then the test under each tool."""
+    programs = _folder("release") / "tests" / "cuda"
+    total = Tally()
+    total.add(_ended_well("gpu: tests/cuda/test_cuda", [str(programs / "test_cuda")]))
+    equals = {
+        "TUNDISH_PROGRAM": _folder("release") / "server" / "tundish",
+        "TUNDISH_READER": _folder("release") / "tests" / "system" / "reader",
+        "TUNDISH_CUDA_EQUALS": programs / "cuda_equals",
+        "TUNDISH_CUDA_STEPS": programs / "cuda_steps",
+        "TUNDISH_CUDA_LIBRARY": _folder("release") / "sdk" / "cuda" / "libtundish_cuda.so",
+        "TUNDISH_CUDA_PREFETCH": _folder("release") / "sdk" / "examples" / "cuda_prefetch",
+    }
+    command = [sys.executable, "-B", "-m", "unittest", "discover", "-v", "-s", "tests/system"]
+    command += ["-p", "test_cuda.py"]
+    lines = _echoed(command, **{name: str(path) for name, path in equals.items()})
+    total.add(_unittest_tally("gpu: tests/system/test_cuda.py", lines))
+    sanitizer = gpus.sanitizer()
+    if not sanitizer:
+        total.add(Tally(skipped=1, notes=["gpu: compute-sanitizer is not installed"]))
+    for tool in gpus.TOOLS if sanitizer else ():
+        command = [str(sanitizer), "--tool", tool, "--error-exitcode", "1", str(programs / "test_cuda")]
+        total.add(_ended_well(f"gpu: {tool} of tests/cuda/test_cuda", command))
+    return total
+
+
+def _ended_well(name, command):
+    status = subprocess.call(command, cwd=REPOSITORY, env={**os.environ, **_ENVIRONMENT})
+    return failure(f"{name}: status {status}") if status else Tally(passed=1)
+
+
 def install():
     """pip install, from the source and from the wheels of scripts/package, in fresh environments"""
     command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/install"]
@@ -139,7 +190,9 @@ def checks():
 
 ALL = {
     function.__name__: function
-    for function in (checks, tools, unit, abi, system, conformance, python, port, install, asan, tsan, fuzz)
+    for function in (
+        checks, tools, unit, abi, system, conformance, python, port, gpu, install, asan, tsan, fuzz
+    )
 }
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
 
@@ -186,10 +239,12 @@ def _meson_tally(name, result):
     return failure(f"{name}: {result['result'].lower()}")
 
 
-def _python_tests(flavour, interpreter, tests=REPOSITORY / "tests" / "python", **environment):
+def _python_tests(
+    flavour, interpreter, tests=REPOSITORY / "tests" / "python", files="test_*.py", **environment
+):
     """Each file of a folder of tests in a process of its own, with the package of this build."""
     folder, total = _folder(flavour), Tally()
-    for file in sorted(tests.glob("test_*.py")):
+    for file in sorted(tests.glob(files)):
         lines = _echoed(
             [str(interpreter), "-m", "unittest", "discover", "-v", "-s", str(tests), "-p", file.name],
             PYTHONPATH=str(folder / "sdk" / "python"),

@@ -506,6 +506,58 @@ class Adapters(Case):
                 DataLoader(reader, **{option: True})
         self.assertIs(DataLoader(reader).reader, reader)
 
+    def needs_gpu_of(self, library, is_there):
+        if not gpu.IS_REAL or not is_there(library):
+            self.skipTest(f"needs a GPU, and {library.__name__} for it: scripts/test gpu")
+
+    def test_torch_takes_every_kind(self):
+        torch = rig.needs(self, "torch")
+        self.needs_gpu_of(torch, lambda torch: torch.cuda.is_available())
+        from tundish.torch import DataLoader
+
+        with rig.serve(kinds.pipeline(deliver="{epochs: 1}")) as server:
+            for step, batch in enumerate(DataLoader("train", server=server.socket, device="cuda")):
+                for name in kinds.DENSE:
+                    self.assertEqual(batch[name].device, torch.device("cuda:0"), name)
+                    self.assertEqual(batch[name].tolist(), kinds.BATCHES[step][name], name)
+                    batch[name].zero_()
+                found = batch["sparse"].to_dense().tolist()
+                self.assertEqual(found, kinds.BATCHES[step]["sparse"])
+                rows = [row.tolist() for row in batch["ragged"].unbind()]
+                self.assertEqual(rows, kinds.BATCHES[step]["ragged"])
+                self.assertIsInstance(batch["word"].bytes, tundish.DeviceArray)
+
+    def test_torch_trains_in_order_on_streams_of_its_own(self):
+        torch = rig.needs(self, "torch")
+        self.needs_gpu_of(torch, lambda torch: torch.cuda.is_available())
+        _, reader = self.serve(rig.pipeline(*ROWS), format="torch")
+        streams, sums = [torch.cuda.Stream() for _ in range(3)], []
+        for batch in reader:
+            with torch.cuda.stream(streams[batch.step % 3]):
+                values = torch.from_dlpack(batch.array("value"))
+                torch.cuda._sleep(2_000_000)
+                sums.append(values.sum())
+            del batch, values
+        torch.cuda.synchronize()
+        self.assertEqual([int(one) for one in sums], [100 * step + 45 for step in range(40)])
+
+    def test_jax_takes_them(self):
+        jax = rig.needs(self, "jax")
+        self.needs_gpu_of(jax, lambda jax: jax.default_backend() == "gpu")
+        _, reader = self.serve(kinds.pipeline("x", "label", "ragged"), format="jax")
+        for step, batch in enumerate(reader):
+            self.assertEqual(batch["x"].devices(), {jax.devices("gpu")[0]})
+            self.assertEqual(batch["x"].tolist(), kinds.BATCHES[step]["x"])
+            self.assertEqual(int(batch["label"].sum()), sum(kinds.BATCHES[step]["label"]))
+
+    def test_cupy_takes_them_both_ways(self):
+        cupy = rig.needs(self, "cupy")
+        self.needs_gpu_of(cupy, lambda cupy: cupy.cuda.is_available())
+        _, reader = self.serve(rig.pipeline(*ROWS))
+        for batch in reader:
+            for taken in (cupy.from_dlpack(batch["value"]), cupy.asarray(batch["value"])):
+                self.assertEqual(int(taken.sum()), 100 * batch.step + 45)
+
     def test_other_adapters_say_that_they_read_the_host(self):
         rig.needs(self, "keras")
         from tundish.keras import Adapter

@@ -1,0 +1,54 @@
+"""The suite `gpu`: where there is no GPU it says why, and nothing has failed."""
+
+import contextlib
+import io
+import sys
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from testing import gpus, suites  # noqa: E402
+
+
+class WithoutGpu(unittest.TestCase):
+    def test_the_reason_is_a_note_and_no_failure(self):
+        with mock.patch.object(gpus, "look", return_value=("", "the NVIDIA driver does not answer")):
+            tally = suites.gpu()
+        self.assertEqual((tally.passed, tally.failed, tally.skipped), (0, 0, 1))
+        self.assertEqual(tally.notes, ["gpu skipped: the NVIDIA driver does not answer"])
+
+    def test_a_driver_that_ends_the_program_or_hangs_is_no_gpu(self):
+        for script, why in (
+            ("import os; os.abort()", "the NVIDIA driver ended the program"),
+            ("raise SystemExit('there is no NVIDIA driver: x')", "there is no NVIDIA driver: x"),
+            ("import time; time.sleep(1000)", "the NVIDIA driver does not answer"),
+        ):
+            with mock.patch.multiple(gpus, _LOOK=script, _LOOK_S=5):
+                self.assertEqual(gpus.look(), ("", why))
+        with mock.patch.object(gpus, "_LOOK", "print('a GPU')"):
+            self.assertEqual(gpus.look(), ("a GPU", ""))
+
+
+class Sanitizers(unittest.TestCase):
+    def test_each_tool_that_is_installed_runs_the_test(self):
+        ran = []
+
+        def ended(name, command):
+            ran.append(command)
+            return suites.Tally(passed=1)
+
+        lines = ["Ran 3 tests in 1 s", "OK"]
+        with (
+            mock.patch.object(gpus, "sanitizer", return_value=Path("/tools/compute-sanitizer")),
+            mock.patch.multiple(suites, _ended_well=ended, _echoed=lambda *_, **__: lines),
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
+            tally = suites._on_gpu()
+        self.assertEqual(tally.passed, 3 + 1 + len(gpus.TOOLS))
+        self.assertEqual([command[2] for command in ran[1:]], list(gpus.TOOLS))
+
+
+if __name__ == "__main__":
+    unittest.main()
