@@ -24,6 +24,17 @@ with tundish.serve(text="streams: {train: {dataset: [range: {stop: 100}, batch: 
 """
 READ_SUMS = [sum(range(first, first + 10)) for first in range(0, 100, 10)]
 
+# Where there is no GPU, what is installed must say so.
+DEVICE = """
+import tundish
+
+with tundish.serve(text="streams: {train: {dataset: [range: {stop: 100}, batch: 10]}}") as server:
+    try:
+        print(server.open("train", device="cuda").device)
+    except tundish.SystemFault as fault:
+        print(fault)
+"""
+
 # Letters of two bytes, whose cases are among the few things that ICU is for.
 TRANSFORM = """
 streams:
@@ -69,6 +80,7 @@ class Installed(unittest.TestCase):
         for program in ("tundish", "tundish-admin"):
             self.assertEqual(self.run_(program, "--version"), f"{program} {version}")
         self.assertIn("--replicas", self.run_("tundish-launch", "--help"))
+        self.assertRegex(self.run_("python", "-c", DEVICE), "cuda:0|NVIDIA driver|there is no GPU|built without")
         self.assertTrue((self.folder / "share" / "man" / "man1" / "tundish.1").exists())
 
 

@@ -1,7 +1,9 @@
 """The benchmark's own arithmetic: passes, medians, ratios and the comparison of outputs."""
 
+import ast
 import contextlib
 import io
+import json
 import mmap
 import os
 import subprocess
@@ -9,11 +11,12 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "bench"), str(TESTS / "data")]
 
-from harness import cells, compression, markdown, measure, processes, python, report, subjects  # noqa: E402
+from harness import cells, compression, gpu, markdown, measure, processes, python, report, subjects  # noqa: E402
 
 DIGEST = {"ordered": "1", "bag": "2", "rows": 3, "dense_sum": 10.0, "label_sum": 1.0}
 
@@ -101,6 +104,38 @@ class Compression(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as said:
             compression.print_table([line])
         self.assertIn("| jpeg | auto, half the room | refused |", said.getvalue())
+
+
+class Gpus(unittest.TestCase):
+    def test_a_machine_without_one_is_told_so_and_nothing_is_started(self):
+        with mock.patch.object(gpu, "look", return_value="there is no NVIDIA driver"):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                gpu.measure(None)
+        self.assertEqual(said.getvalue().split(), "gpu not measured: there is no NVIDIA driver".split())
+
+    def test_figures_are_ratios_to_the_links_peaks(self):
+        peaks = {"pinned_bytes_per_s": 20.0, "pageable_bytes_per_s": 5.0, "memcpy_bytes_per_s": 10.0}
+        line = gpu.add_ratios({"bytes_per_s": 10.0, **peaks})
+        self.assertEqual(line["ratio_to"], {"pinned": 0.5, "pageable": 2.0, "memcpy": 1.0})
+        line = gpu.add_ratios({"ready_us": 130.0, "copy_us": 100.0})
+        self.assertEqual(line["ready_to_copy"], 1.3)
+        failed = {"error": "it ended"}
+        self.assertEqual(gpu.add_ratios(failed), failed)
+
+    def test_pixels_are_an_array_of_numpys(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(gpu, "IMAGES", 2):
+            content = (gpu.pixels(Path(folder)) / "pixels.npy").read_bytes()
+        end = 10 + int.from_bytes(content[8:10], "little")
+        self.assertEqual((content[:8], end % 64), (b"\x93NUMPY\x01\x00", 0))
+        header = ast.literal_eval(content[10:end].decode())
+        self.assertEqual(header, {"descr": "|u1", "fortran_order": False, "shape": (2, 224, 224, 3)})
+        self.assertEqual(len(content) - end, 2 * 224 * 224 * 3)
+
+    def test_lines_of_the_stand_in_say_so(self):
+        with mock.patch.object(gpu, "STAND_IN", True):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                gpu.show({"cell": "gpu-images", "peer": "tundish"}, as_json=True)
+        self.assertIs(json.loads(said.getvalue())["stand_in"], True)
 
 
 class Starts(unittest.TestCase):

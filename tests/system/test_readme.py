@@ -18,15 +18,14 @@ def blocks(language, text="README.md"):
 
 
 class Shown(Rig):
-    def compiled(self, source, name):
+    def compiled(self, source, name, libraries=()):
         """A program that a text shows, compiled as strictly as a user might."""
         (self.path / f"{name}.c").write_text(source)
-        folder = os.path.dirname(LIBRARY)
-        subprocess.run(
-            ["cc", "-Wall", "-Wextra", "-Werror", str(self.path / f"{name}.c"), "-I", str(ROOT / "sdk/include")]
-            + ["-L", folder, "-ltundish", f"-Wl,-rpath,{folder}", "-o", str(self.path / name)],
-            check=True,
-        )
+        words = ["cc", "-Wall", "-Wextra", "-Werror", str(self.path / f"{name}.c"), "-o", str(self.path / name)]
+        for path in (*libraries, Path(LIBRARY)):
+            words += ["-L", str(path.parent), f"-Wl,-rpath,{path.parent}"]
+            words.append(f"-l{path.name.partition('.')[0].removeprefix('lib')}")
+        subprocess.run([*words, "-I", str(ROOT / "sdk/include")], check=True)
         return str(self.path / name)
 
     def said(self, program):
@@ -55,6 +54,16 @@ class Readme(Shown):
         trainer = self.compiled(blocks("c")[0], "trainer")
         self.serve(self.pipeline(["range: 100", "batch: 10"]))
         self.assertEqual(self.start([trainer]).wait(timeout=DEADLINE_S), 0)
+
+    def test_its_trainer_on_a_gpu_compiles_and_trains(self):
+        build = Path(LIBRARY).parents[1]
+        library, stand_in = build / "sdk" / "cuda" / "libtundish_cuda.so", build / "tests" / "cuda"
+        if not library.exists():
+            self.skipTest("this build has no libtundish_cuda: it needs nvcc or clang")
+        trainer = self.compiled(blocks("c")[1], "trainer", [library])
+        self.serve(self.pipeline(["range: 100", "batch: 10"]))
+        process = self.start([trainer], LD_LIBRARY_PATH=str(stand_in))
+        self.assertEqual(process.wait(timeout=DEADLINE_S), 0)
 
     def test_an_example_without_a_server_says_how_to_start_one(self):
         trainer = subprocess.Popen([EXAMPLES / "train"], env=self.environment,

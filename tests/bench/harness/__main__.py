@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, cells, columns, compression, data, groups, learning, nodes
+from . import admin, cells, columns, compression, data, gpu, groups, learning, nodes
 from . import python, report, resume, stages
 from .environments import Environments
 from .measure import Failure
@@ -29,6 +29,7 @@ _OWN = {
     "columns": columns.measure,
     "python": python.measure_small,
     "compression": compression.measure,
+    "gpu": gpu.measure,
     **{name: partial(learning.measure, name) for name in learning.CELLS},
 }
 
@@ -100,7 +101,7 @@ def _options():
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.add_argument("--passes", type=int, default=5, metavar="N", help="timed (default: 5)")
     parser.add_argument(
-        "--seconds", type=float, default=5, metavar="S", help="of admin's and nodes' windows (default: 5)"
+        "--seconds", type=float, default=5, metavar="S", help="of admin's, gpu's and nodes' windows (default: 5)"
     )
     parser.add_argument(
         "--rate", type=float, default=500, metavar="N", help="admin's requests a second (default: 500)"

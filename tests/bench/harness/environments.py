@@ -43,14 +43,14 @@ class Environments:
 
     def python_for(self, peer):
         """The interpreter that a peer runs in, with all it needs. Failure says what is missing."""
-        return self._python_with(*_NEEDS[peer])
+        return self.python_with(*_NEEDS[peer])
 
     def python_of(self, framework, peer=None):
         """The same of the trainer in Python and of its peers: with the framework."""
         name, packages = _NEEDS_OF_PYTHON.get(peer, ("frameworks", ()))
-        return self._python_with(name, (*packages, *_FRAMEWORKS[framework]))
+        return self.python_with(name, (*packages, *_FRAMEWORKS[framework]))
 
-    def _python_with(self, name, packages):
+    def python_with(self, name, packages):
         python = self._environment(name)
         for package in packages:
             self._ensure(name, python, package)
