@@ -101,7 +101,6 @@ class Expression(Rule):
     text: Any = ""
     precedence: int = 100
     unified: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()  # parameters that are columns; by default all in `text`
 
     @property
     def says(self) -> str:

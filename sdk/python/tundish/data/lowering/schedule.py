@@ -14,7 +14,6 @@ from .writer import Writer, column_name
 __all__ = ["Stage", "base_name", "leaves", "lower"]
 
 Key = tuple[Any, ...]
-LONG = 40  # an expression of so many characters that is used twice becomes a column
 
 
 @dataclass
