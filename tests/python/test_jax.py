@@ -62,8 +62,10 @@ class Values(Jax):
         with rig.serve(kinds.pipeline()) as server, server.open("train") as reader:
             batch = reader.next()
             for name in kinds.DENSE:
-                array = tundish.jax.convert(batch[name])
-                self.assertEqual(array.unsafe_buffer_pointer(), batch[name].ctypes.data, name)
+                for column in (batch[name], batch.array(name)):
+                    array = tundish.jax.convert(column)
+                    self.assertEqual(array.unsafe_buffer_pointer(), batch[name].ctypes.data, name)
+            del column
             ragged = tundish.jax.convert(batch["ragged"])
             indices = tundish.jax.convert(batch["sparse"]).indices
             self.assertEqual(ragged.values.unsafe_buffer_pointer(), batch["ragged"].values.ctypes.data)

@@ -62,6 +62,8 @@ class Batch(_tundish.Batch, Columns):
     def _made(self, name: str) -> Any:
         """What [name] gives, where that is not just a view of dense numbers."""
         reader = self.reader
+        if reader.convert is not None and name in reader.numbers:
+            return reader.convert(self.array(name))
         widens = reader.widens and reader.device is None and reader.spec[name].widen_dtype is not None
         value = self.widen(name) if widens else self._shaped(name)
         return value if reader.convert is None else reader.convert(value)

@@ -11,13 +11,13 @@ import builtins
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
-from ._tundish import DeviceArray
+from ._tundish import Array, DeviceArray
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ._tundish import Array
+    from .batch import Batch
     from .reader import Reader
 
     Numbers = npt.NDArray[Any]
@@ -357,14 +357,20 @@ class Sparse(_Placed):
         return f"Sparse({list(self.shape)}, values {_described(self.values)})"
 
 
+def lent(batch: Batch, name: str) -> Any:
+    """The column as a framework's `convert` takes it with the least work: of dense numbers the Array
+    itself, for which NumPy need not make a view first."""
+    return batch.array(name) if name in batch.reader.numbers else batch[name]
+
+
 def lender(numbers: Any) -> Array | None:
-    """The Array of a batch that `numbers` is a whole view of, or None.
+    """The Array of a batch that `numbers` is, or is a whole view of, or None.
 
     It gives libraries the same memory by DLPack, also to those to which NumPy refuses it, because it is
     read-only or bfloat16.
     """
-    from ._tundish import Array
-
+    if isinstance(numbers, Array):
+        return numbers
     if isinstance(numbers, DeviceArray):
         return None
     base = numbers.base

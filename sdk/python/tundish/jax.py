@@ -31,7 +31,7 @@ __all__ = ["Checkpointable", "convert", "global_arrays"]
 
 
 def convert(column: Any) -> Any:
-    """A column as JAX has it, on the default device; on the CPU without a copy.
+    """A column, or batch.array(name), as JAX has it, on the default device; on the CPU without a copy.
 
     dense: a jax.Array of the same shape.
     ragged: Ragged, with arrays of JAX for values and row_splits. It is a pytree, so jit takes it.
@@ -55,7 +55,7 @@ def convert(column: Any) -> Any:
 
 
 def _array(numbers: Any) -> jax.Array:
-    if str(numbers.dtype).endswith("64") and not _has_64_bits():
+    if not _has_64_bits() and _is_wide(numbers):
         _warn_of_64_bits(numbers.dtype)
     return _lent(numbers)
 
@@ -68,9 +68,9 @@ def _lent(numbers: Any) -> jax.Array:
     array = lender(numbers) if jax.default_backend() == "cpu" else None
     taken: jax.Array
     if array is None:
-        taken = jax.device_put(numbers)
+        taken = jax.device_put(np.asarray(numbers))
         return taken
-    if numbers.dtype.itemsize < 8 or _has_64_bits():
+    if _has_64_bits() or not _is_wide(array):
         try:
             taken = _taken(array.__dlpack__(), jax.local_devices(backend="cpu")[0], None)
             return taken
@@ -94,6 +94,10 @@ _taken = _find_taking()
 
 def _has_64_bits() -> bool:
     return bool(getattr(jax.config, "jax_enable_x64"))
+
+
+def _is_wide(numbers: Any) -> bool:
+    return str(numbers.dtype).endswith("64")
 
 
 def _warn_of_64_bits(dtype: Any) -> None:

@@ -73,6 +73,7 @@ class Reader(_tundish.Reader):
     convert: Callable[[Any], Any] | None
     widens: bool
     device: str | None  # as "cuda:0"; None: the CPU's memory
+    numbers: frozenset[str]  # columns of dense numbers that come as they lie in the CPU's memory
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
@@ -100,6 +101,13 @@ class Reader(_tundish.Reader):
             device=-1 if self.device is None else int(self.device.removeprefix("cuda:")),
         )
         self.spec = {name: ColumnSpec(name, *facts) for name, facts in self._columns().items()}
+        on_host = self.device is None
+        self.numbers = frozenset(name for name in self.spec if on_host and self._is_numbers(name))
+
+    def _is_numbers(self, name: str) -> bool:
+        spec = self.spec[name]
+        is_widened = self.widens and spec.widen_dtype is not None
+        return spec.kind == "dense" and spec.dtype != "string" and not is_widened
 
     def __iter__(self) -> _tundish.Epoch:
         if self._pending is not None:

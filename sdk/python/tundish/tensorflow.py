@@ -20,13 +20,13 @@ import tensorflow as tf
 
 import tundish
 
-from .columns import Ragged, Sparse, Strings, lender, require
+from .columns import Ragged, Sparse, Strings, lender, lent, require
 
 __all__ = ["convert", "dataset", "element_spec", "iterate", "of_epochs"]
 
 
 def convert(column: Any) -> Any:
-    """A column as TensorFlow has it, on the CPU.
+    """A column, or batch.array(name), as TensorFlow has it, on the CPU.
 
     dense: a tf.Tensor, for a batch's column of its own memory (of bool, and of other arrays, a copy).
     ragged: a tf.RaggedTensor. sparse: a tf.SparseTensor. strings: dtype tf.string; TensorFlow copies
@@ -53,7 +53,7 @@ def iterate(reader: tundish.Reader, columns: Sequence[str] | None = None) -> Ite
     these write to the batch's memory, which ends the process.
     """
     names = _names(reader, columns)
-    return map(lambda batch: {name: convert(batch[name]) for name in names}, iter(reader))
+    return map(lambda batch: {name: convert(lent(batch, name)) for name in names}, iter(reader))
 
 
 def element_spec(reader: tundish.Reader, columns: Sequence[str] | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from torch.utils import dlpack
 
 import tundish
 
-from .columns import Ragged, Sparse, Strings, lender, require
+from .columns import Ragged, Sparse, Strings, lender, lent, require
 
 __all__ = ["DataLoader", "convert"]
 
@@ -45,7 +45,7 @@ _ELSEWHERE = {
 
 
 def convert(column: Any) -> Any:
-    """A column as torch has it, in new memory that may be written to.
+    """A column, or batch.array(name), as torch has it, in new memory that may be written to.
 
     dense: a tensor of the same shape and dtype.
     ragged: a nested tensor of layout jagged; with several ragged dimensions, or a torch that has no
@@ -71,7 +71,8 @@ def _copied(numbers: Any) -> torch.Tensor:
     return torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
 
 
-def _pinned(numbers: Any) -> torch.Tensor:
+def _pinned(column: Any) -> torch.Tensor:
+    numbers = np.asarray(column)
     if numbers.dtype.kind == "V":
         return _pinned(numbers.view(np.int16)).view(torch.bfloat16)
     dtype = torch.from_numpy(np.empty(0, numbers.dtype)).dtype
@@ -162,7 +163,7 @@ class DataLoader:
             self._reader = source
         self._columns = None if columns is None else tuple(columns)
         self._collate = collate
-        self._tensor_of = _shared if zero_copy else _copied
+        self._tensor_of: Callable[[Any], torch.Tensor] = _shared if zero_copy else _copied
         device = source.device if isinstance(source, tundish.Reader) else open_options.get("device")
         if device not in (None, "cpu") and (pin_memory or zero_copy):
             option = "pin_memory" if pin_memory else "zero_copy"
@@ -221,7 +222,7 @@ class DataLoader:
 
     def _made(self, batch: tundish.Batch) -> Any:
         names = batch if self._columns is None else self._columns
-        made = {name: _assembled(batch[name], self._tensor_of) for name in names}
+        made = {name: _assembled(lent(batch, name), self._tensor_of) for name in names}
         if self._collate is not None:
             return self._collate(made)
         return made if self._columns is None else tuple(made.values())
