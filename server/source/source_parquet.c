@@ -14,12 +14,12 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "pipeline/column_list.h"
 #include "source/example_file.h"
 #include "source/file_source.h"
 #include "source/files/files_private.h"
 #include "source/parquet/file.h"
 #include "source/parquet/rows.h"
+#include "source/rows/named_columns.h"
 
 struct parquet {
     struct reader reader; /* first, as file_source.h asks for */
@@ -36,73 +36,24 @@ struct opening {
 };
 
 static tundish_status
-complain(struct opening *opening, const struct spec_value *at, const char *name, const char *why)
-{
-    const struct spec_stage *stage = opening->config->stage;
-
-    opening->has_complained = true;
-    return spec_complain(opening->config->errors, at == NULL ? stage->line : at->line,
-                         at == NULL ? stage->column : at->column, "column '%s' %s", name, why);
-}
-
-static tundish_status
-take_default(struct opening *opening, const struct spec_value *entry, struct parquet_wanted *wanted)
-{
-    const struct spec_value *value = NULL;
-    char *what;
-    tundish_status status;
-
-    if (entry == NULL || entry->kind == SPEC_NULL)
-        return TUNDISH_OK;
-    if (entry->kind == SPEC_MAP)
-        value = spec_map_get(entry, "default_value");
-    if (entry->kind != SPEC_MAP || entry->count != (value != NULL))
-        return complain(opening, entry, wanted->name, "takes {default_value: VALUE}, or nothing");
-    if (value == NULL || value->kind == SPEC_NULL)
-        return TUNDISH_OK;
-    what = tnd_sprintf("column '%.200s': default_value", wanted->name);
-    wanted->fallback = tnd_zalloc(1, literal_bytes(wanted->dtype));
-    status = literal_store(value, wanted->dtype, what, opening->config->errors, wanted->fallback);
-    if (status != TUNDISH_OK) {
-        free(wanted->fallback); /* there is no value in it */
-        wanted->fallback = NULL;
-        opening->has_complained = true;
-    }
-    free(what);
-    return status;
-}
-
-static tundish_status
-add_column(struct opening *opening, const struct parquet_schema *schema, const char *name,
-           const struct spec_value *at, const struct spec_value *entry)
+add_column(struct opening *opening, const struct parquet_schema *schema,
+           const struct named_column *named)
 {
     struct parquet_columns *columns = opening->columns;
-    int64_t number = parquet_schema_find(schema, name, 0);
+    int64_t number = parquet_schema_find(schema, named->name, 0);
     const struct parquet_leaf *leaf = &schema->leaves[number];
     struct parquet_wanted *wanted;
 
     must(number >= 0); /* the names were taken from the schema */
-    if (leaf->obstacle != NULL) {
-        char *why = tnd_sprintf("cannot be read: %s%s", leaf->obstacle,
-                                at == NULL ? "; name the columns that you want" : "");
-        tundish_status status = complain(opening, at, name, why);
-
-        free(why);
-        return status;
-    }
-    if ((columns->count & (columns->count - 1)) == 0) {
-        uint32_t room = columns->count == 0 ? 1 : 2 * columns->count;
-
-        columns->columns = tnd_realloc(columns->columns, room, sizeof *columns->columns);
-        opening->leaves = tnd_realloc(opening->leaves, room, sizeof *opening->leaves);
-    }
+    if (leaf->obstacle != NULL)
+        return named_column_refuse(opening->config, named, leaf->obstacle);
     opening->leaves[columns->count] = (uint32_t)number;
     wanted = &columns->columns[columns->count++];
-    *wanted = (struct parquet_wanted){ .name = tnd_strdup(name),
+    *wanted = (struct parquet_wanted){ .name = tnd_strdup(named->name),
                                        .dtype = leaf->dtype,
                                        .is_list = leaf->is_list };
     memcpy(wanted->meaning, leaf->meaning, sizeof wanted->meaning);
-    return take_default(opening, entry, wanted);
+    return named_column_fallback(opening->config, named, wanted->dtype, &wanted->fallback);
 }
 
 /* The names of leaves, in their order, each once: refused ones share that of their group. */
@@ -119,67 +70,24 @@ known_names(const struct parquet_schema *schema, size_t *ret_count)
     return names;
 }
 
-static bool
-is_taken(const struct parquet_columns *columns, const char *name)
-{
-    for (uint32_t i = 0; i < columns->count; i++)
-        if (strcmp(columns->columns[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* The columns that some names stand for: `written` is a list of names, or a key of `map`. */
-static tundish_status
-add_written(struct opening *opening, const struct parquet_schema *schema,
-            const struct spec_value *written, const struct spec_value *map)
-{
-    struct name_list list = { 0 };
-    size_t known_count;
-    const char **known = known_names(schema, &known_count);
-    tundish_status status =
-        spec_expand_columns(written, known, known_count, opening->config->errors, &list);
-
-    opening->has_complained |= status != TUNDISH_OK;
-    for (size_t i = 0; i < list.count && status == TUNDISH_OK; i++)
-        /* A glob's column may have a key of its own, whose default it then has. */
-        if (map == NULL || !is_taken(opening->columns, list.names[i]))
-            status = add_column(opening, schema, list.names[i], written,
-                                map == NULL ? NULL : spec_entry_for(map, list.names[i]));
-    name_list_close(&list);
-    free((void *)(uintptr_t)known);
-    return status;
-}
-
-static tundish_status
-add_all(struct opening *opening, const struct parquet_schema *schema)
-{
-    size_t count;
-    const char **names = known_names(schema, &count);
-    tundish_status status = TUNDISH_OK;
-
-    for (size_t i = 0; i < count && status == TUNDISH_OK; i++)
-        status = add_column(opening, schema, names[i], NULL, NULL);
-    free((void *)(uintptr_t)names);
-    return status;
-}
-
 /* For parquet_choice. */
 static tundish_status
 choose(void *context, const struct parquet_schema *schema, const uint32_t **ret_leaves,
        uint32_t *ret_count)
 {
     struct opening *opening = context;
-    const struct spec_value *columns = spec_get(opening->config->stage, "columns");
-    tundish_status status = TUNDISH_OK;
+    struct named_columns named;
+    size_t known_count;
+    const char **known = known_names(schema, &known_count);
+    tundish_status status = named_columns_open(opening->config, known, known_count, &named);
 
-    if (columns == NULL || columns->kind == SPEC_NULL)
-        status = add_all(opening, schema);
-    else if (columns->kind != SPEC_MAP)
-        status = add_written(opening, schema, columns, NULL);
-    for (uint32_t i = 0;
-         columns != NULL && columns->kind == SPEC_MAP && i < columns->count && status == TUNDISH_OK;
-         i++)
-        status = add_written(opening, schema, &columns->keys[i], columns);
+    opening->columns->columns = tnd_zalloc(named.count + 1, sizeof *opening->columns->columns);
+    opening->leaves = tnd_zalloc(named.count + 1, sizeof *opening->leaves);
+    for (uint32_t i = 0; i < named.count && status == TUNDISH_OK; i++)
+        status = add_column(opening, schema, &named.columns[i]);
+    opening->has_complained = status != TUNDISH_OK;
+    named_columns_close(&named);
+    free((void *)(uintptr_t)known);
     *ret_leaves = opening->leaves;
     *ret_count = opening->columns->count;
     return status;

@@ -1,11 +1,6 @@
 /* source_program.c - the rows that a child process writes to its standard output.
- * The output can be read only once, but references to rows may be held for long. Rows are therefore
- * written to a spool. A pass is compared with the pass before it as it is read. While the bytes are
- * the same, its references point to the rows that are there already and it takes no more room. From
- * the first difference on it has rows of its own.
- * Words of an element: those of a file's record, where the file is the spool, and a hash of the
- * row. All rows are kept, even those that a resumed stream passes over, so that a row has the same
- * offset on all nodes.
+ * The output can be read only once, but references to rows may be held for long: see rows/passes.h,
+ * also for the words of an element.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,43 +8,31 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/hash_farm.h"
 #include "core/memory.h"
 #include "source/files/fetch.h"
 #include "source/files/files_private.h"
 #include "source/files/whereabouts.h"
 #include "source/rows/child.h"
+#include "source/rows/passes.h"
 #include "source/rows/row_codec.h"
-#include "source/rows/spool.h"
-#include "source/scan/scan.h"
 
 struct program {
     const char **arguments; /* NULL-terminated */
     struct schema schema;
 };
 
-/* The state of the node's dataset object between passes: the spool, and where the last pass lies in
- * it. */
-struct program_kept {
-    struct spool spool;
-    uint64_t pass_begin, pass_end;
-    bool in_pass; /* one iterator writes a pass; others at the same time must not change it */
-};
-
 struct program_state {
     struct child child;
-    struct program_kept *kept;
-    bool owns_pass;
-    bool is_repeating; /* all rows so far were the same as in the last pass */
-    uint64_t repeated; /* bytes of the last pass that came again */
-    uint64_t rows;     /* so far */
-    uint8_t *buffer;   /* read and not yet handed on: [at, used) */
+    struct pass pass;
+    uint8_t *buffer; /* read and not yet handed on: [at, used) */
     size_t at, used, room;
-    size_t needed; /* the current row has at least so many bytes */
+    size_t needed;  /* the current row has at least so many bytes */
+    uint64_t *ends; /* of rows that were found, counted from `at` */
+    size_t ends_room;
     bool is_over;
 };
 
-enum { READ_BYTES = 256 << 10, WIDTH = SOURCE_WIDTH + 1 };
+enum { READ_BYTES = 256 << 10 };
 
 static tundish_status
 open_column(struct schema *schema, const struct stage_config *config, const struct spec_value *name,
@@ -166,48 +149,12 @@ start_program(struct order_iterator *iterator)
     return status;
 }
 
-static void
-kept_close(void *kept)
-{
-    free(kept); /* its spool is the session's */
-}
-
-/* The spool lives as long as the dataset object: every pass needs the rows of the pass before it.
- */
-static tundish_status
-find_kept(struct order_iterator *iterator, struct program_kept **ret_kept)
-{
-    struct order_kept *kept = &iterator->instance->kept[iterator->node->number];
-    tundish_status status = TUNDISH_OK;
-
-    if (kept->state == NULL) {
-        struct program_kept made = { .in_pass = false };
-
-        status =
-            spool_open(iterator->instance->services->files, name_of(iterator), -1, &made.spool);
-        if (status != TUNDISH_OK)
-            return status;
-        *kept = (struct order_kept){ .state = tnd_alloc(sizeof made), .close = kept_close };
-        memcpy(kept->state, &made, sizeof made);
-    }
-    *ret_kept = kept->state;
-    return status;
-}
-
 static tundish_status
 program_iterate(struct order_iterator *iterator)
 {
-    struct program_state *state = state_of(iterator);
-    tundish_status status = find_kept(iterator, &state->kept);
+    tundish_status status = pass_begin(iterator, name_of(iterator), &state_of(iterator)->pass);
 
-    if (status != TUNDISH_OK)
-        return status;
-    /* Two iterators may overlap, in interleave: the second neither compares nor records its pass.
-     */
-    state->owns_pass = !state->kept->in_pass;
-    state->is_repeating = state->owns_pass && state->kept->pass_end > state->kept->pass_begin;
-    state->kept->in_pass = true;
-    return start_program(iterator);
+    return status == TUNDISH_OK ? start_program(iterator) : status;
 }
 
 static void
@@ -216,9 +163,9 @@ program_iterate_close(struct order_iterator *iterator)
     struct program_state *state = state_of(iterator);
 
     child_stop(&state->child);
-    if (state->owns_pass)
-        state->kept->in_pass = false;
+    pass_end(&state->pass);
     free(state->buffer);
+    free(state->ends);
 }
 
 /* Measure the row at `at` of the buffer: its length, or the least length if it is not complete.
@@ -234,7 +181,7 @@ find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *re
         char *reason = tnd_strdup(tnd_error_text());
 
         order_fail(iterator, TUNDISH_E_DATA, "%s, row %" PRIu64 ": %s", name_of(iterator),
-                   state->rows, reason);
+                   state->pass.rows, reason);
         free(reason);
         return ORDER_FAILED;
     }
@@ -254,7 +201,7 @@ finish_program(struct order_iterator *iterator)
         status =
             tnd_fail(TUNDISH_E_DATA,
                      "program %s ended inside row %" PRIu64 ": it wrote %zu bytes of at least %zu",
-                     name_of(iterator), state->rows, state->used - state->at, state->needed);
+                     name_of(iterator), state->pass.rows, state->used - state->at, state->needed);
     if (status == TUNDISH_STOPPED)
         return ORDER_FAILED;
     state->is_over = true;
@@ -300,77 +247,9 @@ read_on(struct order_iterator *iterator)
     return got == 0 ? finish_program(iterator) : ORDER_OK;
 }
 
-/* Are these the next bytes of the last pass? The bytes themselves are compared: with hashes a
- * collision would deliver a wrong row. */
-static bool
-repeats_last_pass(const struct program_state *state, const uint8_t *bytes, size_t count)
-{
-    const struct program_kept *kept = state->kept;
-    uint64_t from = kept->pass_begin + state->repeated;
-    uint8_t there[4096];
-
-    if (!state->is_repeating || kept->pass_end - from < count)
-        return false;
-    while (count > 0) {
-        size_t part = count < sizeof there ? count : sizeof there;
-
-        if (file_read(kept->spool.file, there, part, from) != TUNDISH_OK ||
-            memcmp(there, bytes, part) != 0)
-            return false;
-        bytes += part;
-        from += part;
-        count -= part;
-    }
-    return true;
-}
-
+/* Find up to `max` whole rows in the buffer. Where they end goes to `ends`. */
 static enum order_result
-fail_to_keep(struct order_iterator *iterator)
-{
-    const struct program_state *state = state_of(iterator);
-    char *reason = tnd_strdup(tnd_error_text());
-
-    order_fail(iterator, TUNDISH_E_SYSTEM,
-               "no room in the cache folder for row %" PRIu64 " of %s, after %" PRIu64
-               " bytes: %s (set TUNDISH_CACHE to another folder; with a cache stage after it the "
-               "program runs only once)",
-               state->rows, name_of(iterator), state->kept->spool.bytes, reason);
-    free(reason);
-    return ORDER_FAILED;
-}
-
-/* Find `count` bytes of whole rows in the last pass, or append them to the spool; `ret_offset` is
- * where they lie. */
-static enum order_result
-keep_rows(struct order_iterator *iterator, const uint8_t *bytes, size_t count, uint64_t *ret_offset)
-{
-    struct program_state *state = state_of(iterator);
-    struct program_kept *kept = state->kept;
-
-    if (repeats_last_pass(state, bytes, count)) {
-        *ret_offset = kept->pass_begin + state->repeated;
-        state->repeated += count;
-        return ORDER_OK;
-    }
-    /* The next pass is compared with the rows since this one became different; those before it stay
-     * valid. */
-    if (state->is_repeating || state->rows == 0) {
-        state->is_repeating = false;
-        if (state->owns_pass)
-            kept->pass_begin = kept->spool.bytes;
-    }
-    *ret_offset = kept->spool.bytes;
-    if (spool_append(&kept->spool, bytes, count) != TUNDISH_OK)
-        return fail_to_keep(iterator);
-    if (state->owns_pass)
-        kept->pass_end = kept->spool.bytes;
-    return ORDER_OK;
-}
-
-/* Find up to `max` whole rows in the buffer. Their lengths go to the first word of each element. */
-static enum order_result
-find_rows(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count,
-          size_t *ret_bytes)
+find_rows(struct order_iterator *iterator, size_t max, size_t *ret_count)
 {
     struct program_state *state = state_of(iterator);
     enum order_result result = ORDER_OK;
@@ -386,17 +265,14 @@ find_rows(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *
             state->needed = bytes;
             break;
         }
-        words[WIDTH * *ret_count] = bytes;
-        ++*ret_count;
         at += bytes;
+        state->ends[(*ret_count)++] = at - state->at;
     }
-    *ret_bytes = at - state->at;
     return *ret_count > 0 ? ORDER_OK : result;
 }
 
 static enum order_result
-more_rows(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count,
-          size_t *ret_bytes)
+more_rows(struct order_iterator *iterator, size_t max, size_t *ret_count)
 {
     struct program_state *state = state_of(iterator);
 
@@ -404,7 +280,7 @@ more_rows(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *
         enum order_result result = state->is_over ? ORDER_END : ORDER_OK;
 
         if (result == ORDER_OK)
-            result = find_rows(iterator, words, max, ret_count, ret_bytes);
+            result = find_rows(iterator, max, ret_count);
         /* After a bad row the next one cannot be found: lengths are in the rows. */
         if (result == ORDER_FAILED)
             state->is_over = true;
@@ -420,29 +296,21 @@ static enum order_result
 program_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
     struct program_state *state = state_of(iterator);
-    uint64_t offset = 0;
-    size_t bytes = 0;
-    enum order_result result = more_rows(iterator, words, max, ret_count, &bytes);
+    enum order_result result;
 
+    if (state->ends_room < max) {
+        state->ends = tnd_realloc(state->ends, max, sizeof *state->ends);
+        state->ends_room = max;
+    }
+    result = more_rows(iterator, max, ret_count);
     if (result == ORDER_OK)
-        result = keep_rows(iterator, state->buffer + state->at, bytes, &offset);
-    if (result != ORDER_OK) {
+        result = pass_keep(iterator, &state->pass, name_of(iterator), state->buffer + state->at,
+                           state->ends, *ret_count, words);
+    if (result == ORDER_OK)
+        state->at += state->ends[*ret_count - 1];
+    else
         *ret_count = 0;
-        return result;
-    }
-    for (size_t i = 0; i < *ret_count; i++) {
-        uint64_t *row = &words[WIDTH * i], row_bytes = row[0];
-
-        row[0] = offset;
-        row[1] = reference_high(state->kept->spool.file) | row_bytes;
-        /* Offsets alone would not tell nodes apart whose programs wrote different rows; the digest
-         * takes this hash. */
-        row[2] = tnd_hash_farm((const char *)state->buffer + state->at, row_bytes);
-        offset += row_bytes;
-        state->at += row_bytes;
-    }
-    state->rows += *ret_count;
-    return ORDER_OK;
+    return result;
 }
 
 static void

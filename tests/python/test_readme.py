@@ -1,9 +1,14 @@
 """The programs of sdk/python/README.md run, in the order in which they stand there."""
 
 import importlib.util
+import json
 import os
 import re
+import subprocess
+import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 import gpu
 import rig
@@ -12,7 +17,7 @@ TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
 PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
 PROGRAMS = (
     "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "gpu", "arrays on a gpu", "building",
-    "resuming", "explaining", "inference", "outliving",
+    "resuming", "tables", "explaining", "inference", "outliving",
 )  # fmt: skip
 
 
@@ -53,6 +58,24 @@ class Readme(unittest.TestCase):
     def test_a_notebook(self):
         words = ["[[b'to', b'be'], [b'or']]", "[[b'not', b'to', b'be'], []]"]
         self.assertEqual(self.run_program("notebook", "numpy"), [words])
+
+    def test_tables(self):
+        if importlib.util.find_spec("pyarrow") is None:
+            self.skipTest("needs pyarrow: it is not installed")
+        stage = re.search(r"`(program: \{command.*?)`:\n", TEXT)[1].replace("python3", sys.executable)
+        block = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)[PROGRAMS.index("tables")]
+        with tempfile.TemporaryDirectory(prefix="tundish-readme-") as folder:
+            Path(folder, "rows.py").write_text(block)
+            Path(folder, "rows.yaml").write_text(rig.pipeline(stage, "ragged_batch: 3"))
+            command = [rig.TUNDISH, "peek", "--json", f"{folder}/rows.yaml"]
+            environment = {**os.environ, "PYTHONPATH": str(rig.PACKAGE), "TUNDISH_CACHE": folder}
+            peek = subprocess.run(
+                command, env=environment, capture_output=True, check=True, text=True, timeout=rig.DEADLINE_S
+            )
+        lines = [json.loads(line) for line in peek.stdout.splitlines()]
+        (columns,) = [line["columns"] for line in lines if "columns" in line]
+        self.assertEqual(columns["price"]["values"], [9.5, 0, 3.25])
+        self.assertEqual(columns["words"]["values"], [["to", "be"], [], ["or"]])
 
     def test_building(self):
         (lines,) = self.run_program("building", "numpy")

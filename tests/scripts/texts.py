@@ -25,7 +25,7 @@ _PATH = re.compile(r"/?[\w.*-]+(?:/[\w.*-]*)+")
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}|(?<![A-Za-z])[A-Z](?![A-Za-z])|<\w+>")
 # Files that a user makes, and folders that a build or a run does.
 _MADE = re.compile(r"^(?:\./|build(?:-\w+)?(?:/|$)|analysis/|share/tundish/)")
-_MADE_FILES = ("trainer.c", "libmine.so", "clicks.yaml", "rows.tfrecord", "libop_lists.so")
+_MADE_FILES = ("trainer.c", "libmine.so", "clicks.yaml", "rows.tfrecord", "libop_lists.so", "rows.py")
 
 
 def texts():

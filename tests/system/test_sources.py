@@ -2,6 +2,7 @@
 
 import io
 import os
+import subprocess
 import tarfile
 import time
 import unittest
@@ -36,6 +37,8 @@ PROGRAM_STAGES = [
     "grid: {dtype: float32, shape: [null, 2]}}}",
     "shuffle: {buffer_size: 30, seed: 3}",
 ]
+
+COUNT = os.environ.get("TUNDISH_SOURCE_COUNT", "")
 
 
 def write_tars(folder):
@@ -105,6 +108,32 @@ class Sources(Rig):
             for worker in range(2)
         ]
         self.assertEqual(sorted(parts[0] + parts[1]), list(range(200)))
+
+    def test_the_rows_of_an_arrow_stream_are_served_sharded_and_resumed(self):
+        source = f"arrow_stream: {{library: '{COUNT}', arguments: 250, columns: [number]}}"
+        stages = ["rename: {number: value}", "shuffle: {buffer_size: 30, seed: 3}", "batch: 8"]
+        file = self.pipeline([source, *stages])
+        self.assertEqual(sorted(self.values(self.peek(file)[0])), list(range(250)))
+        parts = [
+            self.values(self.peek(file, "--worker", str(worker), "--num-workers", "2")[0])
+            for worker in range(2)
+        ]
+        self.assertEqual(sorted(parts[0] + parts[1]), list(range(250)))
+        self.assert_resumes(file)
+
+    def test_what_is_wrong_with_an_arrow_stream_is_told(self):
+        refusals = {
+            f"library: '{COUNT}', arguments: many": "arguments is the number of rows",
+            f"library: '{COUNT}', arguments: 1, columns: [size]": '"size"',
+            f"library: '{COUNT}', arguments: 1, columns: {{name: {{default_value: 1}}}}": "default_value",
+            "library: ./absent.so": "absent.so",
+            f"library: '{os.environ['TUNDISH_OP_CLAMP']}'": "does not export tundish_source_open",
+        }
+        for parameters, words in refusals.items():
+            file = self.pipeline([f"arrow_stream: {{{parameters}}}", "batch: 8"])
+            ran = subprocess.run([TUNDISH, "plan", file], capture_output=True, text=True, timeout=DEADLINE_S)
+            self.assertNotEqual(ran.returncode, 0)
+            self.assertIn(words, ran.stderr)
 
     def test_a_cache_in_a_file_is_served_and_resumed(self):
         (self.path / "rows.py").write_text(PROGRAM)

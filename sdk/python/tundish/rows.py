@@ -6,6 +6,12 @@
         for image, label in examples(seed=rows.seed, epoch=rows.epoch):
             rows.write(image=image, label=label)
 
+A table's rows are written all at once, without a step of Python for each: of pyarrow, polars, DuckDB, Lance,
+Iceberg, or anything else with Arrow's `__arrow_c_stream__`:
+
+    with RowWriter({"price": "float32", "words": ("string", [None])}) as rows:
+        rows.write_table(duckdb.sql("SELECT price, words FROM 'clicks.parquet'"), {"price": 0.0})
+
 The columns, their dtypes, shapes and order are those of `spec` in the pipeline file. Values are
 numbers, strings or bytes, nested lists of them, or NumPy arrays (NumPy is not needed). A value that
 does not fit its column raises an exception; the stream then ends with its text. Nothing else may be
@@ -19,7 +25,7 @@ import struct
 import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, Protocol, TextIO
 
 __all__ = ["RowWriter"]
 
@@ -27,6 +33,12 @@ _FORMATS = {
     "bool": "?", "uint8": "B", "int8": "b", "uint16": "H", "int16": "h", "uint32": "I",
     "int32": "i", "uint64": "Q", "int64": "q", "float16": "e", "float32": "f", "float64": "d",
 }  # fmt: skip
+
+
+class ArrowTable(Protocol):
+    """What gives a stream of Arrow's C interface, in a capsule."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 class RowWriter:
@@ -65,6 +77,28 @@ class RowWriter:
             raise
         if len(self._buffer) >= self._buffer_bytes:
             self.flush()
+
+    def write_table(self, table: ArrowTable, default_values: Mapping[str, Any] | None = None) -> None:
+        """Append the rows of a table, whose columns go by name; those not in the spec are left out.
+
+        The dtypes must be the table's. Dates, times and timestamps are integers in the table's unit,
+        a decimal of up to 18 digits is int64, unscaled; [None] is the shape of a list, and a list
+        that is null is empty. Any other null must have a value in `default_values`.
+        """
+        from ._rows import TableRows
+
+        values = default_values or {}
+        for name in values:
+            if all(name != column for column, _, _ in self._columns):
+                raise ValueError(f"column {name} of default_values is not in the spec")
+        columns = [
+            (name, dtype, tuple(shape), _default(name, dtype, values.get(name)))
+            for name, dtype, shape in self._columns
+        ]
+        parts = TableRows(table.__arrow_c_stream__(), columns)
+        self.flush()
+        for part in parts:
+            self._output.write(part)
 
     def flush(self) -> None:
         """Send what is buffered."""
@@ -105,6 +139,15 @@ def _column(name: str, entry: Any) -> tuple[str, list[int | None]]:
     if dtype not in _FORMATS and dtype not in ("string", "bfloat16"):
         raise ValueError(f"column {name}: there is no dtype {dtype}")
     return dtype, list(shape)
+
+
+def _default(name: str, dtype: str, value: Any) -> bytes | None:
+    """The bytes of the value that stands for null."""
+    if value is None:
+        return None
+    data = bytearray()
+    _append(data, name, dtype, [], value)
+    return bytes(data[8:] if dtype == "string" else data)
 
 
 def _append(buffer: bytearray, name: str, dtype: str, shape: Sequence[int | None], value: Any) -> None:

@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "pipeline/column_list.h"
+#include "pipeline/shared_object.h"
 
 enum { WIDTH_MAX = 1 << 20 };
 
@@ -87,7 +88,7 @@ describe_output(const struct stage_config *config, const struct op *stage,
 static tundish_status
 ask_object(const struct stage_config *config, const struct op *stage, struct group *group)
 {
-    char *parameters = op_object_parameters(config);
+    char *parameters = spec_json(spec_get(config->stage, "parameters"));
     tundish_op_spec given[OP_COLUMNS_MAX] = { 0 };
     const char *problem;
 

@@ -1,4 +1,4 @@
-/* op_object.h - a transform of one's own (tundish_op.h) and its parameters. */
+/* op_object.h - a transform of one's own (tundish_op.h). */
 #ifndef CONTENT_OP_OBJECT_H
 #define CONTENT_OP_OBJECT_H
 
@@ -9,8 +9,5 @@ enum { OP_COLUMNS_MAX = 64 }; /* that go in, and that go out */
 
 /* Load the stage's `library` and find `name` in it. What its table says about itself is checked. */
 tundish_status op_object_find(const struct stage_config *config, const tundish_op **ret_op);
-
-/* The stage's `parameters` as JSON; the caller frees. */
-char *op_object_parameters(const struct stage_config *config);
 
 #endif
