@@ -4,9 +4,9 @@ import argparse
 import subprocess
 import sys
 
-from . import wheel
+from . import deb, wheel
 
-KINDS = {"wheel": wheel.make}
+KINDS = {"deb": deb.make, "wheel": wheel.make}
 
 
 def main():
@@ -16,12 +16,16 @@ def main():
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="kinds:\n" + "".join(f"  {name:8} {make.__doc__}\n" for name, make in KINDS.items()),
     )
+    parser.add_argument("--deps", action="store_true", help="first install what only packaging needs")
     parser.add_argument("kind", choices=KINDS, metavar="KIND")
     try:
         KINDS[parser.parse_args().kind]()
     except subprocess.CalledProcessError as error:
         words = " ".join(map(str, error.cmd))
         print(f"package: status {error.returncode} of: {words}", file=sys.stderr)
+        return 1
+    except deb.Missing as error:
+        print(f"package: {error}", file=sys.stderr)
         return 1
     return 0
 

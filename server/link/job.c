@@ -53,7 +53,8 @@ job_load_mpi(void **ret_module, const struct channel_ops **ret_channel)
     if (module == NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "this process is a rank of an MPI job, but there is no MPI in this build "
-                        "(%s): install libopenmpi-dev and build again, or start it outside mpirun",
+                        "(%s): install the package tundish-mpi, or libopenmpi-dev and build again, "
+                        "or start it outside mpirun",
                         dlerror());
     channel = dlsym(module, "link_mpi");
     if (channel == NULL)
