@@ -176,6 +176,13 @@ def install():
     return _unittest_tally("tests/install", _echoed(command))
 
 
+def operations():
+    """what operators install: Debian packages, on a bare machine; installs what makes them"""
+    subprocess.call(["scripts/package", "--deps"], cwd=REPOSITORY)  # without them, tests are skipped
+    command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/operations"]
+    return _unittest_tally("tests/operations", _echoed(command))
+
+
 def checks():
     """the rules of the tree: who includes whom, one format, nothing unfinished"""
     total = Tally()
@@ -191,7 +198,7 @@ def checks():
 ALL = {
     function.__name__: function
     for function in (
-        checks, tools, unit, abi, system, conformance, python, port, gpu, install, asan, tsan, fuzz
+        checks, tools, unit, abi, system, conformance, python, port, gpu, install, operations, asan, tsan, fuzz
     )
 }
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
