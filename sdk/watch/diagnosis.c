@@ -36,7 +36,7 @@ watch_cause_name(enum watch_cause cause)
 {
     static const char *const names[] = { "none",   "trainer",    "source", "stage",
                                          "order",  "slots",      "disk",   "error",
-                                         "server", "processors", "data" };
+                                         "server", "processors", "data",   "store" };
 
     return names[cause];
 }

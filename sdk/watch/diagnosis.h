@@ -2,9 +2,9 @@
  *
  * The diagnosis compares two snapshots some seconds apart. It looks at the trainers first: while
  * none waits, the server is fast enough. If one waits, the cause is one of these: the content
- * (named by its most expensive stage), the order, another trainer that has not freed its slots, or
- * the machine, which has no processor for the server. Data that have become worse (many bad rows,
- * terms that no vocabulary has) are reported in either case.
+ * (named by its most expensive stage), the order, another trainer that has not freed its slots, the
+ * store that files at URLs come from, or the machine, which has no processor for the server. Data
+ * that have become worse (many bad rows, terms that no vocabulary has) are reported in either case.
  */
 #ifndef TND_WATCH_DIAGNOSIS_H
 #define TND_WATCH_DIAGNOSIS_H
@@ -34,14 +34,15 @@ enum watch_cause {
     WATCH_CAUSE_ERROR,
     WATCH_CAUSE_SERVER,
     WATCH_CAUSE_PROCESSORS,
-    WATCH_CAUSE_DATA
+    WATCH_CAUSE_DATA,
+    WATCH_CAUSE_STORE
 };
 
 struct watch_diagnosis {
     enum watch_level level;
     enum watch_cause cause;
     char stream[TND_STATS_VALUE_BYTES];
-    char culprit[64];  /* the stage's name, or the replica */
+    char culprit[64];  /* the stage's name, the replica, or the store */
     double wait_share; /* of the trainer that waits most, 0 .. 1 */
     double share;      /* how busy the culprit is, of its threads, 0 .. 1 */
     char sentence[640];

@@ -213,6 +213,26 @@ observe_dealing(struct watch_observation *observation)
 }
 
 static void
+observe_stores(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+    double most = 0;
+
+    while ((set = watch_next(observation->now, "store", set)) != NULL) {
+        double waits = share(observation, set, "wait");
+
+        observation->store_wait += waits;
+        if (waits > most) {
+            most = waits;
+            observation->store = set;
+        }
+    }
+    while ((set = watch_next(observation->now, "delay", set)) != NULL)
+        if (watch_value(set, "wait") > watch_value(observation->delay, "wait"))
+            observation->delay = set;
+}
+
+static void
 observe_rows(struct watch_observation *observation)
 {
     double skipped =
@@ -271,6 +291,7 @@ watch_observation_make(struct watch_observation *observation)
     observe_processors(observation);
     observe_stages(observation);
     observe_dealing(observation);
+    observe_stores(observation);
     observe_storage(observation);
     observe_data(observation);
 }

@@ -89,10 +89,10 @@ static void
 write_set(struct json *json, const struct watch_snapshot *before, const struct watch_snapshot *now,
           const struct watch_set *set)
 {
-    static const char *const keys[] = { "stream", "session",    "group", "replica",
-                                        "thread", "stage",      "node",  "line",
-                                        "part",   "vocabulary", "codec", "asked",
-                                        "how",    "why",        "mode",  "on_devices" };
+    static const char *const keys[] = { "stream",     "session", "group", "replica", "thread",
+                                        "stage",      "node",    "line",  "part",    "vocabulary",
+                                        "codec",      "asked",   "how",   "why",     "mode",
+                                        "on_devices", "store",   "object" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         write_label(json, set, keys[i]);
@@ -257,6 +257,8 @@ watch_report(const struct watch_snapshot *before, const struct watch_snapshot *n
         write_stream(json, before, now, stream);
     json_array_end(json);
     write_sets(json, before, now, "link", NULL, "links");
+    write_sets(json, before, now, "store", NULL, "stores");
+    write_sets(json, before, now, "delay", NULL, "delays");
     write_notes(json, now);
     json_object_end(json);
 }

@@ -47,6 +47,46 @@ say_nodes(const struct watch_observation *observation, struct watch_diagnosis *d
     return true;
 }
 
+/* ", for s3://bucket/file for 7 s now" */
+static void
+name_delay(const struct watch_observation *observation, char text[WATCH_NAME_BYTES + 40])
+{
+    char object[TND_STATS_VALUE_BYTES];
+
+    text[0] = '\0';
+    if (observation->delay == NULL)
+        return;
+    watch_label(observation->delay, "object", object, sizeof object);
+    snprintf(text, WATCH_NAME_BYTES + 40, ", for %s for %llu s now", object,
+             (unsigned long long)(watch_value(observation->delay, "wait") / UINT64_C(1000000000)));
+}
+
+/* The threads that work wait for files at URLs, or one waits for a single object all the time.
+ * Those that read ahead wait too, which is no reason by itself. */
+static bool
+say_store(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+{
+    double works = observation->busy * observation->threads + observation->deal_busy;
+    bool is_slow = observation->off_processor >= SHARE_MATTERS &&
+                   observation->store_wait >= SHARE_MATTERS * works;
+    bool is_long =
+        observation->delay != NULL && (observation->long_call != NULL || observation->deals_long);
+    char waiting[WATCH_WAITING_BYTES], store[TND_STATS_VALUE_BYTES], delay[WATCH_NAME_BYTES + 40];
+
+    if (observation->store == NULL || (!is_slow && !is_long))
+        return false;
+    watch_name_waiting(observation, waiting);
+    watch_label(observation->store, "store", store, sizeof store);
+    name_delay(observation, delay);
+    watch_name_culprit(diagnosis, store, is_slow ? observation->off_processor : 1);
+    watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_STORE,
+              "Compare the bytes a second with the link: if it has room, raise remote.connections; "
+              "otherwise use smaller files or nearer data. Retries in the metrics tell of a store "
+              "that is overloaded.",
+              "%s: the server waits for the store %s%s", waiting, store, delay);
+    return true;
+}
+
 static bool
 is_same_group(const struct watch_set *one, const struct watch_set *other)
 {
@@ -314,7 +354,7 @@ watch_say_waiting(const struct watch_observation *observation, struct watch_diag
 {
     if (say_slots(observation, diagnosis) || say_processors(observation, diagnosis) ||
         say_program(observation, diagnosis) || say_nodes(observation, diagnosis) ||
-        say_filling(observation, diagnosis))
+        say_store(observation, diagnosis) || say_filling(observation, diagnosis))
         ;
     else if (observation->busy >= SHARE_MATTERS || observation->busy > observation->deal_busy)
         say_stage(observation, diagnosis);

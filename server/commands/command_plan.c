@@ -14,7 +14,8 @@ static tundish_status
 check_inputs(const struct pipeline_options *wanted, const struct plan *plan)
 {
     const struct source_files_options options = { .root = plan->file->root,
-                                                  .cache_folder = wanted->cache };
+                                                  .cache_folder = wanted->cache,
+                                                  .remote = &plan->file->remote };
 
     if (plan->stream->distribute.files_local && plan->options.worker_count > 1)
         return TUNDISH_OK;

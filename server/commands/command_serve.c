@@ -138,6 +138,7 @@ close_all(struct serve *serve, int64_t linger_ns)
         session_close(serve->sessions[i]);
     named_sessions_close(serve->named_sessions);
     hub_close(serve->hub);
+    serve_forget_stores(&serve->stores);
     stats_close(serve->stats);
     if (serve->ticker >= 0)
         close(serve->ticker);

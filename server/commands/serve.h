@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "commands/commands.h"
+#include "commands/serve_stores.h"
 #include "deliver/socket/hub.h"
 #include "link/link.h"
 #include "session/named_sessions.h"
@@ -53,6 +54,7 @@ struct serve {
     struct peers *peers;
     struct stats *stats;
     struct tnd_stats_link *link_counters; /* NULL on a single node */
+    struct shown_store *stores;
     uint32_t ticks;
     int ticker; /* a timer: metrics are brought up to date */
 };

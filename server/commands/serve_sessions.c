@@ -84,6 +84,7 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
                               &(struct source_files_options){
                                   .root = serve->file->root,
                                   .cache_folder = options.plan.cache_folder,
+                                  .remote = &serve->file->remote,
                                   .peers = stream->distribute.files_local ? serve->peers : NULL,
                               },
                               &serve_stop_signal);

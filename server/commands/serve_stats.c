@@ -99,6 +99,7 @@ show_counters(void *user)
     stats_show_process(serve->stats);
     if (serve->link_counters != NULL)
         show_link(serve);
+    serve_show_stores(serve->stats, &serve->stores);
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_show(serve->sessions[i]);
     named_sessions_show(serve->named_sessions);

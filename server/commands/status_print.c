@@ -458,6 +458,38 @@ put_link(const struct print *print)
         watch_value(set, "failed") != 0 ? ", FAILED: a node is lost" : "");
 }
 
+/* The stores that files at URLs come from. */
+static void
+put_stores(const struct print *print)
+{
+    const struct watch_set *set = NULL;
+
+    while ((set = watch_next(&print->view->now, "store", set)) != NULL) {
+        double reads = per_second(print, set, "reads");
+        unsigned long long retries = 0;
+        char name[128], bytes[NUMBER_BYTES], all[NUMBER_BYTES], requests[NUMBER_BYTES];
+        char worst[NUMBER_BYTES], text[LINE_BYTES];
+
+        for (const char *const *cause =
+                 (const char *const[]){ "connection_retries", "stalled_retries", "server_retries",
+                                        "short_retries", "range_retries", NULL };
+             *cause != NULL; cause++)
+            retries += watch_value(set, *cause);
+        watch_label(set, "store", name, sizeof name);
+        snprintf(text, sizeof text,
+                 "%s: %s/s, %s in all, %s requests/s, 99%% within %s, %.0f%% of reads found their "
+                 "bytes here, threads waited %.0f%% of the time, %llu retries, %llu failures",
+                 name, shorten(per_second(print, set, "received"), "B", bytes),
+                 shorten((double)watch_value(set, "received"), "B", all),
+                 shorten(per_second(print, set, "requests"), "", requests),
+                 worst_of(print, set, "request", worst),
+                 reads > 0 ? 100 * per_second(print, set, "hits") / reads : 0,
+                 percent(print, set, "wait"), retries,
+                 (unsigned long long)watch_value(set, "failures"));
+        put_sentence(print, STATUS_PLAIN, "store", text);
+    }
+}
+
 /* The last lines of the log from warnings up. */
 static void
 put_notes(const struct print *print)
@@ -508,5 +540,6 @@ status_print(const struct status_view *view, const struct status_page *page)
     while ((stream = watch_next(&view->now, "stream", stream)) != NULL)
         put_stream(&print, stream);
     put_link(&print);
+    put_stores(&print);
     put_notes(&print);
 }

@@ -9,6 +9,7 @@
 #include "order/order.h"
 #include "plan/build.h"
 #include "plan/memory_cost.h"
+#include "plan/print_remote.h"
 #include "plan/resume.h"
 #include "source/source.h"
 
@@ -263,6 +264,7 @@ plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     fputc('\n', file);
     print_lanes(plan, lanes, file);
     fprintf(file, "compression %s\n", compression_text(&plan->stream->deliver));
+    print_remote(plan, file);
     print_resume(plan, file);
 }
 
@@ -444,6 +446,7 @@ plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     json_bytes_or_null(&json, "slice_bytes", memory.slice_bytes);
     json_lanes(&json, plan, lanes);
     json_object_end(&json);
+    json_remote(plan, &json);
     json_resume(&json, plan);
     json_key(&json, "root");
     json_node(&json, plan->graph->root);

@@ -54,7 +54,9 @@ remote_object_open(struct remote *remote, int folder, const char *name,
         free(object);
         return status;
     }
-    object->list = (struct part_list){ .remote = remote, .url = &object->url };
+    object->list = (struct part_list){ .remote = remote,
+                                       .url = &object->url,
+                                       .store = stores_find(&object->url) };
     parts_begin(object->parts, &object->list);
     *ret_object = object;
     return TUNDISH_OK;

@@ -206,6 +206,7 @@ fetch_part(struct parts *parts, struct part_list *list, uint32_t part, struct sl
         .put = put_bytes,
         .done = end_part,
         .context = slot,
+        .store = list->store,
     };
     tundish_status status;
 
@@ -226,7 +227,7 @@ fetch_part(struct parts *parts, struct part_list *list, uint32_t part, struct sl
 }
 
 static tundish_status
-wait_for_change(struct parts *parts)
+wait_a_while(struct parts *parts)
 {
     struct timespec until;
 
@@ -240,33 +241,55 @@ wait_for_change(struct parts *parts)
     return TUNDISH_OK;
 }
 
+/* The slot of a part that is there, NULL if it is not; a failure is told to all that waited for it.
+ */
+static tundish_status
+look_for_part(struct parts *parts, struct part_list *list, uint32_t part, struct slot **ret_slot)
+{
+    struct slot *slot = list->slots[part] > 0 ? &parts->slots[list->slots[part] - 1] : NULL;
+
+    *ret_slot = NULL;
+    if (slot != NULL && slot->state == SLOT_FAILED) {
+        if (tnd_clock_ns() - slot->failed_at_ns < TELL_NS)
+            return tnd_fail(slot->status, "%s", slot->text);
+        /* A reader that comes later tries again. */
+        empty_slot(slot);
+    } else if (slot != NULL && slot->state == SLOT_READY) {
+        slot->used_at = ++parts->clock;
+        *ret_slot = slot;
+    }
+    return TUNDISH_OK;
+}
+
 /* With the lock held: wait until the part is there. */
+static tundish_status
+wait_for_part(struct parts *parts, struct part_list *list, uint32_t part, struct slot **ret_slot)
+{
+    struct store_wait wait;
+    tundish_status status = TUNDISH_OK;
+
+    store_wait_begin(list->store, &wait, list->url->name);
+    while (status == TUNDISH_OK && *ret_slot == NULL) {
+        struct slot *slot = list->slots[part] == 0 ? take_slot(parts) : NULL;
+
+        status = slot != NULL ? fetch_part(parts, list, part, slot, true) : wait_a_while(parts);
+        if (status == TUNDISH_OK)
+            status = look_for_part(parts, list, part, ret_slot);
+    }
+    store_wait_end(list->store, &wait);
+    return status;
+}
+
 static tundish_status
 have_part(struct parts *parts, struct part_list *list, uint32_t part, struct slot **ret_slot)
 {
-    tundish_status status = TUNDISH_OK;
+    tundish_status status = look_for_part(parts, list, part, ret_slot);
 
-    while (status == TUNDISH_OK) {
-        struct slot *slot = list->slots[part] > 0 ? &parts->slots[list->slots[part] - 1] : NULL;
-
-        if (slot != NULL && slot->state == SLOT_READY) {
-            slot->used_at = ++parts->clock;
-            *ret_slot = slot;
-            return TUNDISH_OK;
-        }
-        /* All that waited are told; a reader that comes later tries again. */
-        if (slot != NULL && slot->state == SLOT_FAILED) {
-            if (tnd_clock_ns() - slot->failed_at_ns < TELL_NS)
-                return tnd_fail(slot->status, "%s", slot->text);
-            empty_slot(slot);
-            continue;
-        }
-        if (slot == NULL)
-            slot = take_slot(parts);
-        else
-            slot = NULL;
-        status = slot != NULL ? fetch_part(parts, list, part, slot, true) : wait_for_change(parts);
-    }
+    store_count(&list->store->reads, 1);
+    if (status == TUNDISH_OK && *ret_slot != NULL)
+        store_count(&list->store->hits, 1);
+    else if (status == TUNDISH_OK)
+        status = wait_for_part(parts, list, part, ret_slot);
     return status;
 }
 

@@ -17,6 +17,7 @@ struct parts;
 struct part_list {
     struct remote *remote;
     const struct remote_url *url;
+    struct store *store;
     struct object_identity identity; /* known once the first part has come */
     uint32_t *slots;                 /* of each part: slot + 1, or 0 */
     uint32_t part_count;             /* 1 while the identity is not known */

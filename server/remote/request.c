@@ -25,6 +25,8 @@ request_object(struct remote *remote, const struct remote_url *url,
     want->region = site.region;
     want->is_of_store = remote_url_is_of_store(url);
     want->credentials = &credentials;
+    if (want->store == NULL)
+        want->store = stores_find(url);
     want->total = UINT64_MAX;
     if (identity != NULL && identity->is_known) {
         want->tag = identity->tag[0] != '\0' ? identity->tag : NULL;
@@ -56,7 +58,9 @@ request_identity(const struct answer *answer)
 
 struct reply {
     struct remote *remote;
+    const struct remote_url *url; /* of the one that asked */
     enum remote_scheme scheme;
+    struct store *store;
     pthread_mutex_t lock;
     pthread_cond_t over;
     bool is_over, is_left; /* ... by the one that waited */
@@ -123,7 +127,9 @@ ask(struct remote *remote, const struct remote_url *url, const struct object_ide
     tundish_status status;
 
     reply->remote = remote;
+    reply->url = url;
     reply->scheme = url->scheme;
+    reply->store = want->store = stores_find(url);
     pthread_mutex_init(&reply->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -172,8 +178,10 @@ tundish_status
 reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
            const struct answer **ret_answer)
 {
+    struct store_wait wait;
     tundish_status status = TUNDISH_OK;
 
+    store_wait_begin(reply->store, &wait, reply->url->name);
     pthread_mutex_lock(&reply->lock);
     while (!reply->is_over && status == TUNDISH_OK) {
         struct timespec until;
@@ -189,6 +197,7 @@ reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
     if (status == TUNDISH_OK && reply->status != TUNDISH_OK)
         status = tnd_fail(reply->status, "%s", reply->text);
     pthread_mutex_unlock(&reply->lock);
+    store_wait_end(reply->store, &wait);
     if (status == TUNDISH_OK) {
         *ret_bytes = reply->bytes;
         *ret_count = reply->used;

@@ -24,7 +24,7 @@ uint32_t remote_part_bytes(const struct remote *remote);
 /* The identity that an answer tells. */
 struct object_identity request_identity(const struct answer *answer);
 
-/* Bytes that come into memory, and one thread that waits for them. */
+/* Bytes that come into memory, and one thread that waits for them. The URL stays until then. */
 struct reply;
 
 /* All of `address` (with its query), at most so many bytes; the scheme is the URL's. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "remote/refusal.h"
 
@@ -321,6 +322,7 @@ transfer_begin(struct transfer *transfer)
     transfer->cause = CAUSE_NONE;
     transfer->body_bytes = 0;
     transfer->attempt_got = 0;
+    transfer->begun_ns = tnd_clock_ns();
     set_rules(transfer);
     set_authorities(transfer);
     if (!transfer->asks_size)

@@ -37,7 +37,9 @@ struct transfer {
     size_t body_bytes;
 
     uint32_t failures; /* in a row, without bytes in between */
+    int64_t begun_ns;  /* of this attempt */
     int64_t due_ns;    /* of the next attempt */
+    bool is_over;
 };
 
 struct transfer *transfer_open(const struct curl_library *curl, const struct transfer_want *want);

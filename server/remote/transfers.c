@@ -42,8 +42,6 @@ struct transfers {
     struct transfer *active;
     _Atomic uint32_t active_count;
     uint64_t draws;
-
-    _Atomic uint64_t requests, bytes, retries[CAUSE_FINAL + 1];
 };
 
 static void
@@ -136,7 +134,8 @@ begin_some(struct transfers *transfers)
         if (transfer == NULL)
             return;
         transfer_begin(transfer);
-        atomic_fetch_add_explicit(&transfers->requests, 1, memory_order_relaxed);
+        store_count(&transfer->want.store->requests, 1);
+        store_count(&transfer->want.store->active, 1);
         atomic_fetch_add_explicit(&transfers->active_count, 1, memory_order_relaxed);
         tnd_must_have(transfers->curl->curl_multi_add_handle(transfers->multi, transfer->easy) ==
                       CURLM_OK);
@@ -166,6 +165,26 @@ pause_ns(struct transfers *transfers, const struct transfer *transfer)
 }
 
 static void
+count_end(const struct transfer *transfer, enum transfer_cause cause)
+{
+    static const enum store_retry retries[] = { [CAUSE_CONNECT] = RETRY_CONNECTION,
+                                                [CAUSE_STALLED] = RETRY_STALLED,
+                                                [CAUSE_SERVER] = RETRY_SERVER,
+                                                [CAUSE_SHORT] = RETRY_SHORT,
+                                                [CAUSE_WRONG] = RETRY_RANGE };
+    struct store *store = transfer->want.store;
+
+    store_count(&store->active, UINT64_MAX);
+    store_count(&store->received_bytes, transfer->attempt_got);
+    if (cause == CAUSE_NONE)
+        tnd_stats_observe(&store->times, (uint64_t)(tnd_clock_ns() - transfer->begun_ns));
+    else if (transfer->is_over)
+        store_count(&store->failures, 1);
+    else
+        store_count(&store->retries[retries[cause]], 1);
+}
+
+static void
 end_one(struct transfers *transfers, struct transfer *transfer, CURLcode result)
 {
     enum transfer_cause cause;
@@ -178,14 +197,12 @@ end_one(struct transfers *transfers, struct transfer *transfer, CURLcode result)
     transfers->curl->curl_multi_remove_handle(transfers->multi, transfer->easy);
     cause = transfer_end(transfer, result);
     atomic_fetch_sub_explicit(&transfers->active_count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&transfers->bytes, transfer->attempt_got, memory_order_relaxed);
-    if (cause == CAUSE_NONE) {
-        finish(transfer, TUNDISH_OK);
-    } else if (cause == CAUSE_FINAL || transfer->failures > transfers->limits.retries ||
-               remote_has_given_up()) {
-        finish(transfer, transfer->status);
+    transfer->is_over = cause == CAUSE_NONE || cause == CAUSE_FINAL ||
+                        transfer->failures > transfers->limits.retries || remote_has_given_up();
+    count_end(transfer, cause);
+    if (transfer->is_over) {
+        finish(transfer, cause == CAUSE_NONE ? TUNDISH_OK : transfer->status);
     } else {
-        atomic_fetch_add_explicit(&transfers->retries[cause], 1, memory_order_relaxed);
         transfer->due_ns = tnd_clock_ns() + pause_ns(transfers, transfer);
         transfer->next = transfers->paused;
         transfers->paused = transfer;
@@ -277,20 +294,4 @@ transfers_stop(struct transfers *transfers)
     atomic_store_explicit(&transfers->is_stopping, 1, memory_order_relaxed);
     transfers->curl->curl_multi_wakeup(transfers->multi);
     pthread_join(transfers->thread, NULL);
-}
-
-void
-transfers_stats(const struct transfers *transfers, struct transfer_stats *ret_stats)
-{
-    const _Atomic uint64_t *retries = transfers->retries;
-
-    *ret_stats = (struct transfer_stats){
-        .requests = atomic_load_explicit(&transfers->requests, memory_order_relaxed),
-        .bytes = atomic_load_explicit(&transfers->bytes, memory_order_relaxed),
-        .retries_connect = atomic_load_explicit(&retries[CAUSE_CONNECT], memory_order_relaxed),
-        .retries_stalled = atomic_load_explicit(&retries[CAUSE_STALLED], memory_order_relaxed),
-        .retries_server = atomic_load_explicit(&retries[CAUSE_SERVER], memory_order_relaxed),
-        .retries_short = atomic_load_explicit(&retries[CAUSE_SHORT], memory_order_relaxed),
-        .retries_wrong = atomic_load_explicit(&retries[CAUSE_WRONG], memory_order_relaxed),
-    };
 }

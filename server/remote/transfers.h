@@ -15,6 +15,7 @@
 
 #include "remote/answer.h"
 #include "remote/credentials.h"
+#include "remote/stores.h"
 
 struct transfers;
 
@@ -35,6 +36,7 @@ struct transfer_want {
     bool is_of_store;      /* signed, and not redirected */
     bool is_urgent;        /* somebody waits */
     const struct credentials *credentials;
+    struct store *store; /* where it is counted */
 
     /* The thread of the transfers calls these. `put` gets the bytes from the range's begin on, some
      * perhaps twice; false: they cannot be kept, and its sentence is in tnd_error_text. */
@@ -58,11 +60,5 @@ bool transfers_are_busy(struct transfers *transfers);
 /* The thread ends. What is under way stays as it is, since others may still look at it: the process
  * ends. Once. */
 void transfers_stop(struct transfers *transfers);
-
-struct transfer_stats {
-    uint64_t requests, bytes;
-    uint64_t retries_connect, retries_stalled, retries_server, retries_short, retries_wrong;
-};
-void transfers_stats(const struct transfers *transfers, struct transfer_stats *ret_stats);
 
 #endif

@@ -308,6 +308,53 @@ other_nodes_are_named_by_the_time_that_they_are_waited_for(void **state)
     says(&diagnosis, "waits for other nodes in 90% of the time that its threads work");
 }
 
+/* Threads that only read ahead wait for it too. */
+static void
+a_store_is_named_by_the_threads_that_wait_for_it(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_server *server = stats_server(world->stats);
+    struct tnd_stats_store *store =
+        stats_add(world->stats, TND_STATS_KIND_store, "store=\"s3://bucket\"");
+    struct tnd_stats_store *idle =
+        stats_add(world->stats, TND_STATS_KIND_store, "store=\"http://other\"");
+    struct watch_diagnosis diagnosis;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    tnd_stats_set(&world->threads[0]->busy, 10 * SECOND);
+    tnd_stats_set(&world->threads[1]->busy, 10 * SECOND);
+    tnd_stats_set(&world->read->busy, 20 * SECOND);
+    tnd_stats_set(&world->read->source, 1);
+    tnd_stats_set(&server->cpu, 19 * SECOND);
+    tnd_stats_set(&store->wait, 40 * SECOND);
+    tnd_stats_set(&idle->wait, 1 * SECOND);
+    assert_string_equal(diagnose(world).culprit, "tfrecord");
+    world->now_ns -= 10 * (int64_t)SECOND;
+    tnd_stats_set(&server->cpu, 4 * SECOND);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_STORE);
+    assert_string_equal(diagnosis.culprit, "s3://bucket");
+    says(&diagnosis, "the server waits for the store s3://bucket");
+}
+
+static void
+an_object_that_does_not_come_is_named(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_store *store =
+        stats_add(world->stats, TND_STATS_KIND_store, "store=\"s3://bucket\"");
+    struct tnd_stats_delay *delay = stats_add(world->stats, TND_STATS_KIND_delay,
+                                              "store=\"s3://bucket\",object=\"s3://bucket/a\"");
+    struct watch_diagnosis diagnosis;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    tnd_stats_set(&store->wait, 10 * SECOND);
+    tnd_stats_set(&delay->wait, 8 * SECOND);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_STORE);
+    says(&diagnosis, "waits for the store s3://bucket, for s3://bucket/a for 8 s now");
+}
+
 static void
 a_slow_order_is_named(void **state)
 {
@@ -765,6 +812,8 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(an_order_that_does_not_come_back_is_told),
         IN_WORLD(a_share_is_at_most_all),
         IN_WORLD(other_nodes_are_named_by_the_time_that_they_are_waited_for),
+        IN_WORLD(a_store_is_named_by_the_threads_that_wait_for_it),
+        IN_WORLD(an_object_that_does_not_come_is_named),
         IN_WORLD(a_slow_order_is_named),
         IN_WORLD(a_program_that_writes_slowly_is_named),
         IN_WORLD(a_trainer_that_is_not_there_is_named),
