@@ -315,7 +315,7 @@ FIRST = ("zip", "concatenate", "sample_from_datasets", "choose_from_datasets")
 # How stages are written.
 
 
-def _entry(stage: Stage) -> Any:
+def entry(stage: Stage) -> Any:
     """A stage as the value of a list: a word, or a mapping with one key."""
     params = _tidy(stage)
     if stage.name == "range" and params:
@@ -353,9 +353,9 @@ def _tidy(stage: Stage) -> Any:
     tidied = {}
     for name, value in params.items():
         if name in ("dataset", "choice_dataset") and isinstance(value, list):
-            value = [_entry(each) for each in value]
+            value = [entry(each) for each in value]
         elif name == "datasets":
-            value = [[_entry(each) for each in part] for part in value]
+            value = [[entry(each) for each in part] for part in value]
         elif name in ("columns", "output", "column_names") and isinstance(value, list):
             value = fold_columns(value)
             if name == "column_names" and isinstance(value, str):
@@ -393,12 +393,12 @@ def document(streams: dict[str, tuple[list[Stage], dict[str, Any]]], seed: int |
 
 
 def _line(stage: Stage) -> str:
-    entry = _entry(stage)
+    written = entry(stage)
     comment = "  # " + ", ".join(str(origin) for origin in stage.origins[:3]) if stage.origins else ""
-    text = entry if isinstance(entry, str) else flow(entry)[1:-1]
+    text = written if isinstance(written, str) else flow(written)[1:-1]
     if len(text) + 8 <= 96:
         return f"      - {text}{comment}"
-    ((name, params),) = entry.items()
+    ((name, params),) = written.items()
     body = block(params, 10, 200)
     if body.startswith("\n"):
         return f"      - {name}:{comment}{body}"

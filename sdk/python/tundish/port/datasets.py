@@ -16,6 +16,7 @@ from tensorflow.python.eager import context
 
 from . import origin, tracing
 from .calls import Traced, leaves
+from .context import plain
 from .proxy import has_proxy, real
 
 _local = threading.local()
@@ -80,17 +81,31 @@ class Draws:
         cls.fills, cls.filled = fills, 0
 
     @classmethod
+    def state(cls) -> Any:
+        """Where the program's own generator stands."""
+        owner = context.context()
+        return cls.seed, cls.count, cls.filled, owner._seed, owner._rng and owner._rng.getstate()
+
+    @classmethod
+    def go_back(cls, state: Any) -> None:
+        """Stand where it stood."""
+        owner = context.context()
+        cls.seed, cls.count, cls.filled, owner._seed, drawn = state
+        if drawn is not None:
+            owner._rng.setstate(drawn)
+
+    @classmethod
     def patch(cls) -> None:
         owner = type(context.context())
-        plain, plain_set = owner._internal_operation_seed, owner._set_global_seed
+        own, own_set = owner._internal_operation_seed, owner._set_global_seed
 
         def drawn(self: Any) -> Any:
             cls.count += 1
-            return plain(self)
+            return own(self)
 
         def set_seed(self: Any, seed: Any) -> None:
             cls.seed, cls.count = seed, 0
-            plain_set(self, seed)
+            own_set(self, seed)
 
         owner._internal_operation_seed = drawn
         owner._set_global_seed = set_seed
@@ -216,7 +231,7 @@ def _normal(nest: Any) -> Any:
 def _inside(function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
     for name, value in bound.arguments.items():
         if not isinstance(value, tf.data.Dataset):
-            bound.arguments[name] = real(value)
+            bound.arguments[name] = plain(real(value))
     trace = tracing.current()
     _local.inside = True
     try:

@@ -11,68 +11,35 @@ from tensorflow.python.distribute import distribute_lib
 
 from . import origin
 from .calls import Problem
+from .context import Context, Run
+from .datasets import Draws
+
+_MOST_RUNS = 32
+_AGAIN = "let it depend on nothing but the InputContext: TensorFlow calls it once for each worker"
 
 
-class Symbol(int):
-    """A number of an InputContext: what it is here, and its name in a pipeline file. What is computed
-    from it has no name there."""
+@dataclass(eq=False)
+class Variant:
+    """What a function of an InputContext gave in one run of it. other: with other numbers, the answers
+    being the same."""
 
-    text: str | None
-
-    def __new__(cls, value: int, text: str | None) -> Symbol:
-        made = super().__new__(cls, value)
-        made.text = text
-        return made
-
-    def __gt__(self, other: Any) -> bool:
-        # `if context.num_input_pipelines > 1: ds = ds.shard(...)`: with one it changes nothing.
-        return True if self.text == "$num_input_pipelines" and other == 1 else int(self) > other
-
-    def __repr__(self) -> str:
-        return self.text or super().__repr__()
-
-
-def _computed(name: str) -> Any:
-    plain = getattr(int, name)
-
-    def method(self: Symbol, *others: Any) -> Any:
-        result = plain(self, *others)
-        return Symbol(result, None) if isinstance(result, int) and not isinstance(result, bool) else result
-
-    return method
-
-
-for _name in ("add", "sub", "mul", "floordiv", "mod", "radd", "rsub", "rmul", "rfloordiv", "rmod"):
-    setattr(Symbol, f"__{_name}__", _computed(f"__{_name}__"))
-
-
-class Context(tf.distribute.InputContext):  # type: ignore[misc]
-    """An InputContext whose numbers have names."""
-
-    @property
-    def num_input_pipelines(self) -> Any:
-        return Symbol(super().num_input_pipelines, "$num_input_pipelines")
-
-    @property
-    def input_pipeline_id(self) -> Any:
-        return Symbol(super().input_pipeline_id, "$input_pipeline_id")
-
-    @property
-    def num_replicas_in_sync(self) -> Any:
-        return Symbol(super().num_replicas_in_sync, "$num_replicas_in_sync")
-
-    def get_per_replica_batch_size(self, global_batch_size: int) -> Any:
-        size = super().get_per_replica_batch_size(global_batch_size)
-        return Symbol(size, f"$per_replica_batch_size({int(global_batch_size)})")
+    run: Run
+    dataset: Any
+    other: Any = None
 
 
 @dataclass(eq=False)
 class Distributed:
-    """A dataset for a strategy: the sections of its stream, and what of it is not carried over."""
+    """A dataset for a strategy: the sections of its stream, and what of it is not carried over.
+
+    variants: of a dataset from a function one for each way that its conditions can go, the general one
+    first, which `dataset` is of.
+    """
 
     dataset: Any
     sections: dict[str, Any]
     problems: list[Problem] = field(default_factory=list)
+    variants: list[Variant] = field(default_factory=list)
 
 
 def patch() -> None:
@@ -117,20 +84,62 @@ def _noting_function(function: Any) -> Any:
     @functools.wraps(function)
     def distribute(self: Any, dataset_fn: Any, options: Any = None) -> Any:
         where = origin.here()
-        made: list[Any] = []
+        found: list[Distributed] = []
 
         def symbolic(context: Any) -> Any:
-            dataset = dataset_fn(
-                Context(context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync)
-            )
-            made.append(dataset)
+            noted, dataset = _explored(dataset_fn, context, where)
+            found.append(noted)
             return dataset
 
         result = function(self, symbolic, options)
-        noted = Distributed(made[0], {**_replicas(self), "from_function": True}, _options(options, where))
+        noted = found[0]
+        noted.sections = {**_replicas(self), "from_function": True}
+        noted.problems += _options(options, where)
         return _with(result, noted)
 
     return distribute
+
+
+def _explored(function: Any, context: Any, where: origin.Origin) -> tuple[Distributed, Any]:
+    """What a function of an InputContext gives whichever way its conditions go, and what it gives here."""
+    before = Draws.state()
+    run = Run()
+    here = function(Context(run, context))
+    after = Draws.state()
+    noted = Distributed(here, {})
+    noted.variants.append(Variant(run, here))
+    ways = list(run.others())
+    try:
+        _again(function, context, noted.variants[0], before)
+        while ways:
+            if len(noted.variants) == _MOST_RUNS:
+                why = f"its conditions on the InputContext go more than {_MOST_RUNS} ways"
+                noted.problems.append(Problem(where, "distribute_datasets_from_function", why, "ask less of it"))
+                break
+            Draws.go_back(before)
+            run = Run(ways.pop())
+            variant = Variant(run, function(Context(run, context)))
+            noted.variants.append(variant)
+            _again(function, context, variant, before)
+            ways += run.others()
+    except Exception as error:  # whatever the program raises
+        why = f"with another InputContext it raises {type(error).__name__}: {error}"
+        line = origin.raised(error) or where
+        noted.problems.append(Problem(line, "the function of an InputContext", why, _AGAIN))
+    Draws.go_back(after)
+    noted.variants.sort(key=lambda each: each.run.is_of_one)
+    noted.dataset = noted.variants[0].dataset
+    used = {line for each in noted.variants for line in each.run.used}
+    why = "a number of the InputContext is used as a plain number, which only this worker has"
+    remedy = "give it to a method of the dataset as it is, or use get_per_replica_batch_size"
+    noted.problems += [Problem(line, "InputContext", why, remedy) for line in sorted(used)]
+    return noted, here
+
+
+def _again(function: Any, context: Any, variant: Variant, before: Any) -> None:
+    """The same run with other numbers."""
+    Draws.go_back(before)
+    variant.other = function(Context(Run(variant.run.answers), context, others=True))
 
 
 def _noting_worker(function: Any) -> Any:

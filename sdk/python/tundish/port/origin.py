@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import os
 import sys
+import traceback
 from types import FrameType
 
 import keras
@@ -39,6 +40,12 @@ def here() -> Origin:
         if is_users(frame.filename):
             return os.path.abspath(frame.filename), int(frame.lineno)
     return "<program>", 0
+
+
+def raised(error: BaseException) -> Origin | None:
+    """The line of the user's program on which it failed."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
+    return (os.path.abspath(frames[-1].filename), frames[-1].lineno or 0) if frames else None
 
 
 def is_users(file: str) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from ..data import nest
-from ..data.emit import Emission, document
-from . import control, datasets, distribute, functions, layers, program, streams, tables
+from ..data.emit import Emission, document, entry
+from . import control, datasets, distribute, functions, layers, program, streams, tables, variants
+from .calls import Problem
 from .walk import Walk
 
 
@@ -92,6 +93,7 @@ def _written(
         dataset, sections = (value, {}) if noted is None else (noted.dataset, dict(noted.sections))
         if noted is not None:
             walk.problems += noted.problems
+            walk.problems += variants.differences(noted, lambda each: _described(each, walk, fills))
         built = walk.stream(dataset)
         order = walk.order_of(dataset)
         sections |= order.sections
@@ -107,3 +109,19 @@ def _written(
     for end in walk.ends:
         emission.stages(end.node)
     return document(made, datasets.Draws.seed), emission, walk
+
+
+def _described(dataset: Any, walk: Walk, fills: bool) -> Any:
+    """The stages of a dataset as plain values, the names of its columns, and the files beside it; None if
+    something is not carried over, which becomes a problem of the walk."""
+    own, emission = Walk(fills), Emission()
+    built = own.stream(dataset)
+    walk.problems += own.problems
+    if built is None:
+        return None
+    stages = [entry(each) for each in emission.stages(built.node)]
+    if emission.unsupported:
+        walk.problems += [Problem((u.origin.file, u.origin.line), u.name, u.why, u.remedy) for u in emission.unsupported]
+        return None
+    names = nest.transform(lambda each: each.name.text, built.node.structure)
+    return stages, names, own.order_of(dataset).sections, emission.beside.files

@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -80,8 +79,8 @@ def _module(name: str) -> ModuleType:
 
 def _said(error: BaseException) -> str:
     """The line of the program on which it failed, and the last line of the error."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if origin.is_users(frame.filename)]
-    where = f"{relative(frames[-1].filename)}:{frames[-1].lineno}: " if frames else ""
+    raised = origin.raised(error)
+    where = f"{relative(raised[0])}:{raised[1]}: " if raised is not None else ""
     text = str(error).strip()
     return f"{where}{type(error).__name__}: {text}" if text else f"{where}{type(error).__name__}"
 

@@ -15,7 +15,7 @@ from ..data.graph import Call as Recorded
 from ..data.graph import caller
 from ..data.lowering import find, parsing
 from .calls import Call, Opaque, Traced, Value, leaves, map_leaves
-from .distribute import Symbol
+from .context import Symbol
 from .layers import Layer
 from .tables import Made
 

@@ -16,8 +16,8 @@ from ..data.absent import ABSENT
 from ..data.lowering import find
 from ..data.lowering.rule import Refusal
 from . import datasets
-from .calls import Opaque, Problem, Traced, Value, map_leaves
-from .distribute import Symbol
+from .calls import Opaque, Problem, Traced, Value, leaves, map_leaves
+from .context import Symbol
 from .replay import RENAMED, Columns, Replay
 
 NO_RULE = "Tundish has no stage or expression for it"
@@ -150,7 +150,7 @@ class Walk:
         known = inspect.signature(function).parameters
         given = {}
         for name, value in arguments.items():
-            if isinstance(leaf := step.arguments.get(name), Symbol) and leaf.text is None:
+            if _has_computed(step.arguments.get(name)):
                 self.problem(step.origin, f"Dataset.{step.name}", f"{name} is computed from the InputContext",
                              "use its numbers themselves, or get_per_replica_batch_size")  # fmt: skip
                 return None
@@ -218,6 +218,11 @@ class Walk:
 
     def problem(self, origin: tuple[str, int], name: str, why: str, remedy: str) -> None:
         self.problems.append(Problem(origin, name, why, remedy))
+
+
+def _has_computed(argument: Any) -> bool:
+    """Whether there is a number in it that has no name in a pipeline file."""
+    return any(isinstance(leaf, Symbol) and leaf.text is None for _, leaf in leaves(argument))
 
 
 def _owner(step: datasets.Step) -> Any:
