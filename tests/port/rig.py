@@ -53,17 +53,11 @@ class PortTest(unittest.TestCase):
         )
 
     def check(self, ported, count=20):
-        """Each stream's Checked."""
+        """The Checked of each stream and job."""
         from tundish.port import check
 
         file = Path(self.compared_in, "pipeline.yaml")
         file.write_text(ported.compared)
         for name, content in ported.files.items():
             file.with_name(name).write_bytes(content)
-        return [
-            check.check(
-                check.Question(file, os.getcwd(), each.name, each.dataset, each.structure, each.unordered),
-                count,
-            )
-            for each in ported.streams
-        ]
+        return [check.check(each, count) for each in check.questions(ported, file, os.getcwd())]

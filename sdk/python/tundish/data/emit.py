@@ -152,7 +152,7 @@ class Emission:
         return []
 
     def _grouped(self, node: Node) -> list[Stage]:
-        stages, key, made = self._expression(node, node.facts["key"])
+        stages, key, made = self._own_expression(node, node.facts["key"])
         stage = self._plain(node)[0]
         stage.params = {"key": key, **stage.params}
         if "size" in node.facts:
@@ -191,9 +191,17 @@ class Emission:
         return [Stage("map", {name: column_name(name)}, [node.origin])]
 
     def _filter(self, node: Node) -> list[Stage]:
-        stages, text, made = self._expression(node, node.facts["result"])
+        stages, text, made = self._own_expression(node, node.facts["result"])
         stages.append(Stage("filter", {"predicate": text}, [node.origin]))
         return stages + ([Stage("drop", {"columns": made}, [node.origin])] if made else [])
+
+    def _own_expression(self, node: Node, value: Any) -> tuple[list[Stage], str, list[str]]:
+        """The same of a function that is no map in the program."""
+        stages, text, made = self._expression(node, value)
+        if stages and self.keeps_maps and _is_batched(node.inputs[0]):
+            why = "a stage would stand before it, after which TensorFlow's rule of rebatching is another one"
+            self.complain(node, node.stage, why, "compute the column in a map before the batch")
+        return stages, text, made
 
     def _expression(self, node: Node, value: Any) -> tuple[list[Stage], str, list[str]]:
         """A value as the expression of a stage: what is computed before, the text, and the columns made."""
@@ -275,6 +283,15 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_decoded(item) for item in value]
     return value.decode() if isinstance(value, bytes) else value
+
+
+def _is_batched(node: Node) -> bool:
+    """Whether its elements are batches."""
+    while node.stage not in ("batch", "padded_batch", "ragged_batch") and node.inputs:
+        if node.stage == "unbatch":
+            return False
+        node = node.inputs[0]
+    return bool(node.inputs)
 
 
 def _names(node: Node) -> list[Name]:

@@ -105,18 +105,15 @@ def _write(path: Path, text: str, files: dict[str, bytes]) -> None:
 
 
 def _check(ported: Ported, folder: str, count: int) -> int:
-    from .check import Question, check
+    from .check import check, questions
 
     status = COMPLETE
     file = Path(folder, "pipeline.yaml")
     _write(file, ported.compared, ported.files)
-    for stream in ported.streams:
-        question = Question(
-            file, os.getcwd(), stream.name, stream.dataset, stream.structure, stream.unordered
-        )
+    for question in questions(ported, file, os.getcwd()):
         checked = check(question, count)
         for line in checked.lines:
-            print(f"{stream.name}: {line}", file=sys.stderr)
+            print(f"{question.stream}: {line}", file=sys.stderr)
         if checked.failed:
             status = INCOMPLETE
     return status

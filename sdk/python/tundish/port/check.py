@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import serving
 from ..data import nest
 from ..errors import Error
 from ..explaining import explain
 from . import compare, datasets
+
+if TYPE_CHECKING:
+    from .porting import Ported
 
 # Where the bits of floats may differ from TensorFlow's: tests/conformance/cases/README.md. By stage, and
 # by function of an expression.
@@ -45,58 +50,124 @@ class Checked:
 
 @dataclass
 class Question:
-    """One stream of a pipeline file, and the dataset that it came from.
+    """One stream of a pipeline file, and how TensorFlow makes it for a job of some workers.
 
-    structure: the nest of names of its columns. unordered: why TensorFlow promises no order; None: it
-    does.
+    make: the dataset of a worker, whose elements go to its replicas in turn. structure: the nest of names
+    of its columns. unordered: why TensorFlow promises no order; None: it does.
     """
 
     file: Path
     root: str
     stream: str
-    dataset: Any
+    make: Callable[[int], Any]
     structure: Any
     unordered: str | None = None
+    workers: int = 1
+    replicas: int = 1
+
+    @property
+    def job(self) -> str:
+        """What of a job is compared, in words; "" for one reader."""
+        if self.workers * self.replicas == 1:
+            return ""
+        return f"{_number(self.workers, 'worker')} of {_number(self.replicas, 'replica')}: "
+
+
+@dataclass
+class Batches:
+    """What one replica gets from TensorFlow and from Tundish. epoch: of Tundish the one that this is."""
+
+    worker: int
+    replica: int
+    epoch: int
+    theirs: list[Any]
+    ours: list[Any]
+
+
+def questions(ported: Ported, file: Path, root: str) -> Iterator[Question]:
+    """All that is to be compared of a port. file: its pipeline file for the comparison."""
+    for stream in ported.streams:
+        for workers in stream.jobs:
+            make = functools.partial(stream.make, workers)
+            replicas = stream.replicas
+            yield Question(file, root, stream.name, make, stream.structure, stream.unordered, workers, replicas)
 
 
 def check(question: Question, count: int) -> Checked:
-    """Compare `count` batches."""
+    """Compare `count` batches of each replica."""
     checked = Checked(question.stream)
-    epoch, question.unordered = _epoch(question)
     try:
-        found = _peek(question, count, epoch)
+        batches, refused = list(_batches(question, count)), None
+    except _Refused as error:
+        if not (error.ours and error.theirs and question.workers > 1):
+            return checked.fail(f"{question.job}{error}")
+        refused = str(error)
+    if refused is not None:
+        checked.lines.append(f"{question.job}neither gives batches: {refused}")
+    elif question.unordered is not None:
+        _as_sets(question, checked, batches, count)
+    else:
+        _in_order(question, checked, batches)
+    return checked
+
+
+class _Refused(Exception):
+    """There are no batches to compare: `ours` and `theirs` say why."""
+
+    def __init__(self, theirs: str, ours: str) -> None:
+        self.theirs, self.ours = theirs, ours
+        super().__init__("; ".join(each for each in (theirs, ours) if each))
+
+
+def _batches(question: Question, count: int) -> Iterator[Batches]:
+    made: list[tuple[int, list[Any]]] = []
+    theirs = ours = ""
+    for worker in range(question.workers):
+        try:
+            dataset = question.make(worker)
+            epoch, question.unordered = _epoch(dataset, question.unordered)
+            made.append((epoch, list(itertools.islice(iter(dataset), count * question.replicas))))
+        except Exception as error:  # whatever the program's dataset raises
+            theirs = theirs or f"TensorFlow: {type(error).__name__}: {error}"
+    found: list[Batches] = []
+    try:
+        for worker, (epoch, slices) in enumerate(made):
+            for replica in range(question.replicas):
+                own = slices[replica :: question.replicas]
+                expected = [_components(question, element) for element in own]
+                peeked = _peek(question, (worker, replica), count, epoch)
+                batches = [_columns(question, batch) for batch in peeked]
+                found.append(Batches(worker, replica, epoch, expected, batches))
+        if theirs and not made:
+            _peek(question, (0, 0), 1, 0)
     except Error as error:
-        return checked.fail(f"Tundish: {error}")
-    try:
-        expected = list(itertools.islice(iter(question.dataset), count))
-    except Exception as error:  # whatever the program's dataset raises
-        return checked.fail(f"TensorFlow: {type(error).__name__}: {error}")
-    ours = [_columns(question, batch) for batch in found]
-    theirs = [_components(question, element) for element in expected]
-    if question.unordered is not None:
-        return _as_sets(question, checked, theirs, ours, count)
-    return _in_order(question, checked, theirs, ours, epoch)
+        ours = f"Tundish: {error}"
+    if theirs or ours:
+        raise _Refused(theirs, ours)
+    yield from found
 
 
-def _epoch(question: Question) -> tuple[int, str | None]:
+def _epoch(dataset: Any, unordered: str | None) -> tuple[int, str | None]:
     """Which epoch TensorFlow's next iterator is: a shuffle draws anew for each iterator, and the program,
     or the check of another stream, may have made some."""
-    steps = datasets.steps_of(question.dataset)
+    steps = datasets.steps_of(dataset)
     counts = {step.iterations for step in steps if step.name in ("shuffle", "list_files")}
-    if question.unordered is not None or counts <= {0}:
-        return 0, question.unordered
+    if unordered is not None or counts <= {0}:
+        return 0, unordered
     names = {step.name for step in steps}
     if len(counts) > 1 or names & {"cache", "repeat", "sample_from_datasets", "concatenate"}:
         return 0, "the program has iterated over its shuffle before, which then draws other orders"
     return counts.pop(), None
 
 
-def _peek(question: Question, count: int, epoch: int) -> list[dict[str, Any]]:
-    """The first batches of an epoch."""
+def _peek(question: Question, place: tuple[int, int], count: int, epoch: int) -> list[dict[str, Any]]:
+    """The first batches of an epoch, for a worker's replica."""
+    worker, replica = place
 
     def first(steps: int, epochs: int) -> list[dict[str, Any]]:
-        options: dict[str, Any] = {"root": question.root, "epochs": epochs}
-        return serving.peek(question.file, steps, stream=question.stream, **options)
+        options: dict[str, Any] = {"root": question.root, "epochs": epochs, "num_workers": question.workers}
+        options |= {"worker": worker, "replica": replica, "stream": question.stream}
+        return serving.peek(question.file, steps, **options)
 
     if epoch == 0:
         return first(count, 1)
@@ -130,49 +201,70 @@ def _components(question: Question, element: Any) -> dict[str, compare.Parts]:
     return parts
 
 
-def _in_order(question: Question, checked: Checked, theirs: list[Any], ours: list[Any], epoch: int) -> Checked:
+def _in_order(question: Question, checked: Checked, found: list[Batches]) -> Checked:
     within, function = _tolerance(question)
     near: set[str] = set()
-    for step, (expected, found) in enumerate(zip(theirs, ours, strict=False)):
+    for each in found:
+        told = _difference(question, each, within, near)
+        if told is not None:
+            return checked.fail(question.job + told)
+    columns = len(nest.flatten(question.structure))
+    count = max(len(each.ours) for each in found)
+    text = f"{count} batches of {columns} columns are the same, to the bit"
+    if near:
+        text += f", but {', '.join(sorted(near))} within {within:g}, as documented for {function}"
+    checked.lines.append(question.job + text)
+    return checked
+
+
+def _difference(question: Question, each: Batches, within: float, near: set[str]) -> str | None:
+    """The first difference of a replica's batches. near: gets the columns that are the same only within the
+    tolerance."""
+    who = f"worker {each.worker}, replica {each.replica}, " if question.job else ""
+    for step, (expected, found) in enumerate(zip(each.theirs, each.ours, strict=False)):
         for name, parts in expected.items():
             told = compare.difference(name, parts, found[name])
             if told is not None and within:
                 near.add(name)
                 told = compare.difference(name, parts, found[name], within)
             if told is not None:
-                where = _where(question, epoch, step, told.row)
-                return checked.fail(f"step {step}, column {name}: {told.text}{where}")
-    if len(theirs) != len(ours):
-        return checked.fail(f"TensorFlow has {len(theirs)} batches, Tundish {len(ours)}")
-    columns = len(nest.flatten(question.structure))
-    text = f"{len(ours)} batches of {columns} columns are the same, to the bit"
-    if near:
-        text += f", but {', '.join(sorted(near))} within {within:g}, as documented for {function}"
-    checked.lines.append(text)
-    return checked
+                where = _where(question, each, step, told.row)
+                return f"{who}step {step}, column {name}: {told.text}{where}"
+    # A replica for which TensorFlow has none in the last steps gets empty ones.
+    more = each.ours[len(each.theirs) :]
+    is_empty = question.job and not any(compare.count_rows(batch.values()) for batch in more)
+    if len(each.theirs) > len(each.ours) or more and not is_empty:
+        return f"{who}TensorFlow has {len(each.theirs)} batches, Tundish {len(each.ours)}"
+    return None
 
 
-def _where(question: Question, epoch: int, step: int, row: int | None) -> str:
+def _where(question: Question, each: Batches, step: int, row: int | None) -> str:
     """The file and the bytes that Tundish made the row of."""
     if row is None:
         return ""
     with contextlib.suppress(Error):
         options: dict[str, Any] = {"root": question.root, "stream": question.stream}
-        told = explain(question.file, epoch=epoch, step=step, row=row, **options)
+        options |= {"worker": each.worker, "replica": each.replica, "num_workers": question.workers}
+        told = explain(question.file, epoch=each.epoch, step=step, row=row, **options)
         sources = [source for each in told for source in each.sources if source.file is not None]
         if sources:
             return f"; row {row} is of {sources[-1].file}, byte {sources[-1].offset}"
     return f"; row {row}"
 
 
-def _as_sets(question: Question, checked: Checked, theirs: list[Any], ours: list[Any], count: int) -> Checked:
+def _as_sets(question: Question, checked: Checked, all_of: list[Batches], count: int) -> Checked:
     why = question.unordered
-    if len(theirs) == count or len(ours) == count:
+    if any(len(batches) == count for each in all_of for batches in (each.theirs, each.ours)):
         checked.lines.append(f"not compared: {why}, and {count} batches are not all of them: give a larger N")
         return checked
-    expected, found = (compare.rows([list(b.values()) for b in each]) for each in (theirs, ours))
+    halves = ([b for each in all_of for b in each.theirs], [b for each in all_of for b in each.ours])
+    expected, found = (compare.rows([list(b.values()) for b in half]) for half in halves)
     if expected != found:
         missing, extra = sum((expected - found).values()), sum((found - expected).values())
         return checked.fail(f"as sets ({why}): {missing} rows of TensorFlow are missing, {extra} are not its")
     checked.lines.append(f"the same {sum(found.values())} rows, compared as sets: {why}")
     return checked
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

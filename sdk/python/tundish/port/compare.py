@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +103,20 @@ def _near(one: Any, other: Any, within: float) -> Any:
 
 def _bits(array: Any, bits: Any) -> Any:
     return np.ascontiguousarray(array).view(bits).reshape(array.shape)
+
+
+def count_rows(columns: Iterable[Parts]) -> int:
+    """The most rows that a column of a batch has."""
+    return max((_count(parts) for parts in columns), default=0)
+
+
+def _count(parts: Parts) -> int:
+    name, first = parts[0]
+    if name == "shape":
+        return int(first[0])
+    if name == "values":
+        return len(first) if first.ndim else 1
+    return len(first) - 1
 
 
 def rows(batches: list[list[Parts]]) -> Counter[bytes]:

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.distribute import distribute_lib
 
-from . import origin
+from . import dealing, origin
 from .calls import Problem
 from .context import Context, Run
 from .datasets import Draws
@@ -33,13 +33,16 @@ class Distributed:
     """A dataset for a strategy: the sections of its stream, and what of it is not carried over.
 
     variants: of a dataset from a function one for each way that its conditions can go, the general one
-    first, which `dataset` is of.
+    first, which `dataset` is of. function: that function, and where the program's generator stood when
+    TensorFlow called it. is_per_worker: each worker of a parameter server has all of it.
     """
 
     dataset: Any
     sections: dict[str, Any]
     problems: list[Problem] = field(default_factory=list)
     variants: list[Variant] = field(default_factory=list)
+    function: tuple[Any, Any] | None = None
+    is_per_worker: bool = False
 
 
 def patch() -> None:
@@ -74,7 +77,8 @@ def _noting_dataset(function: Any) -> Any:
     def distribute(self: Any, dataset: Any, options: Any = None) -> Any:
         where = origin.here()
         result = function(self, dataset, options)
-        noted = Distributed(dataset, _replicas(self), _options(options, where))
+        sections = {**_replicas(self), **dealing.rebatched(dataset)}
+        noted = Distributed(dataset, sections, _options(options, where))
         return _with(result, noted)
 
     return distribute
@@ -87,6 +91,9 @@ def _noting_function(function: Any) -> Any:
         found: list[Distributed] = []
 
         def symbolic(context: Any) -> Any:
+            if isinstance(self, tf.distribute.ParameterServerStrategy):  # for all workers it is the same
+                found.append(Distributed(dataset_fn(context), {}))
+                return found[0].dataset
             noted, dataset = _explored(dataset_fn, context, where)
             found.append(noted)
             return dataset
@@ -106,7 +113,7 @@ def _explored(function: Any, context: Any, where: origin.Origin) -> tuple[Distri
     run = Run()
     here = function(Context(run, context))
     after = Draws.state()
-    noted = Distributed(here, {})
+    noted = Distributed(here, {}, function=(function, before))
     noted.variants.append(Variant(run, here))
     ways = list(run.others())
     try:
@@ -150,7 +157,8 @@ def _noting_worker(function: Any) -> Any:
         else:
             noted = Distributed(dataset_fn(), {})
             noted = distributed(noted.dataset) or noted
-        noted.sections["from_function"] = True
+        noted.sections = {"from_function": True}
+        noted.is_per_worker = True
         return _with(_PerWorker(), noted)
 
     return per_worker

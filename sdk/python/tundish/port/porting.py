@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,19 +12,59 @@ import tensorflow as tf
 
 from ..data import nest
 from ..data.emit import Emission, document, entry
-from . import control, datasets, distribute, functions, layers, program, streams, tables, variants
+from . import control, datasets, dealing, distribute, functions, layers, program, streams, tables, variants
 from .calls import Problem
 from .walk import Walk
 
 
 @dataclass
 class Stream:
-    """A stream: the program's dataset, the nest of its columns' names, and why it has no order."""
+    """A stream: the nest of its columns' names, why it has no order, and how it is made.
+
+    again: gives the program's value of this stream once more, as if for the first time; None: it cannot.
+    """
 
     name: str
-    dataset: Any
+    value: Any
     structure: Any
     unordered: str | None
+    again: Callable[[], Any] | None = None
+
+    @property
+    def replicas(self) -> int:
+        """On each worker of the jobs that are compared."""
+        noted = distribute.distributed(self.value)
+        return 1 if noted is None else _replicas(noted)
+
+    @property
+    def jobs(self) -> tuple[int, ...]:
+        """The numbers of workers for which it is compared."""
+        noted = distribute.distributed(self.value)
+        is_alone = noted is None or self.unordered is not None or noted.is_per_worker
+        has_more = noted is not None and (noted.function is not None or self.again is not None)
+        return (1,) if is_alone or not has_more else (1, 2, 3)
+
+    def make(self, workers: int, worker: int) -> Any:
+        """TensorFlow's dataset for a worker, whose elements are for its replicas in turn."""
+        noted = distribute.distributed(self.value)
+        if noted is None:
+            return self.value
+        place = (workers, worker, self.replicas)
+        if noted.function is not None:
+            return dealing.from_function(noted.function, *place)
+        if noted.is_per_worker:
+            return noted.dataset
+        if workers == 1 or self.again is None:
+            return dealing.for_worker(noted.dataset, *place)
+        made = distribute.distributed(self.again())
+        assert made is not None
+        return dealing.for_worker(made.dataset, *place)
+
+
+def _replicas(noted: distribute.Distributed) -> int:
+    """Of a dataset that TensorFlow itself deals two at least, so that it is seen how."""
+    here = int(noted.sections.get("replicas", 1))
+    return here if noted.sections.get("from_function") else max(here, 2)
 
 
 @dataclass
@@ -55,13 +97,22 @@ def port(target: str, words: list[str], folder: str = "", compared_in: str | Non
     TensorFlow's stages that would be random get seeds, so that its batches can be compared. None: there is
     no comparison. Raises ProgramFailed."""
     datasets.Draws.begin(compared_in is not None)
-    result, function = program.run(target, words)
-    found = streams.named(result, function, _is_stream)
+    made = program.run(target, words)
+    found = streams.named(made.result, made.function, _is_stream)
     if not found:
         raise program.ProgramFailed(
-            f"{target} gives {type(result).__name__}, not a tf.data.Dataset, or a mapping or tuple of them"
+            f"{target} gives {type(made.result).__name__}, not a tf.data.Dataset, or a mapping or tuple of them"
         )
-    return _ported(found, folder, compared_in)
+    ported = _ported(found, folder, compared_in)
+    if made.again is not None:
+        for stream in ported.streams:
+            stream.again = functools.partial(_again, made, stream.name)
+    return ported
+
+
+def _again(made: program.Made, name: str) -> Any:
+    assert made.again is not None
+    return streams.named(made.again(), made.function, _is_stream)[name]
 
 
 def _is_stream(value: Any) -> bool:
@@ -97,6 +148,8 @@ def _written(
         built = walk.stream(dataset)
         order = walk.order_of(dataset)
         sections |= order.sections
+        if fills and noted is not None and _replicas(noted) > 1:
+            sections["replicas"] = _replicas(noted)
         if built is not None:
             # As in a program of tundish.data: stages after `batch` decide TensorFlow's rule of rebatching.
             emission.keeps_maps = sections.get("rebatch") == "tensorflow"
@@ -105,7 +158,7 @@ def _written(
             emission.sections.setdefault("distribute", {}).update(sections)
             made[name] = (stages, emission.sections)
             names = nest.transform(lambda each: each.name.text, built.node.structure)
-            ported.streams.append(Stream(name, dataset, names, order.unordered))
+            ported.streams.append(Stream(name, value, names, order.unordered))
     for end in walk.ends:
         emission.stages(end.node)
     return document(made, datasets.Draws.seed), emission, walk

@@ -7,12 +7,17 @@ import contextlib
 import importlib
 import importlib.util
 import os
+import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from . import origin
+from .datasets import Draws
 from .report import relative
 
 
@@ -40,21 +45,37 @@ def _value(word: str) -> Any:
         return word
 
 
-def run(target: str, words: list[str]) -> tuple[Any, Any]:
-    """Import MODULE, and call its FUNCTION, or take it if it is a dataset: what it gives, and what it is.
-    Raises ProgramFailed."""
+@dataclass
+class Made:
+    """What the program's function gave, the function, and how to call it again as if for the first time;
+    None if it is no function."""
+
+    result: Any
+    function: Any
+    again: Callable[[], Any] | None = None
+
+
+def run(target: str, words: list[str]) -> Made:
+    """Import MODULE, and call its FUNCTION, or take it if it is a dataset. Raises ProgramFailed."""
     module_name, colon, name = target.partition(":")
     if not colon or not module_name or not name:
         raise ProgramFailed(f"{target!r} is not MODULE:FUNCTION, as input.py:make_dataset")
-    with _guarded(), contextlib.redirect_stdout(sys.stderr):
+    with _running():
         try:
             found: Any = _module(module_name)
             for part in name.split("."):
                 found = getattr(found, part)
             if not callable(found):
-                return found, found
+                return Made(found, found)
             positional, named = arguments(words)
-            return found(*positional, **named), found
+            before = _state()
+
+            def again() -> Any:
+                _go_back(before)
+                with _running():
+                    return found(*positional, **named)
+
+            return Made(found(*positional, **named), found, again)
         except ProgramFailed:
             raise
         except (Exception, SystemExit) as error:
@@ -83,6 +104,24 @@ def _said(error: BaseException) -> str:
     where = f"{relative(raised[0])}:{raised[1]}: " if raised is not None else ""
     text = str(error).strip()
     return f"{where}{type(error).__name__}: {text}" if text else f"{where}{type(error).__name__}"
+
+
+def _state() -> Any:
+    """Where generators stand that a program may draw from."""
+    return Draws.state(), random.getstate(), np.random.get_state()
+
+
+def _go_back(state: Any) -> None:
+    drawn, python, numpy = state
+    Draws.go_back(drawn)
+    random.setstate(python)
+    np.random.set_state(numpy)
+
+
+@contextlib.contextmanager
+def _running() -> Iterator[None]:
+    with _guarded(), contextlib.redirect_stdout(sys.stderr):
+        yield
 
 
 @contextlib.contextmanager
