@@ -468,7 +468,7 @@ put_stores(const struct print *print)
         double reads = per_second(print, set, "reads");
         unsigned long long retries = 0;
         char name[128], bytes[NUMBER_BYTES], all[NUMBER_BYTES], requests[NUMBER_BYTES];
-        char worst[NUMBER_BYTES], text[LINE_BYTES];
+        char worst[NUMBER_BYTES], cached[NUMBER_BYTES], text[LINE_BYTES];
 
         for (const char *const *cause =
                  (const char *const[]){ "connection_retries", "stalled_retries", "server_retries",
@@ -477,10 +477,12 @@ put_stores(const struct print *print)
             retries += watch_value(set, *cause);
         watch_label(set, "store", name, sizeof name);
         snprintf(text, sizeof text,
-                 "%s: %s/s, %s in all, %s requests/s, 99%% within %s, %.0f%% of reads found their "
+                 "%s: %s/s, %s in all, %s from the cache on disk, %s requests/s, 99%% within %s, "
+                 "%.0f%% of reads found their "
                  "bytes here, threads waited %.0f%% of the time, %llu retries, %llu failures",
                  name, shorten(per_second(print, set, "received"), "B", bytes),
                  shorten((double)watch_value(set, "received"), "B", all),
+                 shorten((double)watch_value(set, "cached"), "B", cached),
                  shorten(per_second(print, set, "requests"), "", requests),
                  worst_of(print, set, "request", worst),
                  reads > 0 ? 100 * per_second(print, set, "hits") / reads : 0,

@@ -299,6 +299,19 @@ credentials_of(const struct section *section)
     return text;
 }
 
+static const char *
+cache_of(const struct section *section)
+{
+    const char *text = text_or_null(section, "cache");
+    char *path = text != NULL ? spec_path(section->check->file, text) : NULL;
+
+    if (path == NULL)
+        return NULL;
+    text = spec_memory_text(section->check->memory, path, strlen(path));
+    free(path);
+    return text;
+}
+
 void
 check_remote(struct check *check, const struct spec_value *value, struct spec_remote *ret_remote)
 {
@@ -308,6 +321,7 @@ check_remote(struct check *check, const struct spec_value *value, struct spec_re
         .endpoint = text_or_null(&section, "endpoint"),
         .region = text_or_null(&section, "region"),
         .credentials = credentials_of(&section),
+        .cache = cache_of(&section),
         .connections = (uint32_t)integer_of(&section, "connections", 32),
         .retries = (uint32_t)integer_of(&section, "retries", 8),
         .cache_bytes = bytes_of(&section, "cache_bytes"),
@@ -320,6 +334,9 @@ check_remote(struct check *check, const struct spec_value *value, struct spec_re
         strncmp(remote.endpoint, "https://", 8) != 0)
         spec_complain(check->errors, value->line, value->column,
                       "remote: endpoint must begin with http:// or https://");
+    if (remote.cache != NULL && spec_is_url(remote.cache))
+        spec_complain(check->errors, value->line, value->column,
+                      "remote: cache is a folder of this machine, not a URL");
     remote.part_bytes = (uint32_t)part_bytes;
     *ret_remote = remote;
 }

@@ -119,6 +119,7 @@ struct spec_stream {
 struct spec_remote {
     const char *endpoint, *region; /* NULL: the environment's, else the store's own */
     const char *credentials;       /* auto, environment, none, or a file's path */
+    const char *cache;             /* the folder where parts stay, or NULL */
     uint32_t part_bytes, connections, retries;
     uint64_t cache_bytes;
 };

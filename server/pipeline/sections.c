@@ -89,26 +89,31 @@ SECTION(
     MAY(widen, ENTRIES | NOTHING, ANY_VALUE,
         "Column to {dtype, scale, offset, layout}: the consumer computes x * scale + offset."))
 
-SECTION(remote, "remote", "How files at URLs (s3://, gs://, http://, https://) are read.",
-        MAY(endpoint, TEXT | NOTHING, ANY_VALUE,
-            "The address of the store, as http://localhost:9000; default: AWS_ENDPOINT_URL_S3, "
-            "AWS_ENDPOINT_URL, else Amazon's for s3:// and Google's for gs://."),
-        MAY(region, TEXT | NOTHING, ANY_VALUE,
-            "The store's region; default: AWS_REGION, AWS_DEFAULT_REGION, the profile's, else "
-            "us-east-1."),
-        DEFAULT(credentials, "auto", TEXT, ANY_VALUE,
-                "environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for gs:// "
-                "GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY or GOOGLE_OAUTH_ACCESS_TOKEN; auto: "
-                "these, else the profile AWS_PROFILE, else those of the container or the machine, "
-                "else none; none: requests are not signed; or a file with a profile or a token."),
-        DEFAULT(part, "8MiB", SIZE, ANY_VALUE, "The size of a request, from 64KiB to 1GiB."),
-        DEFAULT(connections, "32", INTEGER, BETWEEN(1, 1024),
-                "The number of requests that the server makes at the same time."),
-        DEFAULT(retries, "8", INTEGER, BETWEEN(0, 100),
-                "How often a request that failed is made again, if that can help."),
-        DEFAULT(cache_bytes, "4GiB", SIZE, ANY_VALUE,
-                "How much of what was fetched is kept in a file in the cache folder, so that rows "
-                "that are read again do not come again. At least two parts for each connection."))
+SECTION(
+    remote, "remote", "How files at URLs (s3://, gs://, http://, https://) are read.",
+    MAY(endpoint, TEXT | NOTHING, ANY_VALUE,
+        "The address of the store, as http://localhost:9000; default: AWS_ENDPOINT_URL_S3, "
+        "AWS_ENDPOINT_URL, else Amazon's for s3:// and Google's for gs://."),
+    MAY(region, TEXT | NOTHING, ANY_VALUE,
+        "The store's region; default: AWS_REGION, AWS_DEFAULT_REGION, the profile's, else "
+        "us-east-1."),
+    DEFAULT(credentials, "auto", TEXT, ANY_VALUE,
+            "environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for gs:// "
+            "GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY or GOOGLE_OAUTH_ACCESS_TOKEN; auto: "
+            "these, else the profile AWS_PROFILE, else those of the container or the machine, "
+            "else none; none: requests are not signed; or a file with a profile or a token."),
+    DEFAULT(part, "8MiB", SIZE, ANY_VALUE, "The size of a request, from 64KiB to 1GiB."),
+    DEFAULT(connections, "32", INTEGER, BETWEEN(1, 1024),
+            "The number of requests that the server makes at the same time."),
+    DEFAULT(retries, "8", INTEGER, BETWEEN(0, 100),
+            "How often a request that failed is made again, if that can help."),
+    MAY(cache, TEXT | NOTHING, ANY_VALUE,
+        "A folder of this machine where parts stay when the server ends, for all servers of the "
+        "node; default: they stay as long as the server runs."),
+    DEFAULT(cache_bytes, "4GiB", SIZE, ANY_VALUE,
+            "How much of what was fetched is kept, in the folder `cache` or in a file without a "
+            "name in the cache folder, so that rows that are read again do not come again. "
+            "Without `cache` at least two parts for each connection."))
 
 SECTION(widen, "widen", "The conversion of a column by the consumer.",
         NEEDED(dtype, TEXT, ONE_OF("float32|float16|bfloat16|float64"), "The dtype of the result."),

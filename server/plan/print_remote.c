@@ -87,7 +87,10 @@ print_remote(const struct plan *plan, FILE *file)
     print_size(file, remote->part_bytes);
     fprintf(file, ", at most %u requests at a time; up to ", remote->connections);
     print_size(file, remote->cache_bytes);
-    fputs(" of what came is kept until the server ends\n", file);
+    if (remote->cache != NULL)
+        fprintf(file, " of what came is kept in %s, for all servers of the node\n", remote->cache);
+    else
+        fputs(" of what came is kept until the server ends\n", file);
 }
 
 void
@@ -108,6 +111,8 @@ json_remote(const struct plan *plan, struct json *json)
     json_array_end(json);
     json_key_int(json, "part_bytes", remote->part_bytes);
     json_key_int(json, "connections", remote->connections);
+    if (remote->cache != NULL)
+        json_key_text(json, "cache", remote->cache);
     json_key_int(json, "cache_bytes", (int64_t)remote->cache_bytes);
     json_object_end(json);
 }

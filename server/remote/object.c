@@ -25,15 +25,17 @@ static tundish_status
 have_parts(struct remote *remote, int folder, struct parts **ret_parts)
 {
     const struct spec_remote *options = &remote->options;
-    uint64_t least = 2 * (uint64_t)options->connections * options->part_bytes;
+    /* Less would not hold what is under way. */
+    const struct parts_options wanted = { .disk = remote->disk,
+                                          .folder = folder,
+                                          .part_bytes = options->part_bytes,
+                                          .bytes = options->cache_bytes,
+                                          .least_count = 2 * options->connections };
     tundish_status status = TUNDISH_OK;
 
     pthread_mutex_lock(&remote->lock);
-    /* Less would not hold what is under way. */
     if (remote->parts == NULL)
-        status =
-            parts_open(folder, options->part_bytes,
-                       options->cache_bytes > least ? options->cache_bytes : least, &remote->parts);
+        status = parts_open(&wanted, &remote->parts);
     if (status == TUNDISH_OK)
         *ret_parts = remote->parts;
     pthread_mutex_unlock(&remote->lock);

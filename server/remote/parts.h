@@ -1,6 +1,6 @@
-/* parts.h - parts of objects that were fetched, in a file without a name, for all readers of this
- * process. A part is fetched once while it is wanted, kept while there is room, and forgotten in
- * the order of last use.
+/* parts.h - parts of objects that were fetched, in files, for all readers of this process. A part
+ * is fetched once while it is wanted, kept while there is room, and forgotten in the order of last
+ * use.
  *
  * A session reads rows again after it has scanned them, perhaps out of order and much later: what
  * has come over the network once should not come twice. The kernel keeps the file in memory while
@@ -11,6 +11,7 @@
 
 #include "remote/request.h"
 
+struct disk;
 struct parts;
 
 /* Parts are those of one object as long as it is that: owned by object.c, guarded by the parts. */
@@ -19,13 +20,21 @@ struct part_list {
     const struct remote_url *url;
     struct store *store;
     struct object_identity identity; /* known once the first part has come */
-    uint32_t *slots;                 /* of each part: slot + 1, or 0 */
+    char *address;                   /* its own */
+    uint32_t *slots;                 /* of each part: slot + 1, or 0; or a mark of parts.c */
     uint32_t part_count;             /* 1 while the identity is not known */
 };
 
-/* At most `bytes` of it, in a file of the folder, which may be closed afterwards. */
-tundish_status parts_open(int folder, uint32_t part_bytes, uint64_t bytes,
-                          struct parts **ret_parts);
+/* At most `bytes` of it, in a file of the folder, which may be closed afterwards; with a disk, each
+ * in a file there. */
+struct parts_options {
+    struct disk *disk;
+    int folder;
+    uint32_t part_bytes;
+    uint64_t bytes;
+    uint32_t least_count; /* that must have a place at the same time */
+};
+tundish_status parts_open(const struct parts_options *options, struct parts **ret_parts);
 
 void parts_begin(struct parts *parts, struct part_list *list);
 void parts_end(struct parts *parts, struct part_list *list); /* nobody reads it */

@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "remote/disk.h"
 #include "remote/remote_private.h"
 
 /* Renew credentials so long before they expire: a request may be tried again for minutes. */
@@ -50,6 +51,8 @@ free_remote(struct remote *remote)
     free((void *)(uintptr_t)remote->options.endpoint);
     free((void *)(uintptr_t)remote->options.region);
     free((void *)(uintptr_t)remote->options.credentials);
+    free((void *)(uintptr_t)remote->options.cache);
+    disk_close(remote->disk);
     free(remote->endpoint);
     free(remote->region);
     pthread_mutex_destroy(&remote->lock);
@@ -67,16 +70,21 @@ open_remote(const struct spec_remote *options, const struct curl_library *curl,
     remote->options.endpoint = copy(options->endpoint);
     remote->options.region = copy(options->region);
     remote->options.credentials = copy(options->credentials);
+    remote->options.cache = copy(options->cache);
     remote->curl = curl;
     remote->endpoint =
         copy(options->endpoint != NULL ? options->endpoint
                                        : first_variable("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"));
     remote->region = find_region(options);
     pthread_mutex_init(&remote->lock, NULL);
-    status = transfers_open(curl,
-                            &(struct transfer_limits){ .connections = options->connections,
-                                                       .retries = options->retries },
-                            &remote->transfers);
+    status = options->cache != NULL ? disk_open(remote->options.cache, options->part_bytes,
+                                                options->cache_bytes, &remote->disk)
+                                    : TUNDISH_OK;
+    if (status == TUNDISH_OK)
+        status = transfers_open(curl,
+                                &(struct transfer_limits){ .connections = options->connections,
+                                                           .retries = options->retries },
+                                &remote->transfers);
     if (status == TUNDISH_OK)
         *ret_remote = remote;
     else
@@ -103,9 +111,9 @@ static bool
 is_same(const struct spec_remote *a, const struct spec_remote *b)
 {
     return is_same_text(a->endpoint, b->endpoint) && is_same_text(a->region, b->region) &&
-           is_same_text(a->credentials, b->credentials) && a->part_bytes == b->part_bytes &&
-           a->connections == b->connections && a->retries == b->retries &&
-           a->cache_bytes == b->cache_bytes;
+           is_same_text(a->credentials, b->credentials) && is_same_text(a->cache, b->cache) &&
+           a->part_bytes == b->part_bytes && a->connections == b->connections &&
+           a->retries == b->retries && a->cache_bytes == b->cache_bytes;
 }
 
 tundish_status

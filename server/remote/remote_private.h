@@ -6,6 +6,7 @@
 #include "remote/remote.h"
 #include "remote/transfers.h"
 
+struct disk;
 struct parts;
 
 struct remote {
@@ -14,6 +15,7 @@ struct remote {
     const struct curl_library *curl;
     char *endpoint, *region;
     struct transfers *transfers;
+    struct disk *disk;   /* NULL: nothing is kept when the process ends */
     struct parts *parts; /* NULL until the first part is kept */
 
     pthread_mutex_t lock;              /* of `parts` while it is made, and of all below */

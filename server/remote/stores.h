@@ -37,7 +37,7 @@ struct store {
     char name[STORE_NAME_BYTES];
     _Atomic uint64_t requests, received_bytes, failures, retries[STORE_RETRIES];
     _Atomic uint64_t active; /* requests under way */
-    _Atomic uint64_t reads, hits;
+    _Atomic uint64_t reads, hits, cached_bytes;
     struct tnd_stats_histogram
         times; /* of requests that ended well; the transfers' thread writes */
 

@@ -7,12 +7,15 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "remote/request.h"
+#include "remote/small.h"
 
 /* Enough to fill the way to a server far away, and little enough to hold. */
 enum { WINDOW = 64 };
 
 struct asked {
     struct remote_url url;
+    bool is_here; /* in the cache on disk, with so many bytes */
+    size_t bytes;
     struct reply *reply;
     tundish_status status; /* of asking */
     char *text;
@@ -51,6 +54,8 @@ ask_next(struct remote_files *files)
 
     asked->status = remote_url_open((const char *)url.data, url.size, &asked->url);
     if (asked->status == TUNDISH_OK)
+        asked->is_here = small_find(files->remote, &asked->url, &asked->bytes);
+    if (asked->status == TUNDISH_OK && !asked->is_here)
         asked->status = reply_ask(files->remote, &asked->url, NULL, 0,
                                   remote_part_bytes(files->remote), &asked->reply);
     if (asked->status != TUNDISH_OK)
@@ -105,8 +110,21 @@ read_rest(struct remote_files *files, const struct asked *asked,
     return status;
 }
 
+/* False: it has gone from the cache meanwhile. */
+static bool
+read_here(struct remote_files *files, const struct asked *asked, struct scratch *scratch,
+          struct byte_view *ret_bytes)
+{
+    uint8_t *to = scratch_alloc(scratch, asked->bytes);
+
+    if (!small_read(files->remote, &asked->url, to, asked->bytes))
+        return false;
+    *ret_bytes = (struct byte_view){ to, asked->bytes };
+    return true;
+}
+
 static tundish_status
-read_asked(struct remote_files *files, const struct asked *asked, struct scratch *scratch,
+read_reply(struct remote_files *files, const struct asked *asked, struct scratch *scratch,
            struct byte_view *ret_bytes)
 {
     const struct answer *answer;
@@ -116,8 +134,6 @@ read_asked(struct remote_files *files, const struct asked *asked, struct scratch
     uint8_t *to;
     tundish_status status;
 
-    if (asked->status != TUNDISH_OK)
-        return tnd_fail(asked->status, "%s", asked->text);
     status = reply_wait(asked->reply, &bytes, &count, &answer);
     if (status != TUNDISH_OK)
         return status;
@@ -130,9 +146,27 @@ read_asked(struct remote_files *files, const struct asked *asked, struct scratch
         memcpy(to, bytes, count);
     if (identity.bytes > count)
         status = read_rest(files, asked, &identity, to, count);
+    else
+        small_keep(files->remote, &asked->url, answer, to);
     if (status == TUNDISH_OK)
         *ret_bytes = (struct byte_view){ to, identity.bytes };
     return status;
+}
+
+static tundish_status
+read_asked(struct remote_files *files, struct asked *asked, struct scratch *scratch,
+           struct byte_view *ret_bytes)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (asked->status != TUNDISH_OK)
+        return tnd_fail(asked->status, "%s", asked->text);
+    if (asked->is_here && read_here(files, asked, scratch, ret_bytes))
+        return TUNDISH_OK;
+    if (asked->is_here)
+        status = reply_ask(files->remote, &asked->url, NULL, 0, remote_part_bytes(files->remote),
+                           &asked->reply);
+    return status == TUNDISH_OK ? read_reply(files, asked, scratch, ret_bytes) : status;
 }
 
 tundish_status

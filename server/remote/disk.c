@@ -1,0 +1,414 @@
+/* disk.c - see disk.h. */
+#include "remote/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/crc32c.h"
+#include "core/hash_farm.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "core/read_at.h"
+#include "remote/disk_private.h"
+
+enum { CHECK_BYTES = 256 << 10 };
+
+static const char MAGIC[8] = "tndpart";
+
+/* At the end of a part's file, after the address. */
+struct trailer {
+    char magic[8];
+    uint64_t total, bytes; /* of the object, of the part */
+    uint32_t part, part_bytes, crc, address_bytes;
+    char tag[ANSWER_TAG_BYTES], modified[ANSWER_WORD_BYTES];
+    uint32_t reserved, check; /* CRC of all before */
+};
+
+static uint32_t
+check_of(const struct trailer *trailer)
+{
+    return tnd_crc32c(0, trailer, offsetof(struct trailer, check));
+}
+
+tundish_status
+disk_open(const char *folder, uint32_t part_bytes, uint64_t bytes, struct disk **ret_disk)
+{
+    struct disk *disk;
+    int descriptor;
+
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return tnd_fail_errno(errno, "cannot make the cache %s (remote.cache)", folder);
+    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return tnd_fail_errno(errno, "cannot open the cache %s (remote.cache)", folder);
+    if (faccessat(descriptor, ".", W_OK, 0) != 0) {
+        int error = errno;
+
+        close(descriptor);
+        return tnd_fail_errno(error, "cannot write to the cache %s (remote.cache)", folder);
+    }
+    disk = tnd_zalloc(1, sizeof *disk);
+    disk->path = tnd_strdup(folder);
+    disk->folder = descriptor;
+    disk->part_bytes = part_bytes;
+    disk->bytes_max = bytes;
+    disk->begun_ns = tnd_clock_wall_ns();
+    disk->added_bytes = bytes; /* look what there is before the first part comes */
+    *ret_disk = disk;
+    return TUNDISH_OK;
+}
+
+void
+disk_close(struct disk *disk)
+{
+    if (disk == NULL)
+        return;
+    close(disk->folder);
+    free(disk->path);
+    free(disk);
+}
+
+/* Parts lie in 256 folders by the first byte of their names. */
+static void
+name_part(const struct disk *disk, const char *address, uint32_t part, char name[40])
+{
+    uint64_t hash = tnd_hash_farm_cat(tnd_hash_farm(address, strlen(address)), disk->part_bytes);
+
+    snprintf(name, 40, "%02x/%016llx-%x", (unsigned)(hash & 255), (unsigned long long)hash, part);
+}
+
+static bool
+is_same_object(const struct trailer *trailer, const struct object_identity *identity)
+{
+    if (trailer->total != identity->bytes)
+        return false;
+    if (identity->tag[0] != '\0' || trailer->tag[0] != '\0')
+        return strcmp(trailer->tag, identity->tag) == 0;
+    return identity->modified[0] != '\0' && strcmp(trailer->modified, identity->modified) == 0;
+}
+
+/* A whole trailer of that part of that address; all of it may be noise. */
+static bool
+read_trailer(const struct disk *disk, int descriptor, const char *address, uint32_t part,
+             struct trailer *trailer)
+{
+    size_t address_bytes = strlen(address), got = 0;
+    uint64_t before = address_bytes + sizeof *trailer;
+    struct stat about;
+    char *found;
+    bool is_same;
+
+    if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) ||
+        (uint64_t)about.st_size < before ||
+        tnd_read_at(descriptor, trailer, sizeof *trailer, (uint64_t)about.st_size - sizeof *trailer,
+                    &got) != 0 ||
+        got < sizeof *trailer)
+        return false;
+    if (memcmp(trailer->magic, MAGIC, sizeof MAGIC) != 0 || trailer->check != check_of(trailer) ||
+        trailer->part != part || trailer->part_bytes != disk->part_bytes ||
+        trailer->address_bytes != address_bytes ||
+        trailer->bytes != (uint64_t)about.st_size - before || trailer->bytes > disk->part_bytes ||
+        trailer->tag[ANSWER_TAG_BYTES - 1] != '\0' ||
+        trailer->modified[ANSWER_WORD_BYTES - 1] != '\0')
+        return false;
+    found = tnd_alloc(address_bytes);
+    is_same = tnd_read_at(descriptor, found, address_bytes, trailer->bytes, &got) == 0 &&
+              got == address_bytes && memcmp(found, address, address_bytes) == 0;
+    free(found);
+    return is_same;
+}
+
+static int
+open_part(const struct disk *disk, const char *address, uint32_t part, struct trailer *trailer)
+{
+    char name[40];
+    int descriptor;
+
+    name_part(disk, address, part, name);
+    descriptor = openat(disk->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor >= 0 && !read_trailer(disk, descriptor, address, part, trailer)) {
+        close(descriptor);
+        descriptor = -1;
+    }
+    return descriptor;
+}
+
+bool
+disk_has(const struct disk *disk, const char *address, uint32_t part)
+{
+    char name[40];
+
+    name_part(disk, address, part, name);
+    return faccessat(disk->folder, name, R_OK, 0) == 0;
+}
+
+bool
+disk_identity(const struct disk *disk, const char *address, struct object_identity *ret_identity)
+{
+    struct trailer trailer;
+    int descriptor = open_part(disk, address, 0, &trailer);
+
+    if (descriptor < 0)
+        return false;
+    close(descriptor);
+    *ret_identity = (struct object_identity){ .is_known = true, .bytes = trailer.total };
+    memcpy(ret_identity->tag, trailer.tag, sizeof trailer.tag);
+    memcpy(ret_identity->modified, trailer.modified, sizeof trailer.modified);
+    return true;
+}
+
+/* Of the first bytes of the file. */
+static bool
+is_sound(int descriptor, const struct trailer *trailer)
+{
+    uint8_t *buffer = tnd_alloc(CHECK_BYTES);
+    uint32_t crc = 0;
+    uint64_t at = 0;
+
+    while (at < trailer->bytes) {
+        uint64_t left = trailer->bytes - at;
+        size_t count = left < CHECK_BYTES ? (size_t)left : CHECK_BYTES, got = 0;
+
+        if (tnd_read_at(descriptor, buffer, count, at, &got) != 0 || got < count)
+            break;
+        crc = tnd_crc32c(crc, buffer, count);
+        at += count;
+    }
+    free(buffer);
+    return at == trailer->bytes && crc == trailer->crc;
+}
+
+/* The time of the last change is that of the last use. */
+static void
+touch(int descriptor)
+{
+    (void)futimens(descriptor, NULL);
+}
+
+bool
+disk_take(const struct disk *disk, const struct disk_wanted *wanted, int *ret_descriptor)
+{
+    struct trailer trailer;
+    int descriptor = open_part(disk, wanted->address, wanted->part, &trailer);
+
+    if (descriptor < 0)
+        return false;
+    if (!is_same_object(&trailer, wanted->identity) ||
+        (!wanted->is_checked && !is_sound(descriptor, &trailer))) {
+        close(descriptor);
+        return false;
+    }
+    touch(descriptor);
+    *ret_descriptor = descriptor;
+    return true;
+}
+
+/* What another run has asked for may have changed since. */
+static int
+open_small(const struct disk *disk, const char *address, struct trailer *trailer)
+{
+    int descriptor = open_part(disk, address, 0, trailer);
+    struct stat about;
+
+    if (descriptor < 0)
+        return -1;
+    if (fstat(descriptor, &about) == 0 && trailer->bytes == trailer->total &&
+        about.st_mtim.tv_sec * INT64_C(1000000000) + about.st_mtim.tv_nsec >= disk->begun_ns)
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+bool
+disk_small_bytes(const struct disk *disk, const char *address, size_t *ret_bytes)
+{
+    struct trailer trailer;
+    int descriptor = open_small(disk, address, &trailer);
+
+    if (descriptor < 0)
+        return false;
+    close(descriptor);
+    *ret_bytes = (size_t)trailer.bytes;
+    return true;
+}
+
+bool
+disk_read_small(const struct disk *disk, const char *address, uint8_t *to, size_t room,
+                size_t *ret_bytes)
+{
+    struct trailer trailer;
+    int descriptor = open_small(disk, address, &trailer);
+    size_t got = 0;
+    bool is_whole;
+
+    if (descriptor < 0)
+        return false;
+    is_whole = trailer.bytes <= room &&
+               tnd_read_at(descriptor, to, (size_t)trailer.bytes, 0, &got) == 0 &&
+               got == trailer.bytes && tnd_crc32c(0, to, got) == trailer.crc;
+    if (is_whole)
+        touch(descriptor);
+    close(descriptor);
+    *ret_bytes = got;
+    return is_whole;
+}
+
+bool
+disk_is_named(const struct disk *disk, const char *name, int descriptor)
+{
+    struct stat by_name, opened;
+
+    return fstatat(disk->folder, name, &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstat(descriptor, &opened) == 0 && by_name.st_dev == opened.st_dev &&
+           by_name.st_ino == opened.st_ino;
+}
+
+static int
+open_new(const struct disk *disk, const char *name)
+{
+    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    int descriptor = openat(disk->folder, name, flags, 0600);
+    char folder[3] = { name[0], name[1], '\0' };
+
+    if (descriptor < 0 && errno == ENOENT &&
+        (mkdirat(disk->folder, folder, 0700) == 0 || errno == EEXIST))
+        descriptor = openat(disk->folder, name, flags, 0600);
+    return descriptor;
+}
+
+enum disk_answer
+disk_claim(struct disk *disk, const char *address, uint32_t part, struct disk_claim *ret_claim)
+{
+    struct disk_claim claim;
+    char name[40];
+
+    if (disk_is_off(disk))
+        return DISK_OFF;
+    name_part(disk, address, part, name);
+    snprintf(claim.name, sizeof claim.name, "%s.new", name);
+    claim.descriptor = open_new(disk, claim.name);
+    if (claim.descriptor < 0) {
+        disk_turn_off(disk, errno);
+        return DISK_OFF;
+    }
+    if (flock(claim.descriptor, LOCK_EX | LOCK_NB) != 0 ||
+        !disk_is_named(disk, claim.name, claim.descriptor) || ftruncate(claim.descriptor, 0) != 0) {
+        close(claim.descriptor);
+        return DISK_BUSY;
+    }
+    *ret_claim = claim;
+    return DISK_YOURS;
+}
+
+static int
+write_at(int descriptor, const void *bytes, size_t count, uint64_t offset)
+{
+    const uint8_t *at = bytes;
+
+    while (count > 0) {
+        ssize_t put = pwrite(descriptor, at, count, (off_t)offset);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return errno;
+        at += put;
+        offset += (uint64_t)put;
+        count -= (size_t)put;
+    }
+    return 0;
+}
+
+bool
+disk_keep(struct disk *disk, const struct disk_claim *claim, const struct disk_kept *kept)
+{
+    size_t address_bytes = strlen(kept->address);
+    struct trailer trailer = {
+        .total = kept->identity.bytes,
+        .bytes = kept->bytes,
+        .part = kept->part,
+        .part_bytes = disk->part_bytes,
+        .crc = kept->crc,
+        .address_bytes = (uint32_t)address_bytes,
+    };
+    char name[40];
+    int error;
+
+    memcpy(trailer.magic, MAGIC, sizeof MAGIC);
+    memcpy(trailer.tag, kept->identity.tag, sizeof trailer.tag);
+    memcpy(trailer.modified, kept->identity.modified, sizeof trailer.modified);
+    trailer.check = check_of(&trailer);
+    /* Of a version that cannot be told from others nothing is kept. */
+    if (trailer.tag[0] == '\0' && trailer.modified[0] == '\0') {
+        disk_leave(disk, claim);
+        return false;
+    }
+    name_part(disk, kept->address, kept->part, name);
+    error = write_at(claim->descriptor, kept->address, address_bytes, kept->bytes);
+    if (error == 0)
+        error = write_at(claim->descriptor, &trailer, sizeof trailer, kept->bytes + address_bytes);
+    if (error == 0 && renameat(disk->folder, claim->name, disk->folder, name) != 0)
+        error = errno;
+    flock(claim->descriptor, LOCK_UN);
+    if (error != 0) {
+        disk_leave(disk, claim);
+        disk_turn_off(disk, error);
+        return false;
+    }
+    atomic_fetch_add_explicit(&disk->added_bytes, kept->bytes + address_bytes + sizeof trailer,
+                              memory_order_relaxed);
+    return true;
+}
+
+void
+disk_leave(const struct disk *disk, const struct disk_claim *claim)
+{
+    if (disk_is_named(disk, claim->name, claim->descriptor))
+        unlinkat(disk->folder, claim->name, 0);
+}
+
+void
+disk_put(struct disk *disk, const struct disk_kept *kept, const uint8_t *bytes)
+{
+    struct disk_kept whole = *kept;
+    struct disk_claim claim;
+    int error;
+
+    disk_make_room(disk);
+    if (disk_claim(disk, kept->address, kept->part, &claim) != DISK_YOURS)
+        return;
+    whole.crc = tnd_crc32c(0, bytes, (size_t)kept->bytes);
+    error = write_at(claim.descriptor, bytes, (size_t)kept->bytes, 0);
+    if (error == 0) {
+        (void)disk_keep(disk, &claim, &whole);
+    } else {
+        disk_leave(disk, &claim);
+        disk_turn_off(disk, error);
+    }
+    close(claim.descriptor);
+}
+
+bool
+disk_is_off(const struct disk *disk)
+{
+    return atomic_load_explicit(&disk->is_off, memory_order_relaxed) != 0;
+}
+
+void
+disk_turn_off(struct disk *disk, int error)
+{
+    if (atomic_exchange(&disk->is_off, 1) != 0)
+        return;
+    (void)tnd_fail_errno(error, "the cache %s is not written any more", disk->path);
+    tnd_log(TND_LOG_WARNING, "remote",
+            "%s; parts of files at URLs are kept in memory from now on, as few as possible (free "
+            "the disk, or lower remote.cache_bytes, and restart)",
+            tnd_error_text());
+}
