@@ -75,7 +75,8 @@ class Readme(unittest.TestCase):
         lines = [json.loads(line) for line in peek.stdout.splitlines()]
         (columns,) = [line["columns"] for line in lines if "columns" in line]
         self.assertEqual(columns["price"]["values"], [9.5, 0, 3.25])
-        self.assertEqual(columns["words"]["values"], [["to", "be"], [], ["or"]])
+        self.assertEqual(columns["words"]["values"], ["to", "be", "or"])
+        self.assertEqual(columns["words"]["row_splits"], [[0, 2, 2, 3]])
 
     def test_building(self):
         (lines,) = self.run_program("building", "numpy")
