@@ -15,10 +15,19 @@ struct block {
     uint8_t *payload;
 };
 
+/* What is kept for the task; lies in its memory. */
+struct kept {
+    struct kept *next;
+    void (*release)(void *);
+    void *what;
+};
+
 struct scratch {
     struct block *first, *current;
     size_t used;              /* of current */
     struct budget_task *task; /* or NULL */
+    struct kept *kept;
+    struct words_note *words;
 };
 
 static struct block *
@@ -106,6 +115,21 @@ scratch_array(struct scratch *scratch, size_t count, size_t bytes)
 }
 
 void
+scratch_keep(struct scratch *scratch, void (*release)(void *), void *what)
+{
+    struct kept *kept = scratch_alloc(scratch, sizeof *kept);
+
+    *kept = (struct kept){ .next = scratch->kept, .release = release, .what = what };
+    scratch->kept = kept;
+}
+
+struct words_note **
+scratch_words(struct scratch *scratch)
+{
+    return &scratch->words;
+}
+
+void
 scratch_share(struct scratch *scratch, struct budget_task *task)
 {
     scratch->task = task;
@@ -140,6 +164,10 @@ trim(struct scratch *scratch, uint64_t bytes)
 void
 scratch_reset(struct scratch *scratch)
 {
+    for (struct kept *kept = scratch->kept; kept != NULL; kept = kept->next)
+        kept->release(kept->what);
+    scratch->kept = NULL;
+    scratch->words = NULL;
     scratch->current = scratch->first;
     scratch->used = 0;
     if (scratch->task == NULL || scratch->task->held == 0)

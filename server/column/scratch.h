@@ -8,6 +8,7 @@
 #include "column/budget.h"
 
 struct scratch;
+struct words_note;
 
 struct scratch *scratch_open(void);
 void scratch_close(struct scratch *scratch);
@@ -18,6 +19,12 @@ void *scratch_alloc(struct scratch *scratch, size_t bytes);
 
 /* count * bytes, refusing overflow. */
 void *scratch_array(struct scratch *scratch, size_t count, size_t bytes);
+
+/* Keep something until scratch_reset or scratch_close, which call `release` on it. */
+void scratch_keep(struct scratch *scratch, void (*release)(void *), void *what);
+
+/* The notes about texts of this task: words.h's. */
+struct words_note **scratch_words(struct scratch *scratch);
 
 /* Count the memory asked for from now on in this task, which outlives the scratch; NULL: nowhere.
  */

@@ -36,12 +36,15 @@ static const struct {
 static void
 check_column(const struct parquet_leaf *leaf, const struct parquet_column *column)
 {
-    const struct parquet_text *texts = column->values;
     uint64_t sum = 0;
 
-    for (uint64_t i = 0; i < column->value_count && leaf->dtype == TUNDISH_STRING; i++)
-        for (uint32_t k = 0; k < texts[i].bytes; k++)
-            sum += column->texts[texts[i].offset + k];
+    for (uint64_t i = 0; i < column->value_count && leaf->dtype == TUNDISH_STRING; i++) {
+        const uint8_t *base;
+        struct parquet_text text = parquet_text_of(column, i, &base);
+
+        for (uint32_t k = 0; k < text.bytes; k++)
+            sum += base[text.offset + k];
+    }
     for (uint64_t i = 0; i < column->row_count && column->splits != NULL; i++)
         must(column->splits[i] <= column->splits[i + 1]);
     must(column->splits == NULL || column->splits[column->row_count] == column->value_count);

@@ -245,6 +245,53 @@ class ParquetFiles(unittest.TestCase):
             )
             self.assert_same(dtype, "7", str(dtype))
 
+    def words_table(self):
+        """Texts that come again and again, in a column that is a dictionary for its first rows only too."""
+        draw = random.Random(7)
+        words = [f"word {n}" for n in range(300)] + ["", "mask"]
+        few = [draw.choice(words) for _ in range(3000)]
+        nulls = [word if draw.random() < 0.8 else None for word in few]
+        many = [word if i < 1000 else f"text {i}" for i, word in enumerate(few)]
+        return pa.table({"few": few, "nulls": nulls, "many": many, "n": list(range(3000))})
+
+    def integers_of_words(self, *stages, **options):
+        """What lookups and hashes give for the texts of a file that is written with these options."""
+        pq.write_table(self.words_table(), self.folder / "a.parquet", row_group_size=500, **options)
+        columns = 'few: {default_value: "-"}, nulls: {default_value: "none"}, many: {default_value: "-"}, n: {}'
+        vocabulary = ", ".join(f'"word {n}"' for n in range(0, 300, 2))
+        lookup = f"string_lookup: {{columns: [few, nulls, many], vocabulary: [{vocabulary}, none]"
+        texts = ("few", "nulls", "many")
+        batches, end = peek(
+            self.folder,
+            (
+                f"parquet: {{filenames: a.parquet, columns: {{{columns}}}}}",
+                *stages,
+                f"{lookup}, output: '{{column}}_one'}}",
+                f"{lookup}, num_oov_indices: 5, mask_token: mask, output: '{{column}}_five'}}",
+                "hashing: {columns: [few, nulls, many], num_bins: 97, mask_value: mask, output: '{column}_bin'}",
+                "string_to_hash_bucket_fast: {columns: [few, nulls, many], num_buckets: 89, output: '{column}_fast'}",
+                "batch: 64",
+            ),
+        )
+        self.assertEqual(len(batches), 47, end)
+        return [{name: parts for name, parts in batch.items() if name not in texts} for batch in batches]
+
+    def test_lookups_and_hashes_of_a_dictionary_are_those_of_its_texts(self):
+        shuffles = ((), ("shuffle: {buffer_size: 900, seed: 3}",), ("shuffle: {buffer_size: 3000, seed: 3}",))
+        for stages in shuffles:
+            plain = self.integers_of_words(*stages, use_dictionary=False)
+            self.assertEqual(self.integers_of_words(*stages, use_dictionary=True), plain, stages)
+            mixed = {"use_dictionary": True, "dictionary_pagesize_limit": 3000, "data_page_size": 64}
+            self.assertEqual(self.integers_of_words(*stages, **mixed), plain, stages)
+
+    def test_a_word_that_a_lookup_refuses_is_a_bad_row_wherever_it_comes(self):
+        words = ["a", "b", "a", "refused", "b", "a", "refused", "a"]
+        pq.write_table(pa.table({"x": words}), self.folder / "a.parquet")
+        lookup = "string_lookup: {columns: x, vocabulary: [a, b], num_oov_indices: 0}"
+        batches, end = peek(self.folder, ("parquet: a.parquet", lookup, "batch: 3"))
+        self.assertEqual(np.frombuffer(batches[0]["x"][0], np.int64).tolist(), [0, 1, 0])
+        self.assertIn("but found 'refused'", json.dumps(end))
+
     def refusal(self, columns):
         _, end = peek(self.folder, (f"parquet: {{filenames: a.parquet, columns: {columns}}}", "batch: 10"))
         return json.dumps(end)

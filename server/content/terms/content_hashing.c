@@ -5,6 +5,7 @@
 
 #include "column/convert.h"
 #include "column/literal.h"
+#include "column/words.h"
 #include "content/content.h"
 #include "content/terms/encoding.h"
 #include "content/terms/lookup.h"
@@ -133,14 +134,24 @@ hash_integers(const struct hashing *state, const int64_t *integers, size_t count
 }
 
 static void
-bins_of_texts(const struct hashing *state, const struct column *column, int64_t *ret_bins)
+make_bins(const void *memory, const struct byte_view *texts, size_t count, int64_t *ret_bins)
 {
-    const struct byte_view *texts = column->values;
+    const struct hashing *state = memory;
 
-    for (int64_t i = 0; i < column->value_count; i++)
+    for (size_t i = 0; i < count; i++)
         ret_bins[i] = state->has_mask && bytes_are_equal(texts[i], state->mask)
                           ? 0
                           : bin_of_hash(state, hash_of_text(state, texts[i].data, texts[i].size));
+}
+
+static void
+bins_of_texts(const struct hashing *state, const struct column *column, struct scratch *scratch,
+              int64_t *ret_bins)
+{
+    const struct words_maker maker = { .key = state, .make = make_bins, .context = state };
+
+    if (!words_make(scratch, &maker, column->values, column->value_count, ret_bins))
+        make_bins(state, column->values, (size_t)column->value_count, ret_bins);
 }
 
 /* Hash integers by their decimal text, as Keras' as_string does, a block at a time. */
@@ -229,7 +240,7 @@ find_bins(const struct hashing *state, uint32_t i, const struct column *column,
     tundish_dtype dtype = state->inputs[i].dtype;
 
     if (dtype == TUNDISH_STRING)
-        bins_of_texts(state, column, ret_bins);
+        bins_of_texts(state, column, scratch, ret_bins);
     else if (dtype == TUNDISH_UINT64)
         bins_of_naturals(state, column, ret_bins);
     else if (dtype == TUNDISH_BOOL)

@@ -6,6 +6,7 @@
 
 #include "column/convert.h"
 #include "column/literal.h"
+#include "column/words.h"
 #include "content/learned/learning.h"
 #include "content/terms/lookup_counters.h"
 #include "core/memory.h"
@@ -283,10 +284,10 @@ reject_unknown(const struct lookup *lookup, const struct column *column, int64_t
 }
 
 /* Look up all values. A lookup stops at a refused value; reject its element and continue with the
- * next value. */
-static void
-find_indices(const struct lookup *lookup, uint32_t i, const struct column *column,
-             struct frame *output, int64_t *ret_indices)
+ * next value. Returns how many are absent, if somebody counts. */
+static uint64_t
+find_each(const struct lookup *lookup, uint32_t i, const struct column *column,
+          struct frame *output, int64_t *ret_indices)
 {
     const struct lookup_table *table = &lookup->tables[i];
     const struct byte_view *terms = column->values;
@@ -309,6 +310,67 @@ find_indices(const struct lookup *lookup, uint32_t i, const struct column *colum
             ret_indices[done++] = 0;
         }
     }
+    return absent;
+}
+
+/* For words_make: the index of a term; of one that is absent its complement, which is negative;
+ * INT64_MIN if it is refused. */
+static void
+map_words(const void *context, const struct byte_view *terms, size_t count, int64_t *ret_values)
+{
+    const struct lookup_table *table = context;
+    const struct vocab_rule *rule = &table->rule;
+    int64_t lines[WORDS_BLOCK];
+
+    for (size_t done = 0; done < count;) {
+        const struct vocab_output to = { &ret_values[done], TUNDISH_INT64, 1, NULL };
+
+        done += vocab_map(table->vocab, rule, terms + done, count - done, &to);
+        if (done < count)
+            ret_values[done++] = INT64_MIN;
+    }
+    vocab_lookup(table->vocab, terms, count, lines);
+    for (size_t k = 0; k < count; k++)
+        if (lines[k] < 0 && ret_values[k] != INT64_MIN &&
+            !(rule->has_mask && bytes_are_equal(terms[k], rule->mask)))
+            ret_values[k] = ~ret_values[k];
+}
+
+/* The same of terms that are words of a dictionary: each word is looked up once. */
+static bool
+find_words(const struct lookup *lookup, uint32_t i, const struct column *column,
+           struct frame *output, int64_t *ret_indices, uint64_t *ret_absent)
+{
+    const struct lookup_table *table = &lookup->tables[i];
+    const struct words_maker maker = { .key = table, .make = map_words, .context = table };
+    uint64_t absent = 0, refused = 0;
+
+    if (lookup->rules.keys != VOCAB_STRINGS ||
+        !words_make(output->scratch, &maker, column->values, column->value_count, ret_indices))
+        return false;
+    for (int64_t k = 0; k < column->value_count; k++) {
+        refused += ret_indices[k] == INT64_MIN;
+        absent += ret_indices[k] < 0;
+    }
+    for (int64_t k = 0; k < column->value_count && refused > 0; k++)
+        if (ret_indices[k] == INT64_MIN) {
+            reject_unknown(lookup, column, k, NULL, output);
+            ret_indices[k] = 0;
+        }
+    for (int64_t k = 0; k < column->value_count; k++)
+        ret_indices[k] ^= ret_indices[k] >> 63; /* the complement of what is negative */
+    *ret_absent = absent;
+    return true;
+}
+
+static void
+find_indices(const struct lookup *lookup, uint32_t i, const struct column *column,
+             struct frame *output, int64_t *ret_indices)
+{
+    uint64_t absent;
+
+    if (!find_words(lookup, i, column, output, ret_indices, &absent))
+        absent = find_each(lookup, i, column, output, ret_indices);
     lookup_count(output, i, (uint64_t)column->value_count, absent);
 }
 

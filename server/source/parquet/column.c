@@ -197,6 +197,13 @@ add_rows(struct decoding *decoding, const struct levels *levels)
     return TUNDISH_OK;
 }
 
+/* Bytes of a value as the column has them so far. */
+static size_t
+slot_bytes(const struct decoding *decoding)
+{
+    return decoding->values.as_numbers ? sizeof(uint32_t) : decoding->values.value_bytes;
+}
+
 /* The value that stands for null, as it lies in a column. */
 static const void *
 fallback_of(struct decoding *decoding)
@@ -224,16 +231,18 @@ spread(struct decoding *decoding, const struct levels *levels)
     static const uint8_t zeros[8];
     const struct parquet_leaf *leaf = decoding->leaf;
     struct parquet_column *column = &decoding->column;
-    size_t width = decoding->values.value_bytes;
-    const void *fallback;
+    size_t width = slot_bytes(decoding);
+    const void *fallback, *filler;
 
     if (levels->value_count == levels->slot_count)
         return;
     if (leaf->is_list)
         (void)levels_keep(levels->defines, levels->entry_count, leaf->element);
     fallback = fallback_of(decoding);
-    levels_spread(levels->defines, levels->slot_count, leaf->defined, width,
-                  fallback != NULL ? fallback : zeros,
+    filler = fallback != NULL ? fallback : zeros;
+    if (decoding->values.as_numbers)
+        filler = &decoding->values.dictionary_count; /* the word that stands for null */
+    levels_spread(levels->defines, levels->slot_count, leaf->defined, width, filler,
                   (uint8_t *)column->values + column->value_count * width);
     if (fallback != NULL)
         return;
@@ -241,6 +250,34 @@ spread(struct decoding *decoding, const struct levels *levels)
         column->nulls = tnd_zalloc(decoding->decode->chunk->value_count, 1);
     levels_nulls(levels->defines, levels->slot_count, leaf->defined,
                  column->nulls + column->value_count);
+}
+
+/* Texts instead of numbers, from the last on: a page follows that has others than the dictionary's.
+ */
+static void
+write_texts_out(struct decoding *decoding)
+{
+    const struct parquet_text *words = (const void *)decoding->values.dictionary;
+    struct parquet_text *texts = decoding->column.values;
+    const uint8_t *numbers = decoding->column.values;
+
+    for (uint64_t i = decoding->column.value_count; i-- > 0;)
+        texts[i] = words[load_u32(numbers + i * sizeof(uint32_t))];
+    decoding->values.as_numbers = false;
+}
+
+/* Texts stay numbers as long as all pages have them from the dictionary. */
+static void
+choose_form(struct decoding *decoding, int64_t encoding)
+{
+    bool is_by_number = encoding == PARQUET_PLAIN_DICTIONARY || encoding == PARQUET_RLE_DICTIONARY;
+
+    if (decoding->values.as_numbers && !is_by_number)
+        write_texts_out(decoding);
+    else if (is_by_number && decoding->column.value_count == 0)
+        decoding->values.as_numbers = decoding->leaf->dtype == TUNDISH_STRING &&
+                                      decoding->values.dictionary != NULL &&
+                                      decoding->values.dictionary_count < WORDS_MAX;
 }
 
 static tundish_status
@@ -256,7 +293,8 @@ read_data(struct decoding *decoding, const struct parquet_page *page, struct byt
         status = add_rows(decoding, &levels);
     if (status != TUNDISH_OK)
         return status;
-    to = (uint8_t *)column->values + column->value_count * decoding->values.value_bytes;
+    choose_form(decoding, page->encoding);
+    to = (uint8_t *)column->values + column->value_count * slot_bytes(decoding);
     reason = values_read(&decoding->values, page->encoding, rest, levels.value_count, to);
     if (reason != NULL)
         return damaged(reason);
@@ -283,7 +321,15 @@ read_dictionary(struct decoding *decoding, const struct parquet_page *page, stru
     values->dictionary = tnd_alloc((page->value_count + 8) * values->value_bytes);
     values->dictionary_count = page->value_count;
     reason = values_read(values, PARQUET_PLAIN, rest, page->value_count, values->dictionary);
-    return reason == NULL ? TUNDISH_OK : damaged(reason);
+    if (reason != NULL)
+        return damaged(reason);
+    if (decoding->leaf->dtype == TUNDISH_STRING) { /* after it, what stands for null */
+        const struct parquet_text *fallback = fallback_of(decoding);
+
+        ((struct parquet_text *)(void *)values->dictionary)[page->value_count] =
+            fallback != NULL ? *fallback : (struct parquet_text){ 0 };
+    }
+    return TUNDISH_OK;
 }
 
 /* Unpack a page, of which the levels of version 2 are as they are, to where it is read. A page that
@@ -402,6 +448,30 @@ begin(struct decoding *decoding)
     return TUNDISH_OK;
 }
 
+/* The dictionary becomes the column's, with the memory of texts. */
+static void
+keep_words(struct decoding *decoding)
+{
+    struct parquet_column *column = &decoding->column;
+    struct parquet_values *values = &decoding->values;
+    struct parquet_words *words = tnd_alloc(sizeof *words);
+    uint32_t count = values->dictionary_count + 1;
+
+    *words = (struct parquet_words){
+        .words = { .count = count },
+        .holds = 1,
+        .list = (struct parquet_text *)(void *)values->dictionary,
+        .texts = values->texts.data,
+        .bytes = values->texts.room + count * sizeof *words->list + words_memo_bytes(count),
+    };
+    column->words = words;
+    column->numbers = tnd_realloc(column->values, column->value_count + 8, sizeof(uint32_t));
+    column->values = NULL;
+    column->bytes += words->bytes;
+    values->dictionary = NULL;
+    values->texts = (struct parquet_buffer){ 0 };
+}
+
 /* Keep what was decoded; the memory of texts goes with it. */
 static void
 finish(struct decoding *decoding)
@@ -413,10 +483,14 @@ finish(struct decoding *decoding)
         column->splits[column->row_count] = column->value_count;
     if (decoding->leaf->dtype == TUNDISH_STRING)
         (void)buffer_room(texts, 0); /* so that nulls are texts too */
-    column->bytes = decoding->decode->chunk->value_count *
-                        (decoding->values.value_bytes + (column->nulls != NULL)) +
-                    (column->splits != NULL ? column->row_count * sizeof *column->splits : 0) +
-                    texts->room;
+    column->bytes =
+        decoding->decode->chunk->value_count * (slot_bytes(decoding) + (column->nulls != NULL)) +
+        (column->splits != NULL ? column->row_count * sizeof *column->splits : 0);
+    if (decoding->values.as_numbers) {
+        keep_words(decoding);
+        return;
+    }
+    column->bytes += texts->room;
     column->texts = texts->data;
     texts->data = NULL;
 }
@@ -450,8 +524,30 @@ parquet_column_decode(const struct parquet_decode *decode, struct byte_view byte
 }
 
 void
+parquet_words_hold(struct parquet_words *words)
+{
+    atomic_fetch_add_explicit(&words->holds, 1, memory_order_relaxed);
+}
+
+/* The last one that lets go sees what all others did: its release pairs with theirs. */
+void
+parquet_words_release(void *held)
+{
+    struct parquet_words *words = held;
+
+    if (words == NULL || atomic_fetch_sub_explicit(&words->holds, 1, memory_order_acq_rel) > 1)
+        return;
+    words_close(&words->words);
+    free(words->list);
+    free(words->texts);
+    free(words);
+}
+
+void
 parquet_column_close(struct parquet_column *column)
 {
+    parquet_words_release(column->words);
+    free(column->numbers);
     free(column->values);
     free(column->texts);
     free(column->splits);

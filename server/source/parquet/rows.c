@@ -1,7 +1,10 @@
 /* rows.c - see rows.h.
  *
  * Rows are taken one row group after another, so that one at a time is held. Texts and lists are
- * copied to scratch then; lists are put side by side once all lengths are known. */
+ * copied to scratch then; lists are put side by side once all lengths are known. Words of a
+ * dictionary are not copied, if the rows come from few row groups: the dictionary is held until the
+ * task is done.
+ */
 #include "source/parquet/rows.h"
 
 #include "core/must.h"
@@ -32,10 +35,16 @@ struct item {
     uint64_t count;
 };
 
+/* A dictionary that is larger than this is not held for a task. */
+enum { HELD_BYTES = 4 << 20 };
+
 struct taking {
     const struct source_read *read;
     const struct parquet_columns *columns;
-    void **values; /* of each column, for every row; lists: struct item */
+    void **values;            /* of each column, for every row; lists: struct item */
+    struct words_note *notes; /* of each column whose texts are words; NULL: there are too many row
+                                 groups */
+    uint32_t stretch;         /* that is being taken */
     struct scratch *scratch;
 };
 
@@ -153,11 +162,13 @@ take_numbers(const struct stretch *stretch, const uint8_t *from, uint8_t *to, si
 
 /* Short texts are copied as 16 bytes, which both sides have. */
 static uint8_t *
-copy_text(const struct parquet_column *column, struct parquet_text text, uint8_t *to,
+copy_text(const struct parquet_column *column, uint64_t value, uint8_t *to,
           struct byte_view *ret_view)
 {
-    const uint8_t *from = column->texts + text.offset;
+    const uint8_t *from;
+    struct parquet_text text = parquet_text_of(column, value, &from);
 
+    from += text.offset;
     if (text.bytes <= 16)
         memcpy(to, from, 16);
     else
@@ -171,30 +182,52 @@ static void
 copy_texts(const struct taking *taking, const struct parquet_column *column, uint64_t begin,
            uint64_t count, struct byte_view *to)
 {
-    const struct parquet_text *texts = (const struct parquet_text *)column->values + begin;
+    const uint8_t *base;
     uint64_t bytes = 0;
     uint8_t *copy;
 
     for (uint64_t i = 0; i < count; i++)
-        bytes += texts[i].bytes;
+        bytes += parquet_text_of(column, begin + i, &base).bytes;
     copy = scratch_alloc(taking->scratch, bytes + PARQUET_SLACK);
     for (uint64_t i = 0; i < count; i++)
-        copy = copy_text(column, texts[i], copy, &to[i]);
+        copy = copy_text(column, begin + i, copy, &to[i]);
+}
+
+/* Views of words, and their numbers. The dictionary stays until the task is done. */
+static void
+take_words(const struct taking *taking, const struct stretch *stretch,
+           const struct parquet_column *column, struct words_note *note, struct byte_view *to)
+{
+    struct parquet_words *words = column->words;
+    uint32_t *numbers = (uint32_t *)(uintptr_t)note->numbers, high = taking->stretch << WORDS_SHIFT;
+
+    if (note->dictionaries[taking->stretch] == NULL) {
+        parquet_words_hold(words);
+        scratch_keep(taking->scratch, parquet_words_release, words);
+        note->dictionaries[taking->stretch] = &words->words;
+    }
+    for (uint32_t i = 0; i < stretch->count; i++) {
+        uint32_t number = column->numbers[stretch->rows[i].row];
+        struct parquet_text text = words->list[number];
+
+        to[stretch->rows[i].to] = (struct byte_view){ words->texts + text.offset, text.bytes };
+        numbers[stretch->rows[i].to] = high | number;
+    }
 }
 
 static void
 take_texts(const struct taking *taking, const struct stretch *stretch,
            const struct parquet_column *column, struct byte_view *to)
 {
-    const struct parquet_text *texts = column->values;
+    const uint8_t *base;
     uint64_t bytes = 0;
     uint8_t *copy;
 
     for (uint32_t i = 0; i < stretch->count; i++)
-        bytes += texts[stretch->rows[i].row].bytes;
+        bytes += parquet_text_of(column, stretch->rows[i].row, &base).bytes;
     copy = scratch_alloc(taking->scratch, bytes + PARQUET_SLACK);
     for (uint32_t i = 0; i < stretch->count; i++)
-        copy = copy_text(column, texts[stretch->rows[i].row], copy, &to[stretch->rows[i].to]);
+        copy = copy_text(column, stretch->rows[i].row, copy, &to[stretch->rows[i].to]);
 }
 
 /* The lists of a stretch, copied side by side. */
@@ -245,6 +278,24 @@ reject_nulls(const struct taking *taking, const struct stretch *stretch,
     }
 }
 
+/* The note of a column, begun when a word first comes: of other texts it has no number. */
+static struct words_note *
+note_of(const struct taking *taking, uint32_t index)
+{
+    struct words_note *note = &taking->notes[index];
+    size_t count = (size_t)taking->read->count;
+
+    if (note->numbers == NULL) {
+        uint32_t *numbers = scratch_array(taking->scratch, count, sizeof *numbers);
+
+        memset(numbers, 0xFF, count * sizeof *numbers);
+        *note = (struct words_note){ .texts = taking->values[index],
+                                     .count = taking->read->count,
+                                     .numbers = numbers };
+    }
+    return note;
+}
+
 static void
 take_columns(const struct taking *taking, const struct stretch *stretch,
              const struct row_group *group)
@@ -255,6 +306,9 @@ take_columns(const struct taking *taking, const struct stretch *stretch,
 
         if (wanted->is_list)
             take_lists(taking, stretch, column, wanted->dtype, taking->values[i]);
+        else if (taking->notes != NULL && column->words != NULL &&
+                 column->words->bytes <= HELD_BYTES)
+            take_words(taking, stretch, column, note_of(taking, i), taking->values[i]);
         else if (wanted->dtype == TUNDISH_STRING)
             take_texts(taking, stretch, column, taking->values[i]);
         else
@@ -347,13 +401,20 @@ parquet_rows_read(const struct source_read *read)
         else
             taking.values[i] = frame_values(output, i, count * output_bytes(spec->dtype));
     }
-    for (uint32_t k = 0; k < stretches.count && status == TUNDISH_OK; k++)
-        status = take_stretch(&taking, &stretches.list[k]);
+    if (stretches.count <= WORDS_DICTIONARIES) {
+        taking.notes = scratch_array(taking.scratch, output->column_count, sizeof *taking.notes);
+        memset(taking.notes, 0, output->column_count * sizeof *taking.notes);
+    }
+    for (; taking.stretch < stretches.count && status == TUNDISH_OK; taking.stretch++)
+        status = take_stretch(&taking, &stretches.list[taking.stretch]);
     for (uint32_t i = 0; i < output->column_count && status == TUNDISH_OK; i++)
         if (output->schema->columns[i].rank > 0)
             join_lists(&taking, i, &output->columns[i]);
         else
             column_set_scalars(&output->columns[i], read->count, taking.values[i]);
+    for (uint32_t i = 0; taking.notes != NULL && i < output->column_count; i++)
+        if (taking.notes[i].numbers != NULL)
+            words_tell(taking.scratch, &taking.notes[i]);
     count_up(&table_services(read->files)->counters.rows_read, (uint64_t)read->count);
     return status;
 }

@@ -431,7 +431,10 @@ read_dictionary(const struct parquet_values *values, struct byte_view page, size
             highest = indices[i] > highest ? indices[i] : highest;
         if (highest >= values->dictionary_count)
             return "an index is not in its dictionary";
-        gather(values, indices, take, (uint8_t *)to + done * values->value_bytes);
+        if (values->as_numbers)
+            memcpy((uint32_t *)to + done, indices, take * sizeof *indices);
+        else
+            gather(values, indices, take, (uint8_t *)to + done * values->value_bytes);
         done += take;
     }
     return NULL;

@@ -18,8 +18,9 @@ struct parquet_values {
     struct parquet_buffer texts;  /* offsets of texts count from its beginning */
     struct parquet_buffer spare;  /* values before they are changed */
     struct parquet_buffer spares; /* ... and what those need */
-    uint8_t *dictionary;          /* values, or NULL */
+    uint8_t *dictionary;          /* values, with room for 8 more; or NULL */
     uint32_t dictionary_count;
+    bool as_numbers; /* of values in the dictionary read their numbers, as uint32_t */
 };
 
 /* Room for `bytes` more, and for PARQUET_SLACK after them. Takes nothing. */

@@ -1,0 +1,59 @@
+/* words.h - texts out of a dictionary, so that stages work once for each word instead of each text.
+ *
+ * A source that has texts by their numbers in a dictionary gives them as any other, and notes the
+ * numbers in the task's scratch. A stage that makes an integer of a text asks for the note, and
+ * keeps what it made of each word beside the dictionary, for all tasks. A note is about an array of
+ * texts: it goes with the array, through whatever stages hand that on. */
+#ifndef COLUMN_WORDS_H
+#define COLUMN_WORDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "column/scratch.h"
+#include "core/bytes.h"
+
+struct words_memo;
+
+/* Of a dictionary; its source's, which sets the count. Zeros are one without memos. */
+struct words {
+    uint32_t count;
+    struct words_memo *_Atomic memos;
+};
+
+void words_close(struct words *words); /* accepts zeros; nobody uses it any more */
+
+/* Bytes of what one stage keeps beside it. */
+uint64_t words_memo_bytes(uint32_t count);
+
+/* A text's number: the word's, and in the upper bits which of the note's dictionaries it is in. */
+enum { WORDS_DICTIONARIES = 8, WORDS_SHIFT = 28 };
+#define WORDS_MAX (UINT32_C(1) << WORDS_SHIFT)
+#define WORDS_NONE UINT32_MAX /* the text is in no dictionary */
+
+struct words_note {
+    struct words_note *next;
+    const struct byte_view *texts;
+    int64_t count;
+    const uint32_t *numbers;                        /* of each text */
+    struct words *dictionaries[WORDS_DICTIONARIES]; /* those that are not used may be NULL */
+};
+
+/* Note it. All that it refers to lives until the scratch is reset. */
+void words_tell(struct scratch *scratch, const struct words_note *note);
+
+enum { WORDS_BLOCK = 256 };
+
+/* What makes integers of at most WORDS_BLOCK texts: pure. INT64_MIN is not kept. */
+struct words_maker {
+    const void *key; /* of the memo: nothing else makes other integers by this address */
+    void (*make)(const void *context, const struct byte_view *texts, size_t count,
+                 int64_t *ret_values);
+    const void *context;
+};
+
+/* Make the integers of texts, of each word once. False: there is no note about them. */
+bool words_make(struct scratch *scratch, const struct words_maker *maker,
+                const struct byte_view *texts, int64_t count, int64_t *ret_values);
+
+#endif

@@ -1,0 +1,122 @@
+/* test_words.c - integers of texts out of dictionaries: each word's is made once. */
+#include "unit/test_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "column/words.h"
+
+enum { TEXTS = 700 };
+
+static size_t made; /* texts that length_of was asked for */
+
+/* A text's length; of "refused" nothing that is kept. */
+static void
+length_of(const void *context, const struct byte_view *texts, size_t count, int64_t *ret_values)
+{
+    int64_t sign = *(const int *)context;
+
+    assert_true(count <= WORDS_BLOCK);
+    made += count;
+    for (size_t i = 0; i < count; i++)
+        ret_values[i] = texts[i].size == 7 ? INT64_MIN : sign * (int64_t)texts[i].size;
+}
+
+static const char letters[] = "aaaaaaaa";
+
+/* Texts of 0 to 7 letters, numbered so in two dictionaries; every tenth is in neither. */
+static void
+make_texts(struct byte_view *texts, uint32_t *numbers)
+{
+    for (uint32_t i = 0; i < TEXTS; i++) {
+        texts[i] = (struct byte_view){ (const uint8_t *)letters, i % 8 };
+        numbers[i] = i % 10 == 9 ? WORDS_NONE : (uint32_t)(i % 3 == 1) << WORDS_SHIFT | i % 8;
+    }
+}
+
+static void
+assert_lengths(const struct byte_view *texts, int64_t count, int sign, const int64_t *values)
+{
+    for (int64_t i = 0; i < count; i++)
+        assert_int_equal(values[i], texts[i].size == 7 ? INT64_MIN : sign * (int64_t)texts[i].size);
+}
+
+static void
+each_word_is_made_once_for_each_key(void **state)
+{
+    static const int plus = 1, minus = -1;
+    const struct words_maker maker = { .key = &plus, .make = length_of, .context = &plus };
+    const struct words_maker other = { .key = &minus, .make = length_of, .context = &minus };
+    struct words first = { .count = 8 }, second = { .count = 8 };
+    struct scratch *scratch = scratch_open();
+    struct byte_view texts[TEXTS];
+    uint32_t numbers[TEXTS];
+    int64_t values[TEXTS];
+    struct words_note note = {
+        .texts = texts, .count = TEXTS, .numbers = numbers, .dictionaries = { &first, &second }
+    };
+    size_t before;
+
+    (void)state;
+    make_texts(texts, numbers);
+    assert_false(words_make(scratch, &maker, texts, TEXTS, values));
+    for (int task = 0; task < 2; task++) {
+        words_tell(scratch, &note);
+        before = made;
+        assert_true(words_make(scratch, &maker, texts, TEXTS, values));
+        assert_lengths(texts, TEXTS, 1, values);
+        /* Again are made: those in no dictionary, and those of which nothing is kept. */
+        if (task == 1)
+            assert_int_equal(made - before, 70 + 70);
+        else
+            assert_true(made - before < 500);
+        assert_true(words_make(scratch, &other, texts, TEXTS, values));
+        assert_lengths(texts, TEXTS, -1, values);
+        assert_true(words_make(scratch, &maker, texts + 100, 50, values));
+        assert_lengths(texts + 100, 50, 1, values);
+        assert_false(words_make(scratch, &maker, texts + 100, TEXTS, values));
+        scratch_reset(scratch);
+        assert_false(words_make(scratch, &maker, texts, TEXTS, values));
+    }
+    scratch_close(scratch);
+    words_close(&first);
+    words_close(&second);
+}
+
+static void
+let_go(void *count)
+{
+    ++*(int *)count;
+}
+
+static void
+what_is_kept_for_a_task_is_let_go_with_it(void **state)
+{
+    struct scratch *scratch = scratch_open();
+    int count = 0;
+
+    (void)state;
+    scratch_keep(scratch, let_go, &count);
+    scratch_keep(scratch, let_go, &count);
+    assert_int_equal(count, 0);
+    scratch_reset(scratch);
+    assert_int_equal(count, 2);
+    scratch_reset(scratch);
+    assert_int_equal(count, 2);
+    scratch_keep(scratch, let_go, &count);
+    scratch_close(scratch);
+    assert_int_equal(count, 3);
+}
+
+TEST_FILE(test_words)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_word_is_made_once_for_each_key),
+        cmocka_unit_test(what_is_kept_for_a_task_is_let_go_with_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
