@@ -253,6 +253,15 @@ def peek(
     return _batches(memoryview(_run("peek", file, text, {"raw": True, **options})))
 
 
+def analyze(file: PipelineFile | None = None, *, text: str | None = None, **options: Any) -> None:
+    """Learn the statistics that a pipeline's stages need.
+
+    Options are those of `tundish analyze`: stream, root, cache, analysis, threads, memory. Raises
+    tundish.PipelineError if the file is wrong, and tundish.DataError if the data is.
+    """
+    _run("analyze", file, text, {"quiet": True, **options})
+
+
 def _run(command: str, file: PipelineFile | None, text: str | None, options: dict[str, Any]) -> bytes:
     """What a command prints. Its output may say what is wrong; an error that is not in it is raised."""
     with tempfile.TemporaryDirectory(prefix="tundish-") as folder:

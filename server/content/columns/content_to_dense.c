@@ -14,6 +14,7 @@ struct to_dense {
     int64_t shape[RANK_MAX]; /* -1: as large as it takes */
     struct content_targets targets;
     struct filler *fills; /* for each target */
+    bool *is_bounded;     /* for each target: sparse, in a shape that is given */
 };
 
 static tundish_status
@@ -70,11 +71,13 @@ to_dense_open(void *state, const struct stage_config *config, struct schema *ret
     if (status == TUNDISH_OK)
         status = content_targets_open(config, ret_schema, &stage->targets);
     stage->fills = tnd_zalloc(stage->targets.count + 1, sizeof *stage->fills);
+    stage->is_bounded = tnd_zalloc(stage->targets.count + 1, sizeof *stage->is_bounded);
     for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 
         status = filler_open(spec_get(config->stage, "default_value"), column->dtype,
                              "default_value", config->errors, &stage->fills[i]);
+        stage->is_bounded[i] = stage->has_shape && column->kind == TUNDISH_SPARSE;
         if (status == TUNDISH_OK)
             status = open_column(config, stage, column, ret_batch_wide);
     }
@@ -160,11 +163,34 @@ put_sparse(const struct column *from, int64_t element, const int64_t *dims, size
     }
 }
 
-static void
-apply_column(const struct to_dense *stage, const struct filler *fill, const struct column *from,
-             struct frame *output, uint32_t at)
+/* Does all of an element lie in its box? tf.RaggedTensor.to_tensor cuts off what does not, but the
+ * shape of a sparse tensor bounds it. */
+static bool
+lies_inside(const struct column *from, int64_t element, const int64_t *dims)
 {
     uint32_t rank = from->level_count;
+    int64_t begin, end, longest[RANK_MAX];
+    bool is_inside = true;
+
+    if (from->indices == NULL) {
+        longest_lists(from, element, longest);
+        for (uint32_t k = 0; k < rank; k++)
+            is_inside &= longest[k] <= dims[k];
+        return is_inside;
+    }
+    column_value_range(from, element, element + 1, &begin, &end);
+    for (int64_t v = begin; v < end; v++)
+        for (uint32_t k = 0; k < rank; k++)
+            is_inside &= from->indices[v * rank + k] < dims[k];
+    return is_inside;
+}
+
+static void
+apply_column(const struct to_dense *stage, uint32_t target, const struct column *from,
+             struct frame *output)
+{
+    const struct filler *fill = &stage->fills[target];
+    uint32_t rank = from->level_count, at = stage->targets.list[target].output;
     size_t bytes = fill->bytes;
     int64_t *dims =
         scratch_array(output->scratch, (size_t)from->count * rank + RANK_MAX, sizeof *dims);
@@ -180,6 +206,9 @@ apply_column(const struct to_dense *stage, const struct filler *fill, const stru
     for (int64_t i = 0; i < from->count; i++) {
         const int64_t *own = &dims[i * rank];
 
+        if (stage->is_bounded[target] && !lies_inside(from, i, own))
+            frame_reject(output, i,
+                         "to_dense: a value of a sparse column lies outside of the shape");
         if (from->indices != NULL)
             put_sparse(from, i, own, bytes, values);
         /* A scalar has no level to walk through. */
@@ -197,8 +226,7 @@ to_dense_apply(const void *state, const struct frame *input, struct frame *outpu
     const struct to_dense *stage = state;
 
     for (uint32_t i = 0; i < stage->targets.count; i++)
-        apply_column(stage, &stage->fills[i], &input->columns[stage->targets.list[i].input], output,
-                     stage->targets.list[i].output);
+        apply_column(stage, i, &input->columns[stage->targets.list[i].input], output);
     return TUNDISH_OK;
 }
 
@@ -210,6 +238,7 @@ to_dense_close(void *state)
     for (uint32_t i = 0; i < stage->targets.count && stage->fills != NULL; i++)
         filler_close(&stage->fills[i]);
     free(stage->fills);
+    free(stage->is_bounded);
     content_targets_close(&stage->targets);
 }
 

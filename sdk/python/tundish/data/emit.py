@@ -395,9 +395,15 @@ def _with_column(name: str, text: str) -> str:
     return re.sub(rf"(?<![\w$`'{{]){re.escape(name)}(?![\w`'(])", "{column}", text)
 
 
-def document(streams: dict[str, tuple[list[Stage], dict[str, Any]]], seed: int | None = None) -> str:
-    """The text of a pipeline file. Each stream has stages, and its other sections."""
+def document(
+    streams: dict[str, tuple[list[Stage], dict[str, Any]]],
+    seed: int | None = None,
+    learns: str | None = None,
+) -> str:
+    """The text of a pipeline file. Each stream has stages, and its other sections. learns: the stream that
+    statistics are learned from."""
     lines = [] if seed is None else [f"seed: {seed}"]
+    lines += [] if learns is None else [f"learn_from: {scalar(learns)}"]
     lines.append("streams:")
     for name, (stages, sections) in streams.items():
         lines += [f"  {scalar(name)}:", "    dataset:"]

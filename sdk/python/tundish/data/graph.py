@@ -272,10 +272,12 @@ class Column:
     )
 
     def __getattr__(self, name: str) -> Any:
-        from .lowering import METHODS, record
+        from .lowering import METHODS, PARTS, record
 
         if name in METHODS:
             return lambda *args, **kwargs: record(METHODS[name], (self, *args), kwargs)
+        if name in PARTS and self.spec.kind == "sparse":
+            return record(PARTS[name], (self,), {})
         raise AttributeError(f"a column has no attribute {name!r} while a function is traced")
 
     def __repr__(self) -> str:

@@ -35,7 +35,7 @@ class Namespace:
             from importlib import import_module
 
             return import_module("tundish.data")
-        if any(known.startswith(full + ".") for known in (*RULES, *_OTHERS)):
+        if full not in RULES and any(known.startswith(full + ".") for known in (*RULES, *_OTHERS)):
             return Namespace(full)
         rule = find(full)
         if rule is None:

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import Error
 from . import versions
 
 if TYPE_CHECKING:
@@ -36,10 +37,11 @@ def main(arguments: list[str] | None = None) -> int:
                 options.args,
                 "" if folder == "." else folder,
                 compared_in if options.check is not None else None,
+                options.transform,
             )
-        except program.ProgramFailed as error:
+            return _answer(options, ported, compared_in)
+        except (program.ProgramFailed, Error) as error:
             return _fail(str(error))
-        return _answer(options, ported, compared_in)
 
 
 def _answer(options: argparse.Namespace, ported: Ported, compared_in: str) -> int:
@@ -66,6 +68,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("target", metavar="MODULE:FUNCTION", help="as input.py:make_dataset")
     parser.add_argument(
         "--args", nargs="+", default=[], metavar="VALUE", help="arguments of the function; NAME=VALUE by name"
+    )
+    parser.add_argument(
+        "--transform",
+        metavar="MODULE:FUNCTION",
+        help="tf.Transform's preprocessing_fn, over the raw batches that the program's function gives",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="the pipeline file (default: standard output)")
     parser.add_argument(
@@ -110,6 +117,8 @@ def _check(ported: Ported, folder: str, count: int) -> int:
     status = COMPLETE
     file = Path(folder, "pipeline.yaml")
     _write(file, ported.compared, ported.files)
+    if ported.transform is not None:
+        ported.transform.analyze(file)
     for question in questions(ported, file, os.getcwd()):
         checked = check(question, count)
         for line in checked.lines:

@@ -44,10 +44,11 @@ def patch() -> None:
                 name = _public_name(function, path.removeprefix("tensorflow."))
                 if not name.startswith(_TRANSPARENT):
                     if function not in made:
-                        made[function] = _recording("tf." + name, function)
+                        made[function] = recording("tf." + name, function)
                     setattr(module, attribute, made[function])
     _patch_is_tensor()
     _patch_tf_function()
+    _patch_sparse_tensor()
 
 
 def _is_api(function: Any) -> bool:
@@ -66,7 +67,7 @@ def _public_name(function: Any, path: str) -> str:
     return path
 
 
-def _recording(name: str, function: Any) -> Any:
+def recording(name: str, function: Any) -> Any:
     @functools.wraps(function)
     def recording(*args: Any, **kwargs: Any) -> Any:
         trace = current()
@@ -103,3 +104,15 @@ def _patch_tf_function() -> None:
         return trace.inline(self.python_function, args, kwargs)
 
     cls.__call__ = call
+
+
+def _patch_sparse_tensor() -> None:
+    """The constructor of a sparse tensor is a public function, too."""
+
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        trace = current()
+        if trace is None or not has_proxy((args, kwargs)):
+            return object.__new__(cls)
+        return trace.call("tf.SparseTensor", cls, args, kwargs)
+
+    tf.SparseTensor.__new__ = new

@@ -16,7 +16,7 @@ from tensorflow.python.util import tf_stack
 Origin = tuple[str, int]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_LIBRARIES = tuple(
+_libraries = tuple(
     os.path.join(folder, "")
     for folder in (
         os.path.dirname(os.path.abspath(tf.__file__)),
@@ -31,6 +31,12 @@ _AUTOGRAPH = str(autograph.__file__)
 _CALLS = ("converted_call", "_call_unconverted", "_py_builtin")
 _ABSTRACT = ("<frozen abc>", str(abc.__file__))
 _SITE = os.sep + "site-packages" + os.sep
+
+
+def add_library(folder: str) -> None:
+    """The code in this folder is not the user's either."""
+    global _libraries
+    _libraries = (os.path.join(folder, ""), *_libraries)
 
 
 def here() -> Origin:
@@ -55,8 +61,8 @@ def is_users(file: str) -> bool:
     path = os.path.abspath(file)
     # Other libraries of the environment lie in the folder of Python's own modules, and may well be
     # the program.
-    return not path.startswith(_LIBRARIES) or (
-        _SITE in path and not path.startswith(_LIBRARIES[:-1])
+    return not path.startswith(_libraries) or (
+        _SITE in path and not path.startswith(_libraries[:-1])
     )
 
 

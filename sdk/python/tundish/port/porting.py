@@ -78,6 +78,7 @@ class Ported:
     problems: list[Any] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
+    transform: Any = None  # transform.Transform: what tf.Transform computes, and what is learned for it
 
 
 def patch() -> None:
@@ -90,12 +91,23 @@ def patch() -> None:
     distribute.patch()
 
 
-def port(target: str, words: list[str], folder: str = "", compared_in: str | None = None) -> Ported:
+def port(
+    target: str,
+    words: list[str],
+    folder: str = "",
+    compared_in: str | None = None,
+    preprocessing: str | None = None,
+) -> Ported:
     """Run the program, and make the pipeline file.
 
     folder: where it will lie, from the current folder on. compared_in: where the file to compare will lie;
     TensorFlow's stages that would be random get seeds, so that its batches can be compared. None: there is
-    no comparison. Raises ProgramFailed."""
+    no comparison. preprocessing: of tf.Transform's preprocessing_fn, which follows on each of the program's
+    datasets. Raises ProgramFailed."""
+    if preprocessing is not None:
+        from . import transform
+
+        transform.patch()
     datasets.Draws.begin(compared_in is not None)
     made = program.run(target, words)
     found = streams.named(made.result, made.function, _is_stream)
@@ -103,10 +115,19 @@ def port(target: str, words: list[str], folder: str = "", compared_in: str | Non
         raise program.ProgramFailed(
             f"{target} gives {type(made.result).__name__}, not a tf.data.Dataset, or a mapping or tuple of them"
         )
+    if preprocessing is not None:
+        return _transformed(transform.Transform(preprocessing), found, folder, compared_in)
     ported = _ported(found, folder, compared_in)
     if made.again is not None:
         for stream in ported.streams:
             stream.again = functools.partial(_again, made, stream.name)
+    return ported
+
+
+def _transformed(transform: Any, found: dict[str, Any], folder: str, compared_in: str | None) -> Ported:
+    ported = _ported(transform.traced(found), folder, compared_in, transform)
+    for stream in ported.streams:
+        stream.value = transform.computed(stream.value)
     return ported
 
 
@@ -119,8 +140,8 @@ def _is_stream(value: Any) -> bool:
     return isinstance(value, tf.data.Dataset) or distribute.distributed(value) is not None
 
 
-def _ported(found: dict[str, Any], folder: str, compared_in: str | None) -> Ported:
-    ported = Ported()
+def _ported(found: dict[str, Any], folder: str, compared_in: str | None, transform: Any = None) -> Ported:
+    ported = Ported(transform=transform)
     ported.text, emission, walk = _written(found, ported, folder)
     told = {(tuple(each.origin), each.name) for each in walk.problems}
     others = [each for each in emission.unsupported if (tuple(each.origin), each.name) not in told]
@@ -129,7 +150,7 @@ def _ported(found: dict[str, Any], folder: str, compared_in: str | None) -> Port
     if ported.problems:
         ported.text = ""
     elif compared_in is not None:
-        ported.compared, *_ = _written(found, Ported(), compared_in, fills=True)
+        ported.compared, *_ = _written(found, Ported(transform=transform), compared_in, fills=True)
     return ported
 
 
@@ -161,7 +182,8 @@ def _written(
             ported.streams.append(Stream(name, value, names, order.unordered))
     for end in walk.ends:
         emission.stages(end.node)
-    return document(made, datasets.Draws.seed), emission, walk
+    learns = next(iter(made), None) if ported.transform is not None and len(made) > 1 else None
+    return document(made, datasets.Draws.seed, learns), emission, walk
 
 
 def _described(dataset: Any, walk: Walk, fills: bool) -> Any:

@@ -57,29 +57,35 @@ class Made:
 
 def run(target: str, words: list[str]) -> Made:
     """Import MODULE, and call its FUNCTION, or take it if it is a dataset. Raises ProgramFailed."""
+    with telling():
+        found = _found(target)
+        if not callable(found):
+            return Made(found, found)
+        positional, named = arguments(words)
+        before = _state()
+
+        def again() -> Any:
+            _go_back(before)
+            with _running():
+                return found(*positional, **named)
+
+        return Made(found(*positional, **named), found, again)
+
+
+def function(target: str) -> Any:
+    """Import MODULE: its FUNCTION. Raises ProgramFailed."""
+    with telling():
+        return _found(target)
+
+
+def _found(target: str) -> Any:
     module_name, colon, name = target.partition(":")
     if not colon or not module_name or not name:
         raise ProgramFailed(f"{target!r} is not MODULE:FUNCTION, as input.py:make_dataset")
-    with _running():
-        try:
-            found: Any = _module(module_name)
-            for part in name.split("."):
-                found = getattr(found, part)
-            if not callable(found):
-                return Made(found, found)
-            positional, named = arguments(words)
-            before = _state()
-
-            def again() -> Any:
-                _go_back(before)
-                with _running():
-                    return found(*positional, **named)
-
-            return Made(found(*positional, **named), found, again)
-        except ProgramFailed:
-            raise
-        except (Exception, SystemExit) as error:
-            raise ProgramFailed(_said(error)) from error
+    found: Any = _module(module_name)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def _module(name: str) -> ModuleType:
@@ -116,6 +122,18 @@ def _go_back(state: Any) -> None:
     Draws.go_back(drawn)
     random.setstate(python)
     np.random.set_state(numpy)
+
+
+@contextlib.contextmanager
+def telling() -> Iterator[None]:
+    """What the program's code raises becomes ProgramFailed, with its line."""
+    with _running():
+        try:
+            yield
+        except ProgramFailed:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ProgramFailed(_said(error)) from error
 
 
 @contextlib.contextmanager

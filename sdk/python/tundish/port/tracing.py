@@ -105,7 +105,9 @@ class Trace:
         if not tf.is_tensor(leaf) or isinstance(leaf, tf.Variable):
             return leaf
         call.specs[path] = _spec(leaf)
-        known = tensor_util.constant_value(leaf) if isinstance(leaf, tf.Tensor) else None
+        # Before it has learned, tf.Transform gives stand-ins.
+        is_real = isinstance(leaf, tf.Tensor) and not call.name.startswith("tft.")
+        known = tensor_util.constant_value(leaf) if is_real else None
         return Proxy(leaf, Value(call, path) if known is None else _constant(known), self)
 
     def input(self, index: int, nest: Any) -> Any:

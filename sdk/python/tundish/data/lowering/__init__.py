@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph import Call, Column, Spec, caller
-from . import expressions, images, layers, lookups, parsing, rewrites, stages, transform
+from . import expressions, images, layers, lookups, parsing, rewrites, sparse, stages, transform
 from .rule import Rule
 from .specs import constant_spec
 
-__all__ = ["METHODS", "RULES", "constant_spec", "find", "record"]
+__all__ = ["METHODS", "PARTS", "RULES", "constant_spec", "find", "record"]
 
 RULES: dict[str, Rule] = {
     rule.name: rule
-    for table in (expressions, rewrites, parsing, stages, images, layers, lookups, transform)
+    for table in (expressions, rewrites, parsing, stages, images, layers, lookups, sparse, transform)
     for rule in table.RULES
 }
 
@@ -22,6 +22,8 @@ METHODS = {
     "to_tensor": "tf.RaggedTensor.to_tensor",
     "to_sparse": "tf.RaggedTensor.to_sparse",
 }
+# Attributes of sparse columns.
+PARTS = {name: f"tf.SparseTensor.{name}" for name in ("indices", "values", "dense_shape")}
 
 
 def find(name: str) -> Rule | None:

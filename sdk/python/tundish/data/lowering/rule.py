@@ -119,6 +119,7 @@ class StageRule(Rule):
     check: looks at the arguments, may change those for the stage, and refuses what is not the same.
     together: the stage may do several columns at once. draws: it draws, and the layer's state goes on.
     beside: parameters that are columns, too, and which the stage takes by name.
+    learned_as: the stage's parameter that names what `tundish analyze` learns; else its column does.
     """
 
     stage: str = ""
@@ -130,6 +131,7 @@ class StageRule(Rule):
     together: bool = True
     draws: bool = False
     beside: tuple[str, ...] = ()
+    learned_as: str = ""
     shown: str = ""
 
     def inputs(self, bound: Bound) -> list[Any]:

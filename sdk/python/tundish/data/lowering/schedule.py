@@ -131,6 +131,7 @@ class _Lowering:
         self.resolved: dict[int, Any] = {}
         self.drawn: dict[int, Call] = {}
         self.uses: dict[Key, int] = {}
+        self.learned: set[str] = set()
         self.stages: list[Stage] = []
         self.writer = Writer(self._written, self._rule_of)
 
@@ -214,13 +215,12 @@ class _Lowering:
             if rule.check is not None:
                 rule.check(bound)
             reads = [bound[rule.column]]
-            made = results(call)
-            writes = list(made.values() if isinstance(made, dict) else made)
+            writes = _all(results(call))
             parameters: dict[str, Any] = {}
         else:
             assert isinstance(rule, StageRule)
             reads = rule.inputs(bound)
-            writes = [column]
+            writes = [column] if column.index is None else _all(results(call))
             parameters = rule.parameters(bound)
             for name, value in parameters.items():
                 if _columns(value):
@@ -331,7 +331,8 @@ class _Lowering:
         first = ready[0]
         if first.is_map:
             return [unit for unit in ready if unit.is_map]
-        if isinstance(first.rule, StageRule) and first.rule.together and len(first.reads) == 1:
+        is_plain = len(first.reads) == 1 and len(first.writes) == 1
+        if isinstance(first.rule, StageRule) and first.rule.together and is_plain:
             return self._alike(first, ready)
         return [first]
 
@@ -364,6 +365,8 @@ class _Lowering:
             self._emit_map(group)
         elif isinstance(group[0].rule, Parse):
             self._emit_parse(group[0])
+        elif len(group[0].writes) > 1:
+            self._emit_several(group[0])
         else:
             self._emit_stage(group)
 
@@ -440,10 +443,40 @@ class _Lowering:
             params["output"] = targets if len(targets) > 1 else targets[0]
         elif len(self.columns) == 1:
             del params["columns"]
+        if len(group) > 1 and rule.learned_as and self.learned & set(targets):
+            return self._emit_apart(group)
         for unit, target in zip(group, targets):
             self._put(unit.value, target)
-        self._add(rule.stage, params, group)
+        self._add(rule.stage, {**params, **self._naming(rule, params, targets)}, group)
         return None
+
+    def _naming(self, rule: StageRule, params: dict[str, Any], targets: list[str]) -> dict[str, str]:
+        """A name for what is learned, if the column's is that of something else."""
+        if not rule.learned_as or rule.learned_as in params:
+            return {}
+        if len(targets) > 1 or targets[0] not in self.learned:
+            self.learned.update(targets)
+            return {}
+        number = 2
+        while f"{targets[0]}_{number}" in self.learned:
+            number += 1
+        self.learned.add(f"{targets[0]}_{number}")
+        return {rule.learned_as: f"{targets[0]}_{number}"}
+
+    def _emit_several(self, unit: Unit) -> None:
+        """A stage with several results, which replace its column."""
+        rule = unit.rule
+        assert isinstance(rule, StageRule)
+        source = self._spare(unit)
+        names: list[str] = []
+        for write in unit.writes:
+            names.append(self._new(write, set(names)))
+        self.columns.remove(source)
+        for key in [key for key, own in self.name_of.items() if own == source]:
+            del self.name_of[key]
+        for write, name in zip(unit.writes, names, strict=True):
+            self._put(write, name)
+        self._add(rule.stage, {"columns": source, **unit.parameters, "output": names}, [unit])
 
     def _emit_apart(self, group: list[Unit]) -> None:
         for unit in group:
@@ -462,12 +495,7 @@ class _Lowering:
     def _emit_parse(self, unit: Unit) -> None:
         rule = unit.rule
         assert isinstance(rule, Parse)
-        source = self.name_of[key_of(unit.reads[0])]
-        if not self._is_dead(source):
-            copy = self._free(source)
-            self._add("map", {copy: column_name(source)}, [unit])
-            self.columns.append(copy)
-            source = copy
+        source = self._spare(unit)
         self.columns.remove(source)
         names: dict[Any, str] = {}
         made = {}
@@ -491,6 +519,16 @@ class _Lowering:
         for index, name in names.items():
             self._put(made[index], name)
         self._add(rule.stage, params, [unit])
+
+    def _spare(self, unit: Unit) -> str:
+        """The column that a unit reads, or a copy if it is needed later."""
+        source = self.name_of[key_of(unit.reads[0])]
+        if self._is_dead(source):
+            return source
+        copy = self._free(source)
+        self._add("map", {copy: column_name(source)}, [unit])
+        self.columns.append(copy)
+        return copy
 
     def _free(self, base: str, names: dict[Any, str] | None = None) -> str:
         number = 2
@@ -542,6 +580,11 @@ class _Lowering:
                 name: column_name(renames.get(text.strip("`"), text)) for name, text in copies.items()
             }
             self.stages.append(Stage("map", texts, [self.origin]))
+
+
+def _all(made: Any) -> list[Column]:
+    """The columns that a call gives, in their order."""
+    return list(made.values() if isinstance(made, dict) else made)
 
 
 class _Told(Refused):

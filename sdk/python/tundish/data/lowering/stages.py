@@ -123,6 +123,8 @@ def _dense(bound: Bound) -> Spec:
 
 
 def _check_dense(bound: Bound, parameters: Bound) -> None:
+    if str(parameters.get("default_value")) in ("0", "0.0", ""):  # the default
+        del parameters["default_value"]
     if "shape" in parameters:
         parameters["shape"] = [None if size in (None, -1) else int(size) for size in parameters["shape"]]
 
@@ -253,11 +255,11 @@ RULES: list[Rule] = [
         "tf.stack(values, axis=0, name=None)", _stacked, stage="stack", columns=("values",), joined=True
     ),
     StageRule(
-        "tf.sparse.to_dense(sp_input, default_value=None, validate_indices=True, name=None)",
+        "tundish.sparse_to_dense(sp_input, default_value=None, shape=None)",
         _dense,
         stage="to_dense",
         columns=("sp_input",),
-        ignored=("name", "validate_indices"),
+        check=_check_dense,
     ),
     StageRule(
         "tf.RaggedTensor.to_tensor(self, default_value=None, name=None, shape=None)",
