@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <sys/random.h>
-#include <unistd.h>
 
+#include "core/cpu_room.h"
 #include "core/memory.h"
 #include "learn/analyze.h"
 #include "learn/results/provenance.h"
@@ -53,9 +53,9 @@ pipeline_draw_seed(void)
 uint32_t
 pipeline_threads(void)
 {
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t count = tnd_cpu_count();
 
-    return count < 1 ? 1 : count > 256 ? 256 : (uint32_t)count;
+    return count < 256 ? count : 256;
 }
 
 /* Compute the statistics, for the first time or again. */

@@ -282,8 +282,8 @@ const struct command command_serve = {
         "                      $XDG_RUNTIME_DIR/tundish/server, else /tmp/tundish-UID/server)\n"
         "  --replicas R        replicas on this node, for streams that use lanes (default:\n"
         "                      replicas in the file); not for queues, broadcasts, evaluations\n"
-        "  --threads N         threads that make batches (default: one per "
-        "processor)\n" PIPELINE_OPTIONS_HELP
+        "  --threads N         threads that make batches (default: one per processor\n"
+        "                      that the server may use)\n" PIPELINE_OPTIONS_HELP
         "  --seed N            seed of stages without one (default: random, logged)\n"
         "  --state DIR         save positions in the existing folder DIR and resume there after\n"
         "                      a restart. Trainers killed together with the server get the\n"

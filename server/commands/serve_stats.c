@@ -7,6 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "core/cpu_room.h"
 #include "stats/stats_process.h"
 #include "stats/stats_relay.h"
 
@@ -44,7 +45,7 @@ add_path(struct serve *serve, const char *name, const char *path)
 tundish_status
 serve_open_stats(struct serve *serve)
 {
-    uint32_t threads = serve->thread_count != 0 ? serve->thread_count : session_processor_count();
+    uint32_t threads = serve->thread_count != 0 ? serve->thread_count : tnd_cpu_count();
     tundish_status status =
         stats_open(serve->socket, (threads + 1) * serve->file->stream_count, &serve->stats);
 
@@ -52,7 +53,7 @@ serve_open_stats(struct serve *serve)
         return status;
     tnd_stats_set(&stats_server(serve->stats)->threads, threads);
     tnd_stats_set(&stats_server(serve->stats)->rank, link_rank(serve->link));
-    tnd_stats_set(&stats_server(serve->stats)->processors, session_processor_count());
+    tnd_stats_set(&stats_server(serve->stats)->processors, tnd_cpu_count());
     add_pipeline(serve);
     add_path(serve, "file", serve->pipeline_options.path);
     add_path(serve, "root", serve->pipeline_options.root);

@@ -1,7 +1,6 @@
 /* session.c - a session opened, stopped and closed. */
 #include "session/session.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "batch/content_budget.h"
 #include "batch/inputs.h"
 #include "core/clock.h"
+#include "core/cpu_room.h"
 #include "core/memory.h"
 #include "plan/batch_rows.h"
 #include "plan/memory_cost.h"
@@ -28,16 +28,6 @@ enum { LOOKAHEAD_MIN = 2, LOOKAHEAD_MAX = 256, LOOKAHEAD_BYTES = 4 << 20 };
 static const int64_t DRAIN_RETRY_NS = 5000000;
 /* For slow_group: detach. Longer than any pause of a healthy job between two steps. */
 static const int64_t DETACH_NS = 1000000000;
-
-uint32_t
-session_processor_count(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    return (uint32_t)CPU_COUNT(&set);
-}
 
 /* A cache file must hold a whole pass over real data. So a stage that writes one is not run on
  * samples, even to measure. */
@@ -73,7 +63,7 @@ session_open_dealer(struct session *session)
 static tundish_status
 open_workers(struct session *session, uint32_t thread_count)
 {
-    session->worker_count = thread_count != 0 ? thread_count : session_processor_count();
+    session->worker_count = thread_count != 0 ? thread_count : tnd_cpu_count();
     if (session->worker_count > THREADS_MAX)
         session->worker_count = THREADS_MAX;
     session->workers = tnd_zalloc(session->worker_count, sizeof *session->workers);

@@ -49,9 +49,6 @@ void session_close(struct session *session); /* stops first; accepts NULL */
 /* Make no more content until unpaused. Finished steps are still delivered. */
 void session_pause(struct session *session, bool paused);
 
-/* Threads that make content unless options say otherwise. */
-uint32_t session_processor_count(void);
-
 /* Has its last group ended, and has no trainer come since? */
 bool session_is_abandoned(struct session *session);
 

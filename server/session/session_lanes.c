@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/cpu_room.h"
 #include "core/memory_room.h"
 #include "session/compress.h"
 #include "session/lane_size.h"
@@ -32,7 +33,7 @@ choose_codecs(struct session *session, const struct lane_config *lane,
 {
     struct worker *worker = &session->workers[0];
     uint64_t allowed = arena_allowed(session, lane);
-    uint32_t processors = session_processor_count(), replicas = session->plan->replicas;
+    uint32_t processors = tnd_cpu_count(), replicas = session->plan->replicas;
     struct compress_room room = {
         .scarce_bytes = allowed,
         .spare_bytes = lane->limit_bytes != 0 ? bytes->as_is : 0,

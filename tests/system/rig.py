@@ -116,6 +116,21 @@ class Rig(unittest.TestCase):
         return self.serve(
             file, before=["unshare", "-m", "sh", "-c", script, "sh", size, str(folder)])
 
+    def in_groups(self, line, files, *command):
+        """Run a command whose /proc/self/cgroup is that line, with these files of the kernel's."""
+        for name, text in files.items():
+            path = self.path / "cgroup" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{text}\n")
+        (self.path / "own").write_text(f"{line}\n")
+        script = 'mount --bind "$1/cgroup" /sys/fs/cgroup && mount --bind "$1/own" /proc/$$/cgroup' \
+            ' && shift && exec "$@"'
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script, "sh", str(self.path), *command],
+            env=self.environment, capture_output=True, text=True, timeout=DEADLINE_S)
+        shutil.rmtree(self.path / "cgroup")
+        return done
+
     def read(self, *options, replica=0, group="default", stdin=subprocess.DEVNULL):
         return self.start(
             [READER, *options], stdin=stdin, TUNDISH_REPLICA=str(replica), TUNDISH_GROUP=group

@@ -137,21 +137,6 @@ class Faults(Rig):
         last, rows = self.change_while_served(replace)
         self.assertTrue(rows == 200000 or "E_" in last, last)
 
-    def in_groups(self, line, files, *command):
-        """Run a command whose /proc/self/cgroup is that line, with these files of the kernel's."""
-        for name, text in files.items():
-            path = self.path / "cgroup" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{text}\n")
-        (self.path / "own").write_text(f"{line}\n")
-        script = 'mount --bind "$1/cgroup" /sys/fs/cgroup && mount --bind "$1/own" /proc/$$/cgroup' \
-            ' && shift && exec "$@"'
-        done = subprocess.run(
-            ["unshare", "-m", "sh", "-c", script, "sh", str(self.path), *command],
-            env=self.environment, capture_output=True, text=True, timeout=DEADLINE_S)
-        shutil.rmtree(self.path / "cgroup")
-        return done.returncode, done.stderr
-
     @unittest.skipUnless(may_mount(), "mounting is not permitted here")
     def test_the_memory_of_its_control_groups_is_a_limit_with_the_arithmetic(self):
         serve = [TUNDISH, "serve", self.pipeline(["range: 100", "batch: 10"])]
@@ -167,8 +152,9 @@ class Faults(Rig):
         ):
             with self.subTest(line=line, folder=folder):
                 limit, used = (f"{folder}/{name}" for name in limits)
-                status, said = self.in_groups(line, {limit: 3000, used: 1000}, *serve)
-                self.assertEqual(status, 3, said)
+                done = self.in_groups(line, {limit: 3000, used: 1000}, *serve)
+                said = done.stderr
+                self.assertEqual(done.returncode, 3, said)
                 self.assertRegex(said, "1 lanes of 8 slots need .* room for 2000 .*control group "
                                  f"/sys/fs/cgroup/{folder} has a limit of 3000, of which 1000 are")
                 self.assertNotIn("ready", said)
@@ -177,11 +163,12 @@ class Faults(Rig):
     def test_a_batch_that_the_plan_finds_too_large_is_refused(self):
         plan = [TUNDISH, "plan", self.pipeline(["range: 50000000", "batch: 40000000"])]
         files = {"job/memory.max": "100000000", "job/memory.current": "0"}
-        status, said = self.in_groups("0::/job/step", files, *plan)
-        self.assertEqual(status, 3)
-        self.assertRegex(said, "40000000 rows needs 320000000 bytes .* room for 100000000 ")
+        done = self.in_groups("0::/job/step", files, *plan)
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, "40000000 rows needs 320000000 bytes .* room for 100000000 ")
         files["job/memory.max"] = "max"
-        self.assertEqual(self.in_groups("0::/job/step", files, *plan), (0, ""))
+        done = self.in_groups("0::/job/step", files, *plan)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
         for key in ("max_batch_bytes", "memory_limit"):
             for command in ("plan", "serve"):
                 file = self.pipeline(["range: 100", "batch: 50"], deliver=f"{{{key}: 399}}")

@@ -1,0 +1,103 @@
+/* check_memory.c - is there room for the batches, and where will they lie? */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "core/memory_room.h"
+#include "core/status.h"
+#include "doctor/doctor.h"
+#include "shm/segment.h"
+
+#define SHM_FOLDER "/dev/shm"
+#define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+
+static double
+mib(uint64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+void
+doctor_check_memory(struct doctor *doctor)
+{
+    struct tnd_memory_room room;
+
+    tnd_memory_room(&room);
+    if (doctor->memory_bytes > room.bytes)
+        doctor_say(doctor, DOCTOR_FAULT, "memory",
+                   "lower deliver.slots or batch_size, or give the server more memory: batches "
+                   "count against its control group, not against the trainers'",
+                   "batches and shuffles need %.0f MiB, but there is room for %.0f (%s)",
+                   mib(doctor->memory_bytes), mib(room.bytes), room.why);
+    else if (doctor->table_bytes > room.bytes - doctor->memory_bytes)
+        doctor_say(doctor, DOCTOR_WARNING, "memory",
+                   "give the server more memory: vocabulary tables are read from the disk again "
+                   "and again where they have no room",
+                   "batches and shuffles need %.0f MiB and vocabulary tables %.0f, but there is "
+                   "room for %.0f (%s)",
+                   mib(doctor->memory_bytes), mib(doctor->table_bytes), mib(room.bytes), room.why);
+    else if (doctor->memory_bytes + doctor->table_bytes > 0)
+        doctor_say(doctor, DOCTOR_OK, "memory", NULL,
+                   "room for %.0f MiB (%s); batches and shuffles need %.0f, vocabulary tables %.0f",
+                   mib(room.bytes), room.why, mib(doctor->memory_bytes), mib(doctor->table_bytes));
+    else
+        doctor_say(doctor, DOCTOR_OK, "memory", NULL, "room for %.0f MiB (%s)", mib(room.bytes),
+                   room.why);
+}
+
+void
+doctor_check_shared_memory(struct doctor *doctor)
+{
+    struct tnd_segment segment = TND_SEGMENT_NONE;
+    struct statvfs space;
+    uint64_t left;
+
+    if (tnd_segment_create(1, false, false, &segment) != TUNDISH_OK) {
+        doctor_say(doctor, DOCTOR_FAULT, "shared memory",
+                   "allow shm_open or memfd_create: look for a seccomp, SELinux or AppArmor rule",
+                   "%s", tnd_error_text());
+        return;
+    }
+    if (segment.is_memfd) {
+        doctor_say(doctor, DOCTOR_WARNING, "shared memory",
+                   "mount a tmpfs at " SHM_FOLDER ", or set deliver: {memory: memfd}",
+                   "%s: batches lie in memory without a mount (memfd)", segment.note);
+    } else if (statvfs(SHM_FOLDER, &space) != 0) {
+        doctor_say(doctor, DOCTOR_WARNING, "shared memory", NULL, SHM_FOLDER ": %s",
+                   strerror(errno));
+    } else {
+        left = space.f_blocks == 0 ? UINT64_MAX : (uint64_t)space.f_bavail * space.f_bsize;
+        if (doctor->shm_bytes > left)
+            doctor_say(doctor, DOCTOR_WARNING, "shared memory",
+                       "make it larger (docker run --shm-size, a Kubernetes emptyDir with medium: "
+                       "Memory, mount -o remount,size=), or set deliver: {memory: memfd}",
+                       SHM_FOLDER " has %.0f MiB free, and batches need %.0f: those without room "
+                                  "there lie in memory without a mount (memfd)",
+                       mib(left), mib(doctor->shm_bytes));
+        else
+            doctor_say(doctor, DOCTOR_OK, "shared memory", NULL, SHM_FOLDER " has %.0f MiB free",
+                       mib(left));
+    }
+    tnd_segment_close(&segment);
+}
+
+void
+doctor_check_huge_pages(struct doctor *doctor)
+{
+    char modes[128] = "";
+    FILE *file = fopen(HUGE_PAGES, "re");
+
+    if (file != NULL) {
+        if (fgets(modes, sizeof modes, file) == NULL)
+            modes[0] = '\0';
+        fclose(file);
+    }
+    if (!doctor->huge_pages)
+        return;
+    if (strstr(modes, "[never]") != NULL || strstr(modes, "[deny]") != NULL || modes[0] == '\0')
+        doctor_say(doctor, DOCTOR_WARNING, "huge pages", "echo advise > " HUGE_PAGES,
+                   "deliver.huge_pages is asked for, and the kernel gives none to shared memory");
+    else
+        doctor_say(doctor, DOCTOR_OK, "huge pages", NULL, "the kernel gives them to batches");
+}
