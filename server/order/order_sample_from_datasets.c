@@ -1,8 +1,9 @@
 /* order_sample_from_datasets.c - draw the input of each element at random, by weight.
  *
- * The draws are not TensorFlow's: each compares 64 bits of Philox with the cumulative weights. They
- * repeat in every iterator, as tf.data's do by default. If the drawn input is exhausted, another is
- * drawn. The iterators of all inputs are made at once. Datasets of weight 0 are not inputs.
+ * The draws are TensorFlow's: two words of Philox are the seed of a stateless multinomial, which compares
+ * 52 bits with the cumulative weights. They repeat in every iterator, as tf.data's do by default. If the
+ * drawn input is exhausted, another is drawn. The iterators of all inputs are made at once. Datasets of
+ * weight 0 are not inputs.
  */
 #include "order/columns.h"
 
@@ -12,9 +13,14 @@
 #include "core/memory.h"
 #include "core/philox.h"
 
+static const double LN_2 = 0x1.62e42fefa39efp-1;
+static const double LN_2_HIGH = 0x1.62e42fee00000p-1; /* few bits, so that multiples are exact */
+static const double LN_2_LOW = 0x1.a39ef35793c76p-33;
+static const double SQRT_HALF = 0x1.6a09e667f3bcdp-1;
+
 struct sample {
     struct order_iterator **inputs; /* NULL: at its end */
-    uint64_t *limits;               /* input i is drawn by numbers in [limits[i - 1], limits[i]) */
+    double *limits;                 /* input i is drawn by numbers in [limits[i - 1], limits[i]) */
     uint32_t open_count;
     bool stop_on_empty;
     struct tnd_random random;
@@ -44,25 +50,59 @@ total_of(const struct spec_value *weights)
     return total;
 }
 
-/* The cumulative weights of the inputs (weights that are not 0), scaled to 2^64. */
+/* The logarithm of a positive number, in plain arithmetic, which is the same on every machine. */
+static double
+logarithm(double number)
+{
+    int exponent;
+    double fraction = frexp(number, &exponent), ratio, square, sum = 0;
+
+    if (fraction < SQRT_HALF) {
+        fraction *= 2;
+        exponent--;
+    }
+    ratio = (fraction - 1) / (fraction + 1);
+    square = ratio * ratio;
+    for (int i = 27; i > 0; i -= 2)
+        sum = sum * square + 1.0 / i;
+    return exponent * LN_2 + 2 * ratio * sum;
+}
+
+/* e to a number that is at most 0, likewise. */
+static double
+exponential(double number)
+{
+    double halves = floor(number / LN_2 + 0.5), rest, sum = 1;
+
+    if (halves < -1000)
+        return 0;
+    rest = number - halves * LN_2_HIGH - halves * LN_2_LOW;
+    for (int i = 16; i > 0; i--)
+        sum = 1 + sum * rest / i;
+    return ldexp(sum, (int)halves);
+}
+
+/* The cumulative weights of the inputs (weights that are not 0). TensorFlow takes their logarithms as
+ * float32, and the exponentials of these, the largest being 1. */
 static void
-read_weights(const struct plan_node *node, uint64_t *ret_limits)
+read_weights(const struct plan_node *node, double *ret_limits)
 {
     const struct spec_value *list = weights_of(node->stage);
     uint32_t count = list == NULL ? node->input_count : list->count, input = 0;
-    double total = 0, sum = 0;
+    double most = -INFINITY, sum = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        total += list == NULL ? 1 : list->items[i].number;
     for (uint32_t i = 0; i < count; i++) {
-        double weight = list == NULL ? 1 : list->items[i].number;
-        double limit;
+        float weight = list == NULL ? 1 : (float)list->items[i].number;
 
-        if (weight == 0)
+        if (list != NULL && list->items[i].number == 0)
             continue;
-        sum += weight;
-        limit = sum / total * 0x1p64;
-        ret_limits[input++] = limit < 0x1p64 ? (uint64_t)limit : UINT64_MAX;
+        /* A number that float32 does not hold has a logarithm that is not finite, and is never drawn. */
+        ret_limits[input] = weight > 0 && isfinite(weight) ? (float)logarithm(weight) : -INFINITY;
+        most = fmax(most, ret_limits[input++]);
+    }
+    for (uint32_t i = 0; i < input; i++) {
+        sum += isfinite(ret_limits[i]) ? exponential(ret_limits[i] - most) : 0;
+        ret_limits[i] = sum;
     }
 }
 
@@ -91,10 +131,15 @@ sample_open(struct order_iterator *iterator)
 static uint32_t
 draw(struct sample *sample, uint32_t input_count)
 {
-    uint64_t number = (uint64_t)tnd_random_next(&sample->random) << 32;
-    uint32_t i = 0;
+    uint32_t first = tnd_random_next(&sample->random);
+    struct tnd_philox philox =
+        tnd_philox_of_stateless_seed(first, tnd_random_next(&sample->random));
+    uint32_t words[4], i = 0;
+    double number;
 
-    number |= tnd_random_next(&sample->random);
+    tnd_philox_block(&philox, words);
+    number = (double)((uint64_t)(words[0] & 0xfffff) << 32 | words[1]) * 0x1p-52;
+    number *= sample->limits[input_count - 1];
     while (i + 1 < input_count && number >= sample->limits[i])
         i++;
     return i;

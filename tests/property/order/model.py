@@ -8,7 +8,7 @@ generator that it returns the rest on first need.
 
 import glob
 
-from .philox import Philox, Seeds
+from .philox import Philox, Seeds, stateless_double
 
 
 class BadElement(Exception):
@@ -480,7 +480,22 @@ class ChooseFromDatasets(Dataset):
 
 class SampleFromDatasets(Dataset):
     def open(self):
-        raise Unknown("which dataset is drawn comes from a generator of the server's own")
+        return self.run([dataset.open() for dataset in self.inputs], Philox(*self.arguments["seeds"]))
+
+    def run(self, sources, words):
+        if "weights" in self.arguments:
+            raise Unknown("weights need TensorFlow's logarithms")
+        while any(sources):
+            drawn = int(stateless_double(words.next(), words.next()) * len(sources))
+            if sources[drawn] is None:
+                continue
+            element = next(sources[drawn], None)
+            if element is not None:
+                yield element
+                continue
+            sources[drawn] = None
+            if self.get("stop_on_empty_dataset", False):
+                return
 
 
 class Permute(Dataset):

@@ -36,6 +36,15 @@ class Philox:
         return counter
 
 
+def stateless_double(seed, seed2):
+    """The first number, 0 <= u < 1, of a stateless op, whose seeds are scrambled first."""
+    scrambled = Philox(0x02461E293EC8F720, seed2)
+    scrambled.block_number = seed
+    mixed = scrambled._block()
+    drawn = Philox(mixed[1] << 32 | mixed[0], mixed[3] << 32 | mixed[2])
+    return ((drawn.next() & 0xFFFFF) << 32 | drawn.next()) / 2**52
+
+
 class Seeds:
     """The seeds of the random stages of a file, in the order written."""
 

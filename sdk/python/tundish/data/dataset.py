@@ -317,6 +317,8 @@ class Dataset(metaclass=_Methods):
     ) -> Dataset:
         """The elements that a function makes of the elements."""
         traced = trace(map_func, self.node.structure)
+        if isinstance(traced.result, list):  # to tf.data a tuple; a list inside others is a tensor
+            traced.result = tuple(traced.result)
         traced.result = nest.transform(_as_component, traced.result)
         return self._mapped(traced, origin or caller())
 
@@ -500,7 +502,11 @@ class Dataset(metaclass=_Methods):
         name: str | None = None,
         origin: Origin | None = None,
     ) -> Dataset:
-        """Each element from one of the datasets, drawn at random."""
+        """Each element from one of the datasets, drawn at random: TensorFlow's draws, the same in each epoch."""
+        if rerandomize_each_iteration:
+            raise ValueError(
+                "sample_from_datasets repeats its draws in each epoch: leave rerandomize_each_iteration out"
+            )
         params: dict[str, Any] = {}
         if weights is not None:
             params["weights"] = [float(weight) for weight in weights]

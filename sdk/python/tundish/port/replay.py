@@ -131,8 +131,6 @@ class Replay:
     def __call__(self, *arguments: Any) -> Any:
         self._columns.bind(self._traced, arguments)
         result = map_leaves(lambda _, leaf: _typed(leaf), self._columns.of(self._traced.result))
-        if isinstance(result, list):  # to tf.data a tuple; inside others it is a tensor
-            result = tuple(result)
         for value, name in self._traced.variables:
             self.variables[id(self._columns.of(value))] = name
         return result

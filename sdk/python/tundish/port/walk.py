@@ -15,7 +15,7 @@ from ..data import Origin
 from ..data.absent import ABSENT
 from ..data.lowering import find
 from ..data.lowering.rule import Refusal
-from . import datasets
+from . import datasets, sampling
 from .calls import Opaque, Problem, Traced, Value, leaves, map_leaves
 from .context import Symbol
 from .replay import RENAMED, Columns, Replay
@@ -166,6 +166,10 @@ class Walk:
             given["cycle_length"] = self._machines_cycle(step)
         if self._fills and step.filled is not None:
             given["seed"] = step.filled
+        if step.name == "sample_from_datasets" and sampling.are_doubles(given.get("weights")):
+            self.problem(step.origin, f"Dataset.{step.name}", "its weights are float64, by which TensorFlow draws"
+                         " other numbers", "give a list of Python floats")  # fmt: skip
+            return None
         positional = given.pop("args", ())
         try:
             return function(*positional, **given, origin=Origin(*step.origin))
@@ -184,8 +188,8 @@ class Walk:
                 order.unordered = f"{_line(step)} says deterministic=False"
             if step.name == "with_options":
                 _read_options(step.arguments["options"], order, _line(step))
-            if step.name == "sample_from_datasets":
-                order.unordered = f"{_line(step)} draws from another generator"
+            if step.name == "sample_from_datasets" and not sampling.is_exact(step.arguments.get("weights")):
+                order.unordered = f"{_line(step)} has weights whose logarithms differ here in the last bit"
             if step.draw is not None:
                 draws.append(step.draw)
         if draws != list(range(len(draws))):
