@@ -1,9 +1,9 @@
 /* order_sample_from_datasets.c - draw the input of each element at random, by weight.
  *
- * The draws are TensorFlow's: two words of Philox are the seed of a stateless multinomial, which compares
- * 52 bits with the cumulative weights. They repeat in every iterator, as tf.data's do by default. If the
- * drawn input is exhausted, another is drawn. The iterators of all inputs are made at once. Datasets of
- * weight 0 are not inputs.
+ * The draws are TensorFlow's: two words of Philox are the seed of a stateless multinomial, which
+ * compares 52 bits with the cumulative weights. They repeat in every iterator, as tf.data's do by
+ * default. If the drawn input is exhausted, another is drawn. The iterators of all inputs are made
+ * at once. Datasets of weight 0 are not inputs.
  */
 #include "order/columns.h"
 
@@ -82,8 +82,8 @@ exponential(double number)
     return ldexp(sum, (int)halves);
 }
 
-/* The cumulative weights of the inputs (weights that are not 0). TensorFlow takes their logarithms as
- * float32, and the exponentials of these, the largest being 1. */
+/* The cumulative weights of the inputs (weights that are not 0). TensorFlow takes their logarithms
+ * as float32, and the exponentials of these, the largest being 1. */
 static void
 read_weights(const struct plan_node *node, double *ret_limits)
 {
@@ -96,7 +96,8 @@ read_weights(const struct plan_node *node, double *ret_limits)
 
         if (list != NULL && list->items[i].number == 0)
             continue;
-        /* A number that float32 does not hold has a logarithm that is not finite, and is never drawn. */
+        /* A number that float32 does not hold has a logarithm that is not finite, and is never
+         * drawn. */
         ret_limits[input] = weight > 0 && isfinite(weight) ? (float)logarithm(weight) : -INFINITY;
         most = fmax(most, ret_limits[input++]);
     }

@@ -15,7 +15,12 @@ ranking:ragged ranking:grouped retinanet:make subword:characters subword:words s
 taxi_reader:make text_classification:reviews text_classification:make text_files:labeled text_files:make
 titanic_csv:make translation:make traps:loop_variable traps:popping traps:counting traps:reassigned
 traps:closes_over_tensor vocabulary_tables:layer cifar:vectors vocabulary_tables:lines vocabulary_tables:table
-vocabulary_tables:pairs traps:branches imbalanced:rows
+vocabulary_tables:pairs traps:branches imbalanced:rows structures:negated structures:filtered structures:chosen
+structures:lists structures:nested_lists structures:one_sampled structures:sampled structures:sampled_unseeded
+structures:negated_and_used structures:negated_condition structures:grouped
+keras_folders:image_split keras_folders:image_both keras_folders:image_unlabeled keras_folders:image_nearest
+keras_folders:image_given keras_folders:image_augmented keras_folders:text_split keras_folders:text_binary
+keras_folders:text_vectorized
 """.split()
 # By program: each line of the list, and what stands there.
 LISTED = {
@@ -32,6 +37,8 @@ LISTED = {
     "refused:random": [(27, "tf.random.uniform")],
     "refused:loop": [(33, "a Python loop over a column")],
     "refused:many": [(42, "Dataset.scan"), (43, "tf.py_function"), (44, "Dataset.unique")],
+    "structures:sampled_anew": [(55, "Dataset.sample_from_datasets")],
+    "structures:sampled_doubles": [(50, "Dataset.sample_from_datasets")],
     "text_classification:callable_standardize": [(34, "tf.keras.layers.TextVectorization")],
 }
 FAILING = {

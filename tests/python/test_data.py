@@ -198,6 +198,26 @@ class Written(unittest.TestCase):
         self.assertIn("- map: {value: value}", tundish.distribute(dataset, rebatch="tensorflow").yaml())
 
 
+    def test_a_list_is_a_tuple_and_inside_others_a_tensor(self):
+        structure = Dataset.range(3).map(lambda x: [x, x + 1]).element_spec
+        self.assertEqual([each.shape for each in structure], [(), ()])
+        inner = Dataset.range(3).map(lambda x: {"pair": [x, 1]})
+        self.assertIn('- map: {value_1: "cast(1, int64)"}', stages(inner))
+
+    def test_a_negated_comparison_is_the_opposite_one_as_tensorflow_s_optimizer_has_it(self):
+        rows = Dataset.from_tensor_slices([1.0, float("nan")])
+        self.assertIn('- filter: "value <= 0"', stages(rows.filter(lambda x: ~(x > 0))))
+
+        def both(x):
+            return {"more": x > 0, "no_more": ~(x > 0), "less": x < 0}
+
+        self.assertIn("no_more: \"not value > 0\"", "".join(stages(rows.map(both))))
+
+    def test_draws_that_change_with_each_epoch_are_refused(self):
+        with self.assertRaisesRegex(ValueError, "rerandomize_each_iteration"):
+            Dataset.sample_from_datasets([Dataset.range(1)] * 2, rerandomize_each_iteration=True)
+
+
 class RoundTrip(unittest.TestCase):
     """The file gives the graph that the program built: the same stages, columns, dtypes and shapes."""
 

@@ -319,8 +319,9 @@ class Dataset(metaclass=_Methods):
         traced = trace(map_func, self.node.structure)
         if isinstance(traced.result, list):  # to tf.data a tuple; a list inside others is a tensor
             traced.result = tuple(traced.result)
-        traced.result = nest.transform(_as_component, traced.result)
-        return self._mapped(traced, origin or caller())
+        where = origin or caller()
+        traced.result = nest.transform(lambda value: _as_component(value, where), traced.result)
+        return self._mapped(traced, where)
 
     def _mapped(self, traced: Traced, origin: Origin) -> Dataset:
         structure = fields_of(traced, base_name)
@@ -568,13 +569,25 @@ def has_columns(value: Any) -> bool:
     return isinstance(value, Column)
 
 
-def _as_component(value: Any) -> Any:
-    """What a function returned as a component: lists become tensors, as in tf.data."""
+def _as_component(value: Any, origin: Origin | None = None, dtype: str | None = None) -> Any:
+    """What a function returned as a component: lists become tensors, as in tf.data, in which constants take
+    the dtype of the columns beside them."""
+    if isinstance(value, (Column, Dataset)):
+        return value
+    if isinstance(value, list) and has_columns(value):
+        own = dtype or _dtype_in(value)
+        made = record("tf.stack", ([_as_component(item, origin, own) for item in value],), {})
+    else:
+        made = record("tf.constant", (value,), {} if dtype is None else {"dtype": dtype})
+    made.call.origin = origin or made.call.origin
+    return made
+
+
+def _dtype_in(value: Any) -> str | None:
+    """The dtype of the first column in a nested list."""
     if isinstance(value, list):
-        if has_columns(value):
-            return record("tf.stack", ([_as_component(item) for item in value],), {})
-        return record("tf.constant", (value,), {})
-    return value if isinstance(value, (Column, Dataset)) else record("tf.constant", (value,), {})
+        return next(filter(None, map(_dtype_in, value)), None)
+    return value.spec.dtype if isinstance(value, Column) else None
 
 
 def _as_arrays(tensors: Any) -> Any:

@@ -133,25 +133,22 @@ class Trace:
         return real(result)
 
     def _check(self) -> None:
+        """A problem for each line that made operations which no recorded call did."""
+        found: dict[origin.Origin, dict[str, None]] = {}
         for op in self._operations():
             if op.type not in _PLUMBING and op.name not in self._accounted:
-                self._unseen(op)
+                found.setdefault(self._where(op), {})[op.type] = None
+        for where, types in found.items():
+            self.problem(
+                f"operation{'s' if len(types) > 1 else ''} {', '.join(types)}",
+                "it is not made by a public function of TensorFlow on a column",
+                "call a function of tf.* instead",
+                where,
+            )
 
-    def _unseen(self, op: Any) -> None:
-        where = next(
-            (
-                (frame.filename, int(frame.lineno))
-                for frame in reversed(op.traceback)
-                if origin.is_users(frame.filename)
-            ),
-            self.traced.origin,
-        )
-        self.problem(
-            f"operation {op.type}",
-            "it is not made by a public function of TensorFlow on a column",
-            "call a function of tf.* instead",
-            where,
-        )
+    def _where(self, op: Any) -> origin.Origin:
+        frames = (frame for frame in reversed(op.traceback) if origin.is_users(frame.filename))
+        return next(((frame.filename, int(frame.lineno)) for frame in frames), self.traced.origin)
 
     def _operations(self) -> list[Any]:
         operations: list[Any] = self._graph.get_operations()

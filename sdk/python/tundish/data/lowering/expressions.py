@@ -125,10 +125,8 @@ def _sliced(bound: Bound) -> Spec:
 
 
 def _cut(item: slice, size: int | None) -> int | None:
-    if item == slice(None):
-        return size
     if size is None or any(isinstance(part, Column) for part in (item.start, item.stop, item.step)):
-        return None
+        return size if item.start is item.stop is item.step is None else None
     return len(range(*item.indices(size)))
 
 

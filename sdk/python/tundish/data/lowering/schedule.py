@@ -8,6 +8,7 @@ from typing import Any
 
 from ..graph import Call, Column, Name, Origin, Scope, Unsupported
 from . import find, record, results
+from .negation import INVERSE, negated
 from .rule import Expression, Parse, Refusal, Refused, Rewrite, Rule, StageRule, refuse
 from .writer import Writer, column_name
 
@@ -130,6 +131,7 @@ class _Lowering:
         self.wanted: dict[Key, list[str]] = {}
         self.resolved: dict[int, Any] = {}
         self.drawn: dict[int, Call] = {}
+        self.negated: dict[int, Call] = {}
         self.uses: dict[Key, int] = {}
         self.learned: set[str] = set()
         self.stages: list[Stage] = []
@@ -152,7 +154,10 @@ class _Lowering:
 
     def _placed(self, rule: Rewrite, bound: dict[str, Any], call: Call) -> Any:
         """The calls that stand for this one, on its line."""
-        result = rule.into(**rule.without_ignored(bound))
+        try:
+            result = rule.into(**rule.without_ignored(bound))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise Refused(f"it is not known with these arguments: {error}", "write the stage by hand") from None
         _move(result, call)
         return result
 
@@ -167,6 +172,11 @@ class _Lowering:
             )
         if isinstance(rule, Refusal):
             raise Refused(rule.why, rule.remedy)
+        of = self.negated.get(id(column.call))
+        if of is not None:
+            inverse = find(INVERSE[find(of.name).name])  # type: ignore[union-attr]
+            assert inverse is not None
+            return inverse, inverse.bind(of.args, of.kwargs)
         return rule, rule.bind(column.call.args, column.call.kwargs)
 
     def _is_outer(self, column: Column) -> bool:
@@ -294,6 +304,7 @@ class _Lowering:
 
     def run(self, outputs: list[tuple[Name, Any]], is_exact: bool) -> list[Stage]:
         values = []
+        self.negated = negated([value for _, value in outputs])
         for name, value in outputs:
             column = self._as_column(value)
             try:
