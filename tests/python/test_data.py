@@ -202,7 +202,7 @@ class Written(unittest.TestCase):
         structure = Dataset.range(3).map(lambda x: [x, x + 1]).element_spec
         self.assertEqual([each.shape for each in structure], [(), ()])
         inner = Dataset.range(3).map(lambda x: {"pair": [x, 1]})
-        self.assertIn('- map: {value_1: "cast(1, int64)"}', stages(inner))
+        self.assertIn('- map: {pair: "cast(1, int64)"}', stages(inner))
 
     def test_a_negated_comparison_is_the_opposite_one_as_tensorflow_s_optimizer_has_it(self):
         rows = Dataset.from_tensor_slices([1.0, float("nan")])
