@@ -34,9 +34,9 @@ watch_level_name(enum watch_level level)
 const char *
 watch_cause_name(enum watch_cause cause)
 {
-    static const char *const names[] = { "none",   "trainer",    "source", "stage",
-                                         "order",  "slots",      "disk",   "error",
-                                         "server", "processors", "data",   "store" };
+    static const char *const names[] = { "none",  "trainer", "source", "stage",  "order",
+                                         "slots", "disk",    "error",  "server", "processors",
+                                         "data",  "store",   "memory" };
 
     return names[cause];
 }

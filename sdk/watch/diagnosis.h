@@ -3,8 +3,9 @@
  * The diagnosis compares two snapshots some seconds apart. It looks at the trainers first: while
  * none waits, the server is fast enough. If one waits, the cause is one of these: the content
  * (named by its most expensive stage), the order, another trainer that has not freed its slots, the
- * store that files at URLs come from, or the machine, which has no processor for the server. Data
- * that have become worse (many bad rows, terms that no vocabulary has) are reported in either case.
+ * store that files at URLs come from, or the machine, which has no processor or no memory for the
+ * server. Data that have become worse (many bad rows, terms that no vocabulary has) are reported in
+ * either case.
  */
 #ifndef TND_WATCH_DIAGNOSIS_H
 #define TND_WATCH_DIAGNOSIS_H
@@ -35,7 +36,8 @@ enum watch_cause {
     WATCH_CAUSE_SERVER,
     WATCH_CAUSE_PROCESSORS,
     WATCH_CAUSE_DATA,
-    WATCH_CAUSE_STORE
+    WATCH_CAUSE_STORE,
+    WATCH_CAUSE_MEMORY
 };
 
 struct watch_diagnosis {

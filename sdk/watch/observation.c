@@ -105,6 +105,7 @@ observe_processors(struct watch_observation *observation)
     observation->run_delay = share(observation, server, "run_delay");
     observation->throttled = share(observation, server, "throttled");
     observation->cpu = share(observation, server, "cpu");
+    observation->memory_stalled = share(observation, server, "memory_stalled");
 }
 
 /* Threads count as busy while they read files. Busy time that is neither on a processor nor waiting

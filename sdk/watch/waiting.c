@@ -7,6 +7,7 @@
 
 static const double SHARE_MATTERS = 0.5;
 static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
+static const double SHORT_OF_MEMORY = 0.2;
 
 /* The dealing thread waits for rows of a program stage. */
 static bool
@@ -157,6 +158,30 @@ say_processors(const struct watch_observation *observation, struct watch_diagnos
         "%s: the server is short of processors%s: of the time its threads wanted to run, they had "
         "none for %d%%",
         waiting, who, watch_percent(diagnosis->share));
+    return true;
+}
+
+/* Pages are made free, or read again, while threads wait for them. Storage and every stage look
+ * slow then. */
+static bool
+say_memory(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+{
+    const struct watch_set *server = watch_next(observation->now, "server", NULL);
+    char waiting[WATCH_WAITING_BYTES];
+
+    if (observation->memory_stalled < SHORT_OF_MEMORY)
+        return false;
+    watch_name_waiting(observation, waiting);
+    watch_name_culprit(diagnosis, "memory", observation->memory_stalled);
+    watch_say(
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_MEMORY,
+        "Raise the memory limit of its cgroup (memory.max; limits.memory in Kubernetes), move "
+        "other programs away, or need less: deliver.slots, deliver.memory_limit, smaller "
+        "shuffle buffers.",
+        "%s: memory is short on node %.63s: programs waited for it %d%% of the time, and the "
+        "server read %llu pages again",
+        waiting, watch_node(observation->now), watch_percent(observation->memory_stalled),
+        (unsigned long long)watch_growth(observation->before, server, "major_faults"));
     return true;
 }
 
@@ -352,9 +377,10 @@ say_unknown(const struct watch_observation *observation, struct watch_diagnosis 
 void
 watch_say_waiting(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    if (say_slots(observation, diagnosis) || say_processors(observation, diagnosis) ||
-        say_program(observation, diagnosis) || say_nodes(observation, diagnosis) ||
-        say_store(observation, diagnosis) || say_filling(observation, diagnosis))
+    if (say_slots(observation, diagnosis) || say_memory(observation, diagnosis) ||
+        say_processors(observation, diagnosis) || say_program(observation, diagnosis) ||
+        say_nodes(observation, diagnosis) || say_store(observation, diagnosis) ||
+        say_filling(observation, diagnosis))
         ;
     else if (observation->busy >= SHARE_MATTERS || observation->busy > observation->deal_busy)
         say_stage(observation, diagnosis);

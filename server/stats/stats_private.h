@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "stats/memory_pressure.h"
 #include "stats/processors.h"
 #include "stats/stats_writer.h"
 
@@ -42,7 +43,8 @@ struct stats {
     struct text_name *texts; /* those in the file */
     uint32_t text_count;
     struct tnd_stats_server *server;
-    struct processors *processors; /* looked at by stats_show_process alone, as is the next */
+    struct processors *processors; /* looked at by stats_show_process alone, as are the next */
+    struct memory_pressure memory_pressure;
     int64_t processors_seen_ns;
 };
 

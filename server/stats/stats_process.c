@@ -49,6 +49,7 @@ show_processors(struct stats *stats, int64_t now_ns)
     tnd_stats_set(&server->throttled, use.throttled_ns);
     tnd_stats_set(&server->rival, (uint64_t)use.rival);
     tnd_stats_set(&server->rival_cpu, use.rival_ns);
+    tnd_stats_set(&server->memory_stalled, memory_pressure_ns(&stats->memory_pressure));
 }
 
 /* Warn once if another program has truncated the file. The server goes on, without metrics. */
@@ -69,8 +70,10 @@ stats_show_process(struct stats *stats)
     struct tnd_stats_server *server = stats_server(stats);
     struct rusage usage;
 
-    if (getrusage(RUSAGE_SELF, &usage) == 0)
+    if (getrusage(RUSAGE_SELF, &usage) == 0) {
         tnd_stats_set(&server->cpu, nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime));
+        tnd_stats_set(&server->major_faults, (uint64_t)usage.ru_majflt);
+    }
     tnd_stats_set(&server->resident_memory, resident_bytes());
     tnd_stats_set(&server->disk_full, tnd_disk_full_count());
     show_processors(stats, tnd_clock_ns());

@@ -507,6 +507,7 @@ stats_open(const char *socket_path, uint32_t thread_count, struct stats **ret_st
     stats->tracks_begin = stats->tracks_offset = bytes / TND_STATS_LINE * TND_STATS_LINE;
     stats->server = stats_add(stats, TND_STATS_KIND_server, "");
     stats->processors = processors_open();
+    memory_pressure_open(&stats->memory_pressure);
     tnd_log_set_tap(take_note, stats);
     /* Last, with release: a client refuses the file until it finds the magic number. */
     atomic_store_explicit(&stats->header->magic, TND_STATS_MAGIC, memory_order_release);

@@ -115,6 +115,9 @@ case("TundishProcessorsShort",
      {"tundish_server_throttled_seconds_total": steady(0),
       "tundish_server_run_delay_seconds_total": growing(0.2),
       "tundish_server_cpu_seconds_total": growing(0.1)}, 720)
+case("TundishMemoryShort",
+     {"tundish_server_memory_stalled_seconds_total": then(growing(0.01), growing(0.4))},
+     {"tundish_server_memory_stalled_seconds_total": growing(0.1)}, 720)
 case("TundishDiskFull",
      {"tundish_server_disk_full_total": switched(0, 3)},
      {"tundish_server_disk_full_total": steady(0)}, 120)

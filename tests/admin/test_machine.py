@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import unittest
 from pathlib import Path
 
@@ -114,6 +115,45 @@ class Processors(StatusRig):
         for hog in hogs:
             hog.kill()
             hog.wait()
+        self.instead(trainer, *SLOW_STEP)
+        self.tells(level="fine", cause="trainer")
+
+
+@unittest.skipUnless(may_mount(), "mounting is not permitted here")
+class Memory(StatusRig):
+    """The kernel's file about its control group says that programs wait for memory, or that none does."""
+
+    def write(self, waited_us):
+        self.waited_us += waited_us
+        text = "avg10=0.00 avg60=0.00 avg300=0.00 total"
+        new = self.path / "new"
+        new.write_text(f"some {text}={self.waited_us}\nfull {text}=0\n")
+        new.rename(self.path / "cgroup/job/memory.pressure")
+
+    def wait_for_memory(self):
+        while not self.has_enough.wait(0.05):
+            self.write(25000)
+
+    def test_that_is_short(self):
+        (self.path / "cgroup/job").mkdir(parents=True)
+        (self.path / "own").write_text("0::/job\n")
+        self.waited_us, self.has_enough = 10**9, threading.Event()
+        self.write(0)
+        script = 'mount --bind "$1/cgroup" /sys/fs/cgroup && mount --bind "$1/own" /proc/$$/cgroup' \
+            ' && shift && exec "$@"'
+        self.serve(self.pipeline(costly(), deliver=FOREVER), "--threads", "1",
+                   before=["unshare", "-m", "sh", "-c", script, "sh", str(self.path)])
+        trainer = self.train()
+        self.look_until(has_readers(1))
+        waiting = threading.Thread(target=self.wait_for_memory)
+        waiting.start()
+        self.addCleanup(waiting.join)
+        self.addCleanup(self.has_enough.set)
+        verdict = self.tells("memory is short on node ", level="waiting", cause="memory",
+                             culprit="memory")
+        self.assertRegex(verdict["sentence"], r"programs waited for it \d+% of the time")
+        self.has_enough.set()
+        self.look_until(lambda report: report["verdict"]["cause"] not in ("memory", "none"))
         self.instead(trainer, *SLOW_STEP)
         self.tells(level="fine", cause="trainer")
 

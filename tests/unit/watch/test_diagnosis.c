@@ -648,6 +648,27 @@ a_quota_of_processor_time_is_told(void **state)
 }
 
 static void
+a_lack_of_memory_is_told(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_server *server = stats_server(world->stats);
+    struct watch_diagnosis diagnosis;
+
+    tnd_stats_set(&world->readers[0]->wait, 5 * SECOND);
+    tnd_stats_set(&world->parse->busy, 9 * SECOND);
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->threads[i]->busy, 9 * SECOND);
+    tnd_stats_set(&server->memory_stalled, 4 * SECOND);
+    tnd_stats_set(&server->major_faults, 12345);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_MEMORY);
+    says(&diagnosis, "waited for it 40% of the time, and the server read 12345 pages again");
+    tnd_stats_set(&server->memory_stalled, SECOND);
+    assert_string_equal(diagnose(world).culprit, "parse_example");
+}
+
+static void
 many_bad_rows_are_told(void **state)
 {
     struct world *world = *state;
@@ -830,6 +851,7 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_trainer_that_is_silent_while_nobody_waits_is_told),
         IN_WORLD(a_server_without_processors_is_told),
         IN_WORLD(a_quota_of_processor_time_is_told),
+        IN_WORLD(a_lack_of_memory_is_told),
         IN_WORLD(many_bad_rows_are_told),
         IN_WORLD(a_vocabulary_that_lacks_far_more_than_before_is_named),
         IN_WORLD(a_vocabulary_that_always_lacked_much_is_not),
