@@ -96,6 +96,24 @@ observe_lanes(struct watch_observation *observation)
     }
 }
 
+/* A trainer that stops now and then holds the others up only then: its lane need not be full now.
+ */
+static void
+observe_pauses(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+
+    while ((set = watch_next(observation->now, "reader", set)) != NULL) {
+        double paused = share(observation, set, "paused");
+
+        if (watch_is_of(set, observation->session) && set != observation->waits_most &&
+            paused > observation->pause_share) {
+            observation->pauser = set;
+            observation->pause_share = paused;
+        }
+    }
+}
+
 static void
 observe_processors(struct watch_observation *observation)
 {
@@ -288,6 +306,7 @@ watch_observation_make(struct watch_observation *observation)
             observe_reader(observation, set);
     /* Lanes need waits_most; storage needs the times of threads and of the dealing thread. */
     observe_lanes(observation);
+    observe_pauses(observation);
     observe_threads(observation);
     observe_processors(observation);
     observe_stages(observation);

@@ -26,8 +26,10 @@ struct watch_observation {
 
     uint32_t threads;
     double busy, slot_wait, order_wait; /* shares of the threads' time */
-    double run_delay, throttled; /* seconds a second: without a processor, stopped by a quota */
-    double memory_stalled;       /* ... in which a program waited for memory */
+    const struct watch_set *pauser; /* the reader that paused most, beside waits_most; or NULL */
+    double pause_share;             /* of the time, it paused */
+    double run_delay, throttled;    /* seconds a second: without a processor, stopped by a quota */
+    double memory_stalled;          /* ... in which a program waited for memory */
     double cpu;
     double
         off_processor; /* of the time in which threads work, the share that they wait for files */

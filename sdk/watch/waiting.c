@@ -98,6 +98,31 @@ is_same_group(const struct watch_set *one, const struct watch_set *other)
     return strcmp(name, other_name) == 0;
 }
 
+/* A trainer that stops every n-th batch, and by that explains at least half of the waiting. */
+static bool
+say_pauses(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+{
+    const struct watch_set *pauser = observation->pauser;
+    double seconds = (double)watch_value(pauser, "paused") / 1e9;
+    uint64_t pauses = watch_value(pauser, "pauses"), every = watch_value(pauser, "pause_every");
+    char waiting[WATCH_WAITING_BYTES], who[WATCH_NAME_BYTES];
+
+    if (pauser == NULL || every == 0 ||
+        observation->pause_share < SHARE_MATTERS * observation->wait_share)
+        return false;
+    watch_name_waiting(observation, waiting);
+    watch_name_reader(observation, pauser, who);
+    watch_name_culprit_replica(diagnosis, pauser, observation->pause_share);
+    watch_say(
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_TRAINER,
+        "If it saves its state or evaluates there, let it do so in a thread or process of its "
+        "own, or let all replicas stop at the same step. More slots compensate for pauses of "
+        "as many steps.",
+        "%s for %s, which stops for %.1f s every %llu batches", waiting, who,
+        seconds / (double)pauses, (unsigned long long)every);
+    return true;
+}
+
 static bool
 say_slots(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -377,10 +402,10 @@ say_unknown(const struct watch_observation *observation, struct watch_diagnosis 
 void
 watch_say_waiting(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    if (say_slots(observation, diagnosis) || say_memory(observation, diagnosis) ||
-        say_processors(observation, diagnosis) || say_program(observation, diagnosis) ||
-        say_nodes(observation, diagnosis) || say_store(observation, diagnosis) ||
-        say_filling(observation, diagnosis))
+    if (say_pauses(observation, diagnosis) || say_slots(observation, diagnosis) ||
+        say_memory(observation, diagnosis) || say_processors(observation, diagnosis) ||
+        say_program(observation, diagnosis) || say_nodes(observation, diagnosis) ||
+        say_store(observation, diagnosis) || say_filling(observation, diagnosis))
         ;
     else if (observation->busy >= SHARE_MATTERS || observation->busy > observation->deal_busy)
         say_stage(observation, diagnosis);

@@ -94,6 +94,26 @@ class Trainers(TwoTrainers):
         self.tells("the trainers are the bottleneck", level="fine")
 
 
+class Pauses(TwoTrainers):
+    def test_of_one_hold_the_other_up_now_and_then(self):
+        self.serve_two()
+        pausing, _ = self.train_two(("--survive", "--delay-ms", "20", "--pause-ms", "1500"))
+        verdict = self.tells("for replica 0 on node ", level="waiting", cause="trainer", culprit="0")
+        self.assertRegex(verdict["sentence"], r"which stops for [1-9][0-9.]* s every \d+ batches$")
+        self.assertIn("saves its state", verdict["advice"])
+        self.instead(pausing, "--survive", "--delay-ms", "300", replica=0)
+        verdict = self.tells("which has not freed its slots", level="waiting", cause="slots", culprit="0")
+        self.assertNotIn("stops for", verdict["sentence"])
+
+    def test_of_both_at_once_are_their_own_time(self):
+        self.serve_two()
+        both = ("--survive", "--delay-ms", "20", "--pause-ms", "1500")
+        self.train_two(both, both)
+        self.look_until(lambda report: all(
+            reader["pauses"] > 2 for reader in report["streams"][0]["readers"]) and has_readers(2)(report))
+        self.tells(level="fine", cause="trainer")
+
+
 class LongSteps(TwoTrainers):
     def test_of_15_s_are_neither_stuck_nor_waited_for(self):
         self.serve_two()

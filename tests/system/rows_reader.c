@@ -11,6 +11,7 @@
  * --hold          then wait for ever with the last batch unreleased
  * --place TOKEN   open there
  * --delay-ms N    after each batch
+ * --pause-ms N    after each twentieth batch
  * --paced         take a batch for each line of standard input; at its end, leave
  * --survive       go on after E_SERVER_GONE and E_PEER_LOST, as long as something follows
  * --widen         print "value" as the float32 that deliver.widen makes of it
@@ -32,11 +33,22 @@
 
 struct wishes {
     unsigned long batches; /* 0: all */
-    unsigned long delay_ms, keep;
+    unsigned long delay_ms, pause_ms, keep;
     unsigned long restart_after; /* 0: never */
     int hold, late, paced, survive, places, widen, no_close, restart;
     const char *place;
 };
+
+enum { PAUSE_EVERY = 20 };
+
+static void
+rest(unsigned long ms)
+{
+    const struct timespec time = { .tv_sec = (time_t)(ms / 1000),
+                                   .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+    nanosleep(&time, NULL);
+}
 
 /* Tells texts apart by their length and every SAMPLE-th byte. */
 static unsigned long
@@ -200,9 +212,9 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
         fflush(stdout);
         if (taken == wishes->restart_after && (status = tundish_restart(reader)) != TUNDISH_OK)
             return status;
-        nanosleep(&(struct timespec){ .tv_sec = (time_t)(wishes->delay_ms / 1000),
-                                      .tv_nsec = (long)(wishes->delay_ms % 1000) * 1000000 },
-                  NULL);
+        rest(wishes->delay_ms);
+        if (taken % PAUSE_EVERY == 0)
+            rest(wishes->pause_ms);
     }
 }
 
@@ -214,6 +226,7 @@ main(int argc, char **argv)
         HOLD,
         PLACE,
         DELAY,
+        PAUSE,
         PACED,
         SURVIVE,
         PLACES,
@@ -229,6 +242,7 @@ main(int argc, char **argv)
         { "hold", no_argument, NULL, HOLD },
         { "place", required_argument, NULL, PLACE },
         { "delay-ms", required_argument, NULL, DELAY },
+        { "pause-ms", required_argument, NULL, PAUSE },
         { "keep", required_argument, NULL, KEEP },
         { "late", no_argument, NULL, LATE },
         { "paced", no_argument, NULL, PACED },
@@ -258,6 +272,9 @@ main(int argc, char **argv)
             break;
         case DELAY:
             wishes.delay_ms = strtoul(optarg, NULL, 10);
+            break;
+        case PAUSE:
+            wishes.pause_ms = strtoul(optarg, NULL, 10);
             break;
         case KEEP:
             wishes.keep = strtoul(optarg, NULL, 10);

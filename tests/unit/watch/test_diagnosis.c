@@ -648,6 +648,27 @@ a_quota_of_processor_time_is_told(void **state)
 }
 
 static void
+a_trainer_that_stops_now_and_then_is_told(void **state)
+{
+    struct world *world = *state;
+    struct watch_diagnosis diagnosis;
+
+    tnd_stats_set(&world->readers[0]->wait, 4 * SECOND);
+    tnd_stats_set(&world->readers[1]->paused, 4 * SECOND);
+    tnd_stats_set(&world->readers[1]->pauses, 1);
+    assert_int_not_equal(diagnose(world).cause, WATCH_CAUSE_TRAINER); /* once is no habit */
+    tnd_stats_set(&world->readers[1]->pauses, 2);
+    tnd_stats_set(&world->readers[1]->pause_every, 100);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_TRAINER);
+    assert_string_equal(diagnosis.culprit, "1");
+    says(&diagnosis, "which stops for 2.0 s every 100 batches");
+    tnd_stats_set(&world->readers[1]->paused, SECOND); /* too little for that wait */
+    assert_int_not_equal(diagnose(world).cause, WATCH_CAUSE_TRAINER);
+}
+
+static void
 a_lack_of_memory_is_told(void **state)
 {
     struct world *world = *state;
@@ -851,6 +872,7 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_trainer_that_is_silent_while_nobody_waits_is_told),
         IN_WORLD(a_server_without_processors_is_told),
         IN_WORLD(a_quota_of_processor_time_is_told),
+        IN_WORLD(a_trainer_that_stops_now_and_then_is_told),
         IN_WORLD(a_lack_of_memory_is_told),
         IN_WORLD(many_bad_rows_are_told),
         IN_WORLD(a_vocabulary_that_lacks_far_more_than_before_is_named),
