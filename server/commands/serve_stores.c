@@ -34,6 +34,7 @@ show_counts(const struct store *store, struct tnd_stats_store *counters)
     tnd_stats_set(&counters->server_retries, tnd_stats_get(&retries[RETRY_SERVER]));
     tnd_stats_set(&counters->short_retries, tnd_stats_get(&retries[RETRY_SHORT]));
     tnd_stats_set(&counters->range_retries, tnd_stats_get(&retries[RETRY_RANGE]));
+    tnd_stats_set(&counters->slow_retries, tnd_stats_get(&retries[RETRY_SLOW]));
     tnd_stats_set(&counters->cached, tnd_stats_get(&store->cached_bytes));
     tnd_stats_set(&counters->reads, tnd_stats_get(&store->reads));
     tnd_stats_set(&counters->hits, tnd_stats_get(&store->hits));

@@ -472,7 +472,7 @@ put_stores(const struct print *print)
 
         for (const char *const *cause =
                  (const char *const[]){ "connection_retries", "stalled_retries", "server_retries",
-                                        "short_retries", "range_retries", NULL };
+                                        "short_retries", "range_retries", "slow_retries", NULL };
              *cause != NULL; cause++)
             retries += watch_value(set, *cause);
         watch_label(set, "store", name, sizeof name);

@@ -381,6 +381,30 @@ identify_again(struct task *task)
     return status;
 }
 
+/* Another process may have finished the part between our look and our claim. */
+static enum step
+claim_on_disk(struct disk *disk, const struct disk_wanted *wanted, struct disk_claim *claim)
+{
+    enum disk_answer answer = disk_claim(disk, wanted->address, wanted->part, claim);
+    struct disk_claim claimed = *claim;
+    struct object_identity known;
+    enum step step = STEP_FETCH;
+
+    if (answer != DISK_YOURS)
+        return answer == DISK_BUSY ? STEP_LATER : STEP_FETCH;
+    if (wanted->identity->is_known)
+        step = disk_take(disk, wanted, &claim->descriptor) ? STEP_READY : STEP_FETCH;
+    else if (disk_identity(disk, wanted->address, &known))
+        step = STEP_LATER;
+    if (step != STEP_FETCH) {
+        disk_leave(disk, &claimed);
+        close(claimed.descriptor);
+    }
+    if (step == STEP_LATER)
+        claim->descriptor = -1;
+    return step;
+}
+
 /* Take it from the disk, or claim it there. Without the lock. */
 static tundish_status
 look_on_disk(struct disk *disk, struct task *task, enum step *ret_step)
@@ -404,8 +428,8 @@ look_on_disk(struct disk *disk, struct task *task, enum step *ret_step)
         return TUNDISH_OK;
     }
     disk_make_room(disk);
-    if (!task->is_late && disk_claim(disk, address, task->part, claim) == DISK_BUSY)
-        *ret_step = STEP_LATER;
+    if (!task->is_late)
+        *ret_step = claim_on_disk(disk, &wanted, claim);
     return TUNDISH_OK;
 }
 

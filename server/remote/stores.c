@@ -2,6 +2,7 @@
 #include "remote/stores.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -64,6 +65,32 @@ stores_next(const struct store *previous)
     next = previous != NULL ? previous->next : first;
     pthread_mutex_unlock(&lock);
     return next;
+}
+
+void
+store_note(struct store *store, int64_t took_ns)
+{
+    store->recent_ns[store->recent_count++ % STORE_RECENT] = took_ns;
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+    int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+    return (one > other) - (one < other);
+}
+
+int64_t
+store_median_ns(const struct store *store)
+{
+    int64_t sorted[STORE_RECENT];
+
+    if (store->recent_count < STORE_RECENT)
+        return 0;
+    memcpy(sorted, store->recent_ns, sizeof sorted);
+    qsort(sorted, STORE_RECENT, sizeof *sorted, by_time);
+    return sorted[STORE_RECENT / 2];
 }
 
 void

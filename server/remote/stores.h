@@ -20,6 +20,7 @@ enum store_retry {
     RETRY_SERVER,
     RETRY_SHORT,
     RETRY_RANGE,
+    RETRY_SLOW,
     STORE_RETRIES
 };
 
@@ -30,7 +31,7 @@ struct store_wait {
     int64_t since_ns;
 };
 
-enum { STORE_NAME_BYTES = 128 };
+enum { STORE_NAME_BYTES = 128, STORE_RECENT = 31 };
 
 struct store {
     struct store *next;
@@ -40,6 +41,10 @@ struct store {
     _Atomic uint64_t reads, hits, cached_bytes;
     struct tnd_stats_histogram
         times; /* of requests that ended well; the transfers' thread writes */
+
+    /* How long the last requests for a range took; the transfers' thread alone. */
+    int64_t recent_ns[STORE_RECENT];
+    uint32_t recent_count;
 
     pthread_mutex_t lock; /* of the waits */
     struct store_wait *waits;
@@ -51,6 +56,11 @@ store_count(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
+
+/* For the thread of the transfers: note how long a request took; the median of the last, 0 while
+ * there are too few. */
+void store_note(struct store *store, int64_t took_ns);
+int64_t store_median_ns(const struct store *store);
 
 void store_wait_begin(struct store *store, struct store_wait *wait, const char *name);
 void store_wait_end(struct store *store, struct store_wait *wait);

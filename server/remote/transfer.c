@@ -287,7 +287,7 @@ set_rules(struct transfer *transfer)
     curl->curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 256L << 10);
     /* A path is signed as it is written. */
     curl->curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
-    if (transfer->failures > 0) {
+    if (transfer->failures > 0 || transfer->cuts > 0) {
         curl->curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
         curl->curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
     }
@@ -453,4 +453,11 @@ transfer_end(struct transfer *transfer, CURLcode result)
     transfer->failures = transfer->attempt_got >= PROGRESS_BYTES ? 1 : transfer->failures + 1;
     end_attempt(transfer);
     return cause;
+}
+
+void
+transfer_cut(struct transfer *transfer)
+{
+    transfer->cuts++;
+    end_attempt(transfer);
 }

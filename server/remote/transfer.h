@@ -37,6 +37,7 @@ struct transfer {
     size_t body_bytes;
 
     uint32_t failures; /* in a row, without bytes in between */
+    uint32_t cuts;     /* attempts that were too slow */
     int64_t begun_ns;  /* of this attempt */
     int64_t due_ns;    /* of the next attempt */
     bool is_over;
@@ -50,5 +51,9 @@ void transfer_begin(struct transfer *transfer);
 
 /* The attempt is over. CAUSE_NONE or CAUSE_FINAL: so is the transfer. The handle is gone. */
 enum transfer_cause transfer_end(struct transfer *transfer, CURLcode result);
+
+/* The attempt goes on too slowly: give it up. The next one asks for the bytes that have not come.
+ */
+void transfer_cut(struct transfer *transfer);
 
 #endif

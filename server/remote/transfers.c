@@ -22,6 +22,10 @@ enum {
 };
 enum { IDLE_MS = 600000, CHECK_MS = 200 };
 
+/* A request that takes so many times what the median does is made again, as often as this. */
+enum { SLOW_FACTOR = 3, CUTS_MAX = 3 };
+#define SLOW_LEAST_NS INT64_C(500000000)
+
 struct queue {
     struct transfer *first, *last;
 };
@@ -173,15 +177,38 @@ count_end(const struct transfer *transfer, enum transfer_cause cause)
                                                 [CAUSE_SHORT] = RETRY_SHORT,
                                                 [CAUSE_WRONG] = RETRY_RANGE };
     struct store *store = transfer->want.store;
+    int64_t took_ns = tnd_clock_ns() - transfer->begun_ns;
 
     store_count(&store->active, UINT64_MAX);
     store_count(&store->received_bytes, transfer->attempt_got);
-    if (cause == CAUSE_NONE)
-        tnd_stats_observe(&store->times, (uint64_t)(tnd_clock_ns() - transfer->begun_ns));
-    else if (transfer->is_over)
+    if (cause == CAUSE_NONE) {
+        tnd_stats_observe(&store->times, (uint64_t)took_ns);
+        if (transfer->want.is_ranged)
+            store_note(store, took_ns);
+    } else if (transfer->is_over)
         store_count(&store->failures, 1);
     else
         store_count(&store->retries[retries[cause]], 1);
+}
+
+static void
+take_from_active(struct transfers *transfers, struct transfer *transfer)
+{
+    struct transfer **link = &transfers->active;
+
+    while (*link != transfer)
+        link = &(*link)->next;
+    *link = transfer->next;
+    transfers->curl->curl_multi_remove_handle(transfers->multi, transfer->easy);
+    atomic_fetch_sub_explicit(&transfers->active_count, 1, memory_order_relaxed);
+}
+
+static void
+pause_until(struct transfers *transfers, struct transfer *transfer, int64_t due_ns)
+{
+    transfer->due_ns = due_ns;
+    transfer->next = transfers->paused;
+    transfers->paused = transfer;
 }
 
 static void
@@ -189,23 +216,15 @@ end_one(struct transfers *transfers, struct transfer *transfer, CURLcode result)
 {
     enum transfer_cause cause;
 
-    for (struct transfer **link = &transfers->active; *link != NULL; link = &(*link)->next)
-        if (*link == transfer) {
-            *link = transfer->next;
-            break;
-        }
-    transfers->curl->curl_multi_remove_handle(transfers->multi, transfer->easy);
+    take_from_active(transfers, transfer);
     cause = transfer_end(transfer, result);
-    atomic_fetch_sub_explicit(&transfers->active_count, 1, memory_order_relaxed);
     transfer->is_over = cause == CAUSE_NONE || cause == CAUSE_FINAL ||
                         transfer->failures > transfers->limits.retries || remote_has_given_up();
     count_end(transfer, cause);
     if (transfer->is_over) {
         finish(transfer, cause == CAUSE_NONE ? TUNDISH_OK : transfer->status);
     } else {
-        transfer->due_ns = tnd_clock_ns() + pause_ns(transfers, transfer);
-        transfer->next = transfers->paused;
-        transfers->paused = transfer;
+        pause_until(transfers, transfer, tnd_clock_ns() + pause_ns(transfers, transfer));
     }
 }
 
@@ -223,6 +242,39 @@ end_some(struct transfers *transfers)
             continue;
         transfers->curl->curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
         end_one(transfers, (struct transfer *)(void *)transfer, result);
+    }
+}
+
+/* Of the requests of a store a few meet a slow path or a slow disk: another attempt is soon done,
+ * and one that is cut has lost no bytes. Each time the patience grows, for a large rest may be slow
+ * on every path. */
+static bool
+is_slow(const struct transfer *transfer, int64_t now_ns)
+{
+    int64_t median_ns = store_median_ns(transfer->want.store);
+    int64_t patience_ns =
+        SLOW_FACTOR * median_ns > SLOW_LEAST_NS ? SLOW_FACTOR * median_ns : SLOW_LEAST_NS;
+
+    return median_ns > 0 && transfer->want.is_ranged && transfer->cuts < CUTS_MAX &&
+           now_ns - transfer->begun_ns > patience_ns << transfer->cuts;
+}
+
+static void
+cut_slow(struct transfers *transfers)
+{
+    int64_t now_ns = tnd_clock_ns();
+    struct transfer *next;
+
+    for (struct transfer *transfer = transfers->active; transfer != NULL; transfer = next) {
+        next = transfer->next;
+        if (!is_slow(transfer, now_ns))
+            continue;
+        take_from_active(transfers, transfer);
+        store_count(&transfer->want.store->active, UINT64_MAX);
+        store_count(&transfer->want.store->received_bytes, transfer->attempt_got);
+        store_count(&transfer->want.store->retries[RETRY_SLOW], 1);
+        transfer_cut(transfer);
+        pause_until(transfers, transfer, now_ns);
     }
 }
 
@@ -252,6 +304,7 @@ run(void *context)
         begin_some(transfers);
         transfers->curl->curl_multi_perform(transfers->multi, &running);
         end_some(transfers);
+        cut_slow(transfers);
         begin_some(transfers);
         transfers->curl->curl_multi_poll(transfers->multi, NULL, 0, wait_ms(transfers), NULL);
     }

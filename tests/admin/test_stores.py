@@ -68,6 +68,20 @@ class Stores(StatusRig):
         self.tells("the server waits for the store s3://bucket, for s3://bucket/b.csv for ",
                    level="waiting", cause="store", culprit="s3://bucket")
 
+    def test_a_part_that_is_far_slower_than_others_is_asked_for_again(self):
+        self.serve_lines()
+        self.store.put("/bucket/b.csv", b"".join(b"%099d\n" % i for i in range(40000)))
+        event = threading.Event()
+        self.addCleanup(event.set)
+        self.store.slow_after(50, "b.csv", event)
+        self.serve(self.file)
+        self.train()
+        self.admin()
+        report = self.wait_until(lambda report: report["stores"] and report["stores"][0]["slow_retries"])
+        store = report["stores"][0]
+        self.assertEqual([store["slow_retries"], store["stalled_retries"], store["failures"]], [1, 0, 0])
+        self.assertFalse(event.is_set())
+
     def test_the_plan_says_how_it_is_read(self):
         self.serve_lines()
         out = subprocess.run([TUNDISH, "plan", self.file], env=self.environment, capture_output=True,

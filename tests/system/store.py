@@ -18,6 +18,7 @@ class Store:
 
     def __init__(self, is_signed=False, page=1000):
         self.objects = {}
+        self.sorted = {}
         self.is_signed, self.page = is_signed, page
         self.ranges = True  # else whole objects only
         self.tags = True  # else neither ETag nor Last-Modified
@@ -43,10 +44,23 @@ class Store:
     def put(self, path, data):
         self.objects[path] = data
 
+    def keys(self, bucket):
+        """Sorted, and kept until another object comes."""
+        if self.sorted.get(bucket, (0,))[0] != len(self.objects):
+            names = sorted(name.split("/", 2)[2] for name in list(self.objects)
+                           if name.startswith(f"/{bucket}/"))
+            self.sorted[bucket] = len(self.objects), names
+        return self.sorted[bucket][1]
+
     def fail(self, kind, times=1, contains="", value=None):
         """The next `times` answers about objects whose target contains that go wrong so."""
         with self.lock:
             self.faults.append([kind, times, contains, value])
+
+    def slow_after(self, count, contains, event):
+        """One answer hangs after so many."""
+        self.fail("none", count, contains)
+        self.fail("hang", 1, contains, event)
 
     def take_fault(self, target):
         with self.lock:
@@ -157,7 +171,7 @@ class Handler(BaseHTTPRequestHandler):
         store = self.server.store
         words = dict(word.split("=", 1) for word in query.split("&"))
         bucket, prefix = path.strip("/"), unquote_plus(words["prefix"])
-        keys = sorted(name.split("/", 2)[2] for name in store.objects if name.startswith(f"/{bucket}/"))
+        keys = store.keys(bucket)
         if not keys:
             return self.refuse(404, "NoSuchBucket", {})
         keys = [key for key in keys if key.startswith(prefix)]

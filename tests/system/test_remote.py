@@ -236,6 +236,30 @@ class Remote(RemoteRig):
         self.put("b.txt", b"")
         self.assert_same(LINES, "s3://bucket")
 
+    def test_100000_keys_are_listed(self):
+        for i in range(100000):
+            self.store.objects[f"/bucket/many/{i:06}"] = b""
+        file = self.stream(["list_files: {file_pattern: 's3://bucket/many/*', shuffle: false}",
+                            "batch: 100000"])
+        rows = self.rows(file)
+        self.assertEqual(len(rows), 1)
+        names = [f"s3://bucket/many/{i:06}" for i in range(100000)]
+        self.assertEqual([word for word in rows[0].split('"') if word.startswith("s3://")], names)
+        self.assertEqual(sum("list-type=2" in target for _, target, _ in self.store.requests) % 100, 0)
+
+    def test_an_object_without_a_tag_that_shrinks_is_an_error_that_names_it(self):
+        self.store.tags = False
+        self.put_numbers("a.txt", 30000)
+        file = self.stream([*numbers("a.txt"), "batch: 16"], ", connections: 1, cache_bytes: 128KiB")
+        self.serve(file)
+        trainer = self.read_paced()
+        trainer.take(2)
+        self.store.put("/bucket/a.txt", b"9 9\n" * 1000)
+        lines = trainer.finish()
+        self.assertTrue(
+            any("s3://bucket/a.txt" in line and "changed" in line for line in lines), lines[-3:]
+        )
+
     def test_an_object_that_changes_is_an_error_that_names_it(self):
         self.put_numbers("a.txt", 30000)
         file = self.stream([*numbers("a.txt"), "batch: 16"], ", connections: 1, cache_bytes: 128KiB")
@@ -264,6 +288,27 @@ class Remote(RemoteRig):
             ["list_files: {file_pattern: 's3://bucket/*'}", "batch: 9"], ", credentials: none"
         )
         self.assertIn("SignatureDoesNotMatch", self.complaint(file))
+
+    def test_refusals_that_will_not_pass_are_not_tried_again(self):
+        self.put_lines()
+        for code, name, headers, sentence in (
+            (301, "PermanentRedirect", {"x-amz-bucket-region": "eu-9"}, "in the region eu-9; set remote"),
+            (301, "PermanentRedirect", {}, "the bucket is elsewhere"),
+            (403, "RequestTimeTooSkewed", {}, "this machine's clock is wrong"),
+            (400, "ExpiredToken", {}, "the credentials have expired"),
+            (403, "InvalidAccessKeyId", {}, "the store does not know the access key"),
+            (403, "AccessDenied", {}, "the credentials may not read it"),
+            (403, "InvalidObjectState", {}, "the object is archived"),
+        ):
+            self.store.requests.clear()
+            self.store.faults.clear()
+            self.store.fail("status", 999, "b.txt", (code, name, headers))
+            text = self.complaint(self.stream([stage.replace("{}", "s3://bucket") for stage in LINES]))
+            self.assertIn(f"s3://bucket/b.txt: the store answers {code}", text)
+            self.assertIn(sentence, text)
+            asked = [method for method, target, _ in self.store.requests if "b.txt" in target]
+            self.assertLessEqual(len(asked), 2, (name, asked))  # one for its size, one for its bytes
+            self.assertNotIn(SECRET, text)
 
     def test_credentials_come_from_a_profile_or_a_file(self):
         self.put_lines()
