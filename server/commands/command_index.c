@@ -51,7 +51,9 @@ say(const struct indexing *indexing, const char *path, const struct source_index
 static int
 index_files(const struct indexing *indexing, char **paths)
 {
-    struct source_files_options options = { .root = ".", .cache_folder = indexing->cache };
+    struct source_files_options options = { .root = ".",
+                                            .cache_folder = indexing->cache,
+                                            .remote = &spec_remote_default };
     bool terminal = isatty(STDERR_FILENO);
     struct source_files *files;
     int result = EXIT_OK;
@@ -66,7 +68,7 @@ index_files(const struct indexing *indexing, char **paths)
 
         /* A missing file is a system error, and a damaged one is not: scripts tell them apart by
          * the exit status. */
-        if (access(*paths, R_OK) != 0) {
+        if (!spec_is_url(*paths) && access(*paths, R_OK) != 0) {
             fprintf(stderr, "tundish index: %s: %s\n", *paths, strerror(errno));
             /* The other files are indexed all the same. */
             result = result == EXIT_OK ? EXIT_SYSTEM : result;
@@ -114,6 +116,9 @@ const struct command command_index = {
     .help = "Index the records of files in advance.",
     .details = "  --kind KIND         tfrecord (default), text_line, csv or webdataset\n"
                "  --cache DIR         folder for indexes\n"
-               "  --json              print one JSON object per file, one per line\n",
+               "  --json              print one JSON object per file, one per line\n"
+               "\n"
+               "A file may be a URL; of a store, AWS_ENDPOINT_URL, AWS_REGION and the credentials\n"
+               "of the environment hold.\n",
     .run = command_index_run,
 };

@@ -18,6 +18,7 @@ struct search {
     char *address;         /* of the bucket */
     char *prefix;          /* of all keys that can match, encoded */
     bool is_flat;          /* ... none of which has a slash after it */
+    bool takes_all;        /* below the prefix */
     struct remote_matches matches;
 };
 
@@ -43,7 +44,7 @@ add_match(struct search *search, const struct listed_object *object)
 
     /* A key that ends in a slash stands for a folder. */
     if (bytes == 0 || object->key[bytes - 1] == '/' ||
-        fnmatch(search->url.key, object->key, FNM_PATHNAME) != 0)
+        (!search->takes_all && fnmatch(search->url.key, object->key, FNM_PATHNAME) != 0))
         return;
     if ((matches->count & (matches->count - 1)) == 0)
         matches->list = tnd_realloc(matches->list, matches->count == 0 ? 1 : 2 * matches->count,
@@ -129,11 +130,11 @@ static tundish_status
 list_store(struct search *search)
 {
     struct remote_site site = remote_site_of(search->remote);
-    char *prefix = prefix_of(search->url.key);
+    char *prefix = search->takes_all ? tnd_strdup(search->url.key) : prefix_of(search->url.key);
     tundish_status status;
 
     search->address = remote_url_bucket_address(&search->url, &site);
-    search->is_flat = strchr(search->url.key + strlen(prefix), '/') == NULL &&
+    search->is_flat = !search->takes_all && strchr(search->url.key + strlen(prefix), '/') == NULL &&
                       strlen(prefix) <= strlen(search->url.key);
     search->prefix = remote_url_encode(prefix, false);
     free(prefix);
@@ -176,6 +177,24 @@ remote_list(struct remote *remote, const char *pattern, struct remote_matches *r
 
     if (status == TUNDISH_OK)
         status = remote_url_is_of_store(&search.url) ? list_store(&search) : look_at_one(&search);
+    remote_url_close(&search.url);
+    if (status == TUNDISH_OK)
+        *ret_matches = search.matches;
+    else
+        remote_matches_close(&search.matches);
+    return status;
+}
+
+tundish_status
+remote_list_below(struct remote *remote, const char *folder, struct remote_matches *ret_matches)
+{
+    struct search search = { .remote = remote, .takes_all = true };
+    tundish_status status = remote_url_open(folder, strlen(folder), &search.url);
+
+    if (status == TUNDISH_OK && !remote_url_is_of_store(&search.url))
+        status = tnd_fail(TUNDISH_E_PIPELINE, "%s: http has no lists of files", folder);
+    if (status == TUNDISH_OK)
+        status = list_store(&search);
     remote_url_close(&search.url);
     if (status == TUNDISH_OK)
         *ret_matches = search.matches;

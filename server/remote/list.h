@@ -20,6 +20,9 @@ struct remote_matches {
  * Of http, which has no lists, the URL itself if there is such a file. Blocks. */
 tundish_status remote_list(struct remote *remote, const char *pattern,
                            struct remote_matches *ret_matches);
+/* All objects whose names begin with that of a folder, which ends in a slash; of stores alone. */
+tundish_status remote_list_below(struct remote *remote, const char *folder,
+                                 struct remote_matches *ret_matches);
 void remote_matches_close(struct remote_matches *matches); /* accepts zeros */
 
 #endif

@@ -161,20 +161,11 @@ tundish_status
 remote_identify(struct remote *remote, const char *name, struct object_identity *ret_identity)
 {
     struct remote_url url;
-    struct reply *reply = NULL;
-    const struct answer *answer;
-    const uint8_t *bytes;
-    size_t count;
     tundish_status status = remote_url_open(name, strlen(name), &url);
 
     if (status != TUNDISH_OK)
         return status;
-    status = reply_ask_look(remote, &url, &reply);
-    if (status == TUNDISH_OK)
-        status = reply_wait(reply, &bytes, &count, &answer);
-    if (status == TUNDISH_OK)
-        *ret_identity = request_identity(answer);
-    reply_close(reply);
+    status = remote_look(remote, &url, ret_identity);
     remote_url_close(&url);
     return status;
 }

@@ -363,24 +363,6 @@ struct task {
 
 enum step { STEP_FETCH, STEP_READY, STEP_LATER };
 
-/* Another server, or this one before, has fetched the object: is it still the same? */
-static tundish_status
-identify_again(struct task *task)
-{
-    struct reply *reply = NULL;
-    const struct answer *answer;
-    const uint8_t *bytes;
-    size_t count;
-    tundish_status status = reply_ask_look(task->list->remote, task->list->url, &reply);
-
-    if (status == TUNDISH_OK)
-        status = reply_wait(reply, &bytes, &count, &answer);
-    if (status == TUNDISH_OK)
-        task->identity = request_identity(answer);
-    reply_close(reply);
-    return status;
-}
-
 /* Another process may have finished the part between our look and our claim. */
 static enum step
 claim_on_disk(struct disk *disk, const struct disk_wanted *wanted, struct disk_claim *claim)
@@ -418,7 +400,8 @@ look_on_disk(struct disk *disk, struct task *task, enum step *ret_step)
     *ret_step = STEP_FETCH;
     if (!task->identity.is_known && disk_identity(disk, address, &known)) {
         *ret_step = STEP_LATER; /* one that reads ahead does not wait */
-        status = task->is_urgent ? identify_again(task) : TUNDISH_OK;
+        if (task->is_urgent)
+            status = remote_look(task->list->remote, task->list->url, &task->identity);
     }
     if (status != TUNDISH_OK || (*ret_step == STEP_LATER && !task->is_urgent))
         return status;

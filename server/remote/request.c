@@ -135,7 +135,6 @@ ask(struct remote *remote, const struct remote_url *url, const struct object_ide
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&reply->over, &attributes);
     pthread_condattr_destroy(&attributes);
-    want->is_urgent = true;
     want->put = put_bytes;
     want->done = end_reply;
     want->context = reply;
@@ -151,27 +150,29 @@ tundish_status
 reply_ask_all(struct remote *remote, const struct remote_url *url, const char *address,
               uint64_t bytes_max, struct reply **ret_reply)
 {
-    struct transfer_want want = { .address = address, .bytes = bytes_max };
+    struct transfer_want want = { .address = address, .bytes = bytes_max, .is_urgent = true };
 
     return ask(remote, url, NULL, &want, ret_reply);
 }
 
-tundish_status
+static tundish_status
 reply_ask_look(struct remote *remote, const struct remote_url *url, struct reply **ret_reply)
 {
-    struct transfer_want want = { .is_look = true };
+    struct transfer_want want = { .is_look = true, .is_urgent = true };
 
     return ask(remote, url, NULL, &want, ret_reply);
 }
 
 tundish_status
-reply_ask(struct remote *remote, const struct remote_url *url,
-          const struct object_identity *identity, uint64_t first, uint64_t bytes,
+reply_ask(struct remote *remote, const struct remote_url *url, const struct reply_range *range,
           struct reply **ret_reply)
 {
-    struct transfer_want want = { .is_ranged = true, .first = first, .bytes = bytes };
+    struct transfer_want want = { .is_ranged = true,
+                                  .first = range->first,
+                                  .bytes = range->bytes,
+                                  .is_urgent = range->is_urgent };
 
-    return ask(remote, url, identity, &want, ret_reply);
+    return ask(remote, url, range->identity, &want, ret_reply);
 }
 
 tundish_status
@@ -219,4 +220,22 @@ reply_close(struct reply *reply)
     pthread_mutex_unlock(&reply->lock);
     if (is_over)
         free_reply(reply);
+}
+
+tundish_status
+remote_look(struct remote *remote, const struct remote_url *url,
+            struct object_identity *ret_identity)
+{
+    struct reply *reply = NULL;
+    const struct answer *answer;
+    const uint8_t *bytes;
+    size_t count;
+    tundish_status status = reply_ask_look(remote, url, &reply);
+
+    if (status == TUNDISH_OK)
+        status = reply_wait(reply, &bytes, &count, &answer);
+    if (status == TUNDISH_OK)
+        *ret_identity = request_identity(answer);
+    reply_close(reply);
+    return status;
 }

@@ -31,14 +31,14 @@ struct reply;
 tundish_status reply_ask_all(struct remote *remote, const struct remote_url *url,
                              const char *address, uint64_t bytes_max, struct reply **ret_reply);
 
-/* Its size and identity alone. */
-tundish_status reply_ask_look(struct remote *remote, const struct remote_url *url,
-                              struct reply **ret_reply);
-
 /* A range of an object; `identity` as above. */
+struct reply_range {
+    const struct object_identity *identity;
+    uint64_t first, bytes;
+    bool is_urgent; /* somebody waits */
+};
 tundish_status reply_ask(struct remote *remote, const struct remote_url *url,
-                         const struct object_identity *identity, uint64_t first, uint64_t bytes,
-                         struct reply **ret_reply);
+                         const struct reply_range *range, struct reply **ret_reply);
 
 /* Wait. The bytes and the answer live as long as the reply. */
 tundish_status reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
@@ -46,5 +46,9 @@ tundish_status reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t
 
 /* At any time: what is under way ends by itself. Accepts NULL. */
 void reply_close(struct reply *reply);
+
+/* Ask for its size and identity, and wait. */
+tundish_status remote_look(struct remote *remote, const struct remote_url *url,
+                           struct object_identity *ret_identity);
 
 #endif

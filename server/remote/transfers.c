@@ -24,7 +24,7 @@ enum { IDLE_MS = 600000, CHECK_MS = 200 };
 
 /* A request that takes so many times what the median does is made again, as often as this. */
 enum { SLOW_FACTOR = 3, CUTS_MAX = 3 };
-#define SLOW_LEAST_NS INT64_C(500000000)
+#define SLOW_LEAST_NS INT64_C(1000000000)
 
 struct queue {
     struct transfer *first, *last;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/records/remote_files.h"
 #include "content/records/whole_file.h"
 #include "core/memory.h"
 #include "source/files/class_folders.h"
@@ -100,10 +101,7 @@ find_files(const void *context, const struct path_base *base, struct glob_list *
     const struct class_folders *wanted = context;
 
     if (spec_is_url(wanted->directory))
-        return tnd_fail(TUNDISH_E_PIPELINE,
-                        "%s: directory reads folders of this machine; of a store, list the files "
-                        "with list_files and read them with read_file",
-                        wanted->directory);
+        return class_folders_list(wanted, base, ret_found);
     return class_folders_find(wanted, base->root, ret_found);
 }
 
@@ -187,19 +185,52 @@ directory_iterate_close(struct order_iterator *iterator)
     (void)iterator;
 }
 
+/* Files of a store, all of a batch. */
+static tundish_status
+read_urls(const struct source_read *read, const struct byte_view *paths, struct byte_view *values)
+{
+    struct frame *output = read->output;
+    struct remote_files *files = NULL;
+    tundish_status status =
+        remote_files_open(table_services(read->files)->remote, paths, (size_t)read->count, &files);
+
+    for (size_t i = 0; i < (size_t)read->count && status == TUNDISH_OK; i++) {
+        status = remote_files_next(files, output->scratch, &values[i]);
+        /* A store that does not answer must not look like rows that are bad. */
+        if (status != TUNDISH_E_DATA)
+            continue;
+        frame_reject(output, (int64_t)i, "%s", tnd_error_text());
+        status = TUNDISH_OK;
+    }
+    remote_files_close(files);
+    return status;
+}
+
+static void
+read_paths(const struct source_read *read, const struct byte_view *paths, struct byte_view *values)
+{
+    struct frame *output = read->output;
+
+    for (size_t i = 0; i < (size_t)read->count; i++)
+        if (whole_file_read(table_root(read->files), paths[i], output->scratch, &values[i]) !=
+            TUNDISH_OK)
+            frame_reject(output, (int64_t)i, "%s", tnd_error_text());
+}
+
 /* A file is read when its row is made, on a worker's thread: the order handles only path numbers.
  */
 static tundish_status
 directory_read(const void *state, const struct source_read *read)
 {
+    const struct directory *directory = state;
     struct frame *output = read->output;
     size_t count = (size_t)read->count;
     struct byte_view *values = scratch_array(output->scratch, count + 1, sizeof *values);
     struct byte_view *paths = scratch_array(output->scratch, count + 1, sizeof *paths);
     int32_t *labels = frame_values(output, LABEL, count * sizeof *labels);
     uint64_t bytes_read = 0;
+    tundish_status status = TUNDISH_OK;
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         const uint64_t *words = &read->words[i * read->stride];
         size_t path_bytes;
@@ -208,11 +239,15 @@ directory_read(const void *state, const struct source_read *read)
         labels[i] = (int32_t)words[1];
         paths[i] = (struct byte_view){ (const uint8_t *)path, path_bytes };
         values[i] = (struct byte_view){ 0 };
-        if (whole_file_read(table_root(read->files), paths[i], output->scratch, &values[i]) !=
-            TUNDISH_OK)
-            frame_reject(output, (int64_t)i, "%s", tnd_error_text());
-        bytes_read += values[i].size;
     }
+    if (spec_is_url(directory->wanted.directory))
+        status = read_urls(read, paths, values);
+    else
+        read_paths(read, paths, values);
+    if (status != TUNDISH_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        bytes_read += values[i].size;
     count_up(&table_services(read->files)->counters.bytes_read, bytes_read);
     count_up(&table_services(read->files)->counters.rows_read, count);
     column_set_scalars(&output->columns[VALUE], read->count, values);

@@ -14,6 +14,7 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "remote/ranges.h"
 #include "source/example_file.h"
 #include "source/file_source.h"
 #include "source/files/files_private.h"
@@ -139,22 +140,50 @@ describe_file(const char *name, uint64_t file_bytes, const struct parquet_footer
 }
 
 static tundish_status
+read_url(void *context, void *to, size_t bytes, uint64_t offset)
+{
+    return remote_ranges_read(context, to, bytes, offset);
+}
+
+static tundish_status
+open_url_footer(const struct spec_file *file, const char *url, const struct parquet_choice *choice,
+                uint64_t *ret_bytes, struct parquet_footer *ret_footer)
+{
+    struct object_identity identity;
+    struct remote_ranges *ranges = NULL;
+    struct remote *remote = NULL;
+    tundish_status status = remote_get(&file->remote, &remote);
+
+    if (status == TUNDISH_OK)
+        status = remote_ranges_open(remote, url, &ranges);
+    if (status == TUNDISH_OK)
+        status = remote_ranges_identify(ranges, &identity);
+    if (status == TUNDISH_OK)
+        status = parquet_footer_load(&(struct parquet_input){ read_url, ranges, identity.bytes },
+                                     choice, ret_footer);
+    if (status == TUNDISH_OK)
+        *ret_bytes = identity.bytes;
+    remote_ranges_close(ranges);
+    return status;
+}
+
+static tundish_status
 open_footer(const char *path, const struct parquet_choice *choice, uint64_t *ret_bytes,
             struct parquet_footer *ret_footer)
 {
     /* O_NONBLOCK: opening a pipe by that name must not hang. */
-    int descriptor = spec_is_url(path) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
     tundish_status status;
 
-    if (spec_is_url(path))
-        return tnd_fail(TUNDISH_E_PIPELINE, "parquet reads files of this machine only");
     if (descriptor < 0 || fstat(descriptor, &about) != 0)
         status = tnd_fail_errno(errno, "cannot be opened");
     else if (!S_ISREG(about.st_mode))
         status = tnd_fail(TUNDISH_E_DATA, "it is not a regular file");
     else
-        status = parquet_footer_load(descriptor, (uint64_t)about.st_size, choice, ret_footer);
+        status = parquet_footer_load(&(struct parquet_input){ parquet_read_descriptor, &descriptor,
+                                                              (uint64_t)about.st_size },
+                                     choice, ret_footer);
     if (descriptor >= 0)
         close(descriptor);
     if (status == TUNDISH_OK)
@@ -176,7 +205,9 @@ open_columns(struct parquet *parquet, const struct stage_config *config)
     if (status != TUNDISH_OK)
         return status;
     path = spec_path(config->stage->file, name);
-    status = open_footer(path, &choice, &file_bytes, &footer);
+    status = spec_is_url(path)
+                 ? open_url_footer(config->stage->file, path, &choice, &file_bytes, &footer)
+                 : open_footer(path, &choice, &file_bytes, &footer);
     if (status == TUNDISH_OK)
         parquet->about = describe_file(name, file_bytes, &footer);
     else if (!opening.has_complained)

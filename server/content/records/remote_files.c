@@ -23,6 +23,7 @@ struct asked {
 
 struct remote_files {
     struct remote *remote;
+    struct reply_range range; /* the first part of each */
     const struct byte_view *urls;
     size_t count, next, asked_count;
     struct asked asked[WINDOW]; /* by number, modulo the window */
@@ -56,8 +57,7 @@ ask_next(struct remote_files *files)
     if (asked->status == TUNDISH_OK)
         asked->is_here = small_find(files->remote, &asked->url, &asked->bytes);
     if (asked->status == TUNDISH_OK && !asked->is_here)
-        asked->status = reply_ask(files->remote, &asked->url, NULL, 0,
-                                  remote_part_bytes(files->remote), &asked->reply);
+        asked->status = reply_ask(files->remote, &asked->url, &files->range, &asked->reply);
     if (asked->status != TUNDISH_OK)
         asked->text = tnd_strdup(tnd_error_text());
 }
@@ -74,6 +74,7 @@ remote_files_open(const struct spec_remote *options, const struct byte_view *url
         return status;
     files = tnd_zalloc(1, sizeof *files);
     files->remote = remote;
+    files->range = (struct reply_range){ .bytes = remote_part_bytes(remote), .is_urgent = true };
     files->urls = urls;
     files->count = count;
     while (files->asked_count < count && files->asked_count < WINDOW)
@@ -99,8 +100,8 @@ read_rest(struct remote_files *files, const struct asked *asked,
     const struct answer *answer;
     const uint8_t *bytes;
     size_t count = 0;
-    tundish_status status =
-        reply_ask(files->remote, &asked->url, identity, from, identity->bytes - from, &reply);
+    const struct reply_range range = { identity, from, identity->bytes - from, true };
+    tundish_status status = reply_ask(files->remote, &asked->url, &range, &reply);
 
     if (status == TUNDISH_OK)
         status = reply_wait(reply, &bytes, &count, &answer);
@@ -164,8 +165,7 @@ read_asked(struct remote_files *files, struct asked *asked, struct scratch *scra
     if (asked->is_here && read_here(files, asked, scratch, ret_bytes))
         return TUNDISH_OK;
     if (asked->is_here)
-        status = reply_ask(files->remote, &asked->url, NULL, 0, remote_part_bytes(files->remote),
-                           &asked->reply);
+        status = reply_ask(files->remote, &asked->url, &files->range, &asked->reply);
     return status == TUNDISH_OK ? read_reply(files, asked, scratch, ret_bytes) : status;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "remote/list.h"
 
 /* A link to a parent folder never ends. Linux itself gives up after 40 links. */
 enum { DEPTH_MAX = 40 };
@@ -256,6 +257,17 @@ find_files(const struct class_folders *wanted, DIR *folder, const struct names *
     return status;
 }
 
+static tundish_status
+found_nothing(const struct class_folders *wanted, size_t class_count)
+{
+    return tnd_fail(TUNDISH_E_DATA,
+                    "%s: no file in its %zu class folders has one of the extensions "
+                    "(extensions: [%s%s])",
+                    wanted->directory, class_count,
+                    wanted->extension_count > 0 ? wanted->extensions[0] : "",
+                    wanted->extension_count > 1 ? ", ..." : "");
+}
+
 tundish_status
 class_folders_find(const struct class_folders *wanted, const char *root,
                    struct glob_list *ret_found)
@@ -272,12 +284,7 @@ class_folders_find(const struct class_folders *wanted, const char *root,
     if (status == TUNDISH_OK)
         status = find_files(wanted, folder, &found, &list);
     if (status == TUNDISH_OK && list.count == 0)
-        status = tnd_fail(TUNDISH_E_DATA,
-                          "%s: no file in its %zu class folders has one of the extensions "
-                          "(extensions: [%s%s])",
-                          wanted->directory, found.count,
-                          wanted->extension_count > 0 ? wanted->extensions[0] : "",
-                          wanted->extension_count > 1 ? ", ..." : "");
+        status = found_nothing(wanted, found.count);
     if (status == TUNDISH_OK)
         *ret_found = list;
     else
@@ -286,5 +293,98 @@ class_folders_find(const struct class_folders *wanted, const char *root,
         closedir(folder);
     names_close(&found);
     free(path);
+    return status;
+}
+
+/* The classes in the keys, which are sorted, so that those of a class lie together. */
+static void
+classes_of_keys(const struct remote_matches *keys, size_t folder_bytes, struct names *ret_names)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        const char *name = keys->list[i].name + folder_bytes, *slash = strchr(name, '/');
+        size_t bytes = slash != NULL ? (size_t)(slash - name) : 0;
+        const char *last = ret_names->count > 0 ? ret_names->list[ret_names->count - 1] : "";
+
+        if (bytes == 0 || name[0] == '.' ||
+            (strncmp(last, name, bytes) == 0 && last[bytes] == '\0'))
+            continue;
+        add_name(ret_names, tnd_sprintf("%.*s", (int)bytes, name));
+    }
+    if (ret_names->count > 0)
+        qsort(ret_names->list, ret_names->count, sizeof(char *), compare_names);
+}
+
+static void
+walk_keys(struct walk *walk, const struct remote_matches *keys, const char *prefix)
+{
+    size_t prefix_bytes = strlen(prefix);
+
+    for (size_t i = 0; i < keys->count; i++) {
+        const char *name = keys->list[i].name, *slash = strrchr(name, '/');
+        char *folder;
+
+        if (strncmp(name, prefix, prefix_bytes) != 0 || !has_extension(walk->wanted, slash + 1))
+            continue;
+        folder = tnd_sprintf("%.*s", (int)(slash - name), name);
+        add_name(&walk->folders, folder);
+        add_entry(walk, folder, slash + 1);
+    }
+}
+
+static tundish_status
+list_classes(const struct class_folders *wanted, const struct remote_matches *keys,
+             const char *folder, struct glob_list *list)
+{
+    bool given = wanted->class_count > 0;
+    struct names found = { 0 };
+    size_t count;
+    tundish_status status = TUNDISH_OK;
+
+    classes_of_keys(keys, strlen(folder), &found);
+    count = given ? wanted->class_count : found.count;
+    for (size_t i = 0; i < count && status == TUNDISH_OK; i++) {
+        const char *name = given ? wanted->class_names[i] : found.list[i];
+        char *prefix = tnd_sprintf("%s%s/", folder, name);
+        struct walk walk = { .wanted = wanted };
+
+        if (given)
+            status = check_class(wanted, &found, name);
+        if (status == TUNDISH_OK) {
+            walk_keys(&walk, keys, prefix);
+            take_class(&walk, (uint32_t)i, list);
+        }
+        walk_close(&walk);
+        free(prefix);
+    }
+    if (status == TUNDISH_OK && list->count == 0)
+        status = found_nothing(wanted, found.count);
+    names_close(&found);
+    return status;
+}
+
+tundish_status
+class_folders_list(const struct class_folders *wanted, const struct path_base *base,
+                   struct glob_list *ret_found)
+{
+    size_t bytes = strlen(wanted->directory);
+    struct remote_matches keys = { 0 };
+    struct glob_list list = { 0 };
+    struct remote *remote = NULL;
+    char *folder;
+    tundish_status status = remote_get(base->remote, &remote);
+
+    while (bytes > 0 && wanted->directory[bytes - 1] == '/')
+        bytes--;
+    folder = tnd_sprintf("%.*s/", (int)bytes, wanted->directory);
+    if (status == TUNDISH_OK)
+        status = remote_list_below(remote, folder, &keys);
+    if (status == TUNDISH_OK)
+        status = list_classes(wanted, &keys, folder, &list);
+    if (status == TUNDISH_OK)
+        *ret_found = list;
+    else
+        glob_list_close(&list);
+    remote_matches_close(&keys);
+    free(folder);
     return status;
 }

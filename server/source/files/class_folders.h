@@ -19,4 +19,8 @@ struct class_folders {
 tundish_status class_folders_find(const struct class_folders *wanted, const char *root,
                                   struct glob_list *ret_found);
 
+/* The same of a store, where a folder is what keys have in common before a slash. */
+tundish_status class_folders_list(const struct class_folders *wanted, const struct path_base *base,
+                                  struct glob_list *ret_found);
+
 #endif

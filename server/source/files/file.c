@@ -12,6 +12,7 @@
 #include "core/memory.h"
 #include "core/read_at.h"
 #include "remote/object.h"
+#include "remote/ranges.h"
 #include "source/files/file_remote.h"
 
 /* How often the identity of a file that is read is compared. */
@@ -246,6 +247,20 @@ file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset)
     return status == TUNDISH_OK && got < bytes ? ends_before(file, offset + bytes) : status;
 }
 
+tundish_status
+file_read_range(struct source_file *file, void *to, size_t bytes, uint64_t offset)
+{
+    return file_has_ranges(file) ? file_remote_read_range(file, to, bytes, offset)
+                                 : file_read(file, to, bytes, offset);
+}
+
+void
+file_expect_range(struct source_file *file, size_t bytes, uint64_t offset)
+{
+    if (file_has_ranges(file))
+        file_remote_expect_range(file, bytes, offset);
+}
+
 /* Usually one system call. If it reads less, the rest is read piece by piece. */
 tundish_status
 file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest, size_t rest_bytes,
@@ -285,6 +300,7 @@ file_close(struct source_file *file)
     int unpacked = atomic_exchange(&file->unpacked, 0);
 
     remote_object_close(atomic_exchange(&file->object, NULL));
+    remote_ranges_close(atomic_exchange(&file->ranges, NULL));
     door_close(&file->services->doors, &file->door);
     if (unpacked != 0)
         close(unpacked - 1);

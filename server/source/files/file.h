@@ -14,6 +14,7 @@
 struct parquet_file;
 struct peers;
 struct remote_object;
+struct remote_ranges;
 struct scan;
 struct scan_input_ops;
 
@@ -42,6 +43,7 @@ struct source_file {
     struct door door;
     _Atomic int64_t looked_at_ns;
     _Atomic(struct remote_object *) object; /* of a URL, once it was asked for */
+    _Atomic(struct remote_ranges *) ranges; /* the same, of one whose format wants only parts */
     _Atomic int unpacked;                   /* descriptor + 1 of the unpacked file; 0: none (yet) */
 };
 
@@ -58,6 +60,13 @@ tundish_status file_read(struct source_file *file, void *to, size_t bytes, uint6
 /* The same for as many of the bytes as there are. */
 tundish_status file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offset,
                                size_t *ret_bytes);
+
+/* As file_read, for bytes that are far from others that are wanted: of a URL nothing else is asked
+ * for. */
+tundish_status file_read_range(struct source_file *file, void *to, size_t bytes, uint64_t offset);
+
+/* A range that is read soon, as it is. Returns at once. */
+void file_expect_range(struct source_file *file, size_t bytes, uint64_t offset);
 
 /* The same as file_read for bytes that go to two buffers: `bytes` to `to`, what follows them in the
  * file to `rest`. */

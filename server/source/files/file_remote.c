@@ -2,6 +2,7 @@
 #include "source/files/file_remote.h"
 
 #include "remote/object.h"
+#include "remote/ranges.h"
 
 static tundish_status
 have_object(struct source_file *file, struct remote_object **ret_object)
@@ -34,6 +35,29 @@ have_object(struct source_file *file, struct remote_object **ret_object)
     return status;
 }
 
+static tundish_status
+have_ranges(struct source_file *file, struct remote_ranges **ret_ranges)
+{
+    struct source_services *services = file->services;
+    struct remote *remote = NULL;
+    /* Pairs with the store below. */
+    struct remote_ranges *ranges = atomic_load_explicit(&file->ranges, memory_order_acquire);
+    tundish_status status = ranges == NULL ? remote_get(services->remote, &remote) : TUNDISH_OK;
+
+    if (status == TUNDISH_OK && ranges == NULL) {
+        pthread_mutex_lock(&services->lock);
+        ranges = atomic_load_explicit(&file->ranges, memory_order_relaxed);
+        if (ranges == NULL)
+            status = remote_ranges_open(remote, file->path, &ranges);
+        if (status == TUNDISH_OK)
+            atomic_store_explicit(&file->ranges, ranges, memory_order_release);
+        pthread_mutex_unlock(&services->lock);
+    }
+    if (status == TUNDISH_OK)
+        *ret_ranges = ranges;
+    return status;
+}
+
 /* An object has no inode and no times. Its ETag changes with its content; one without an ETag and a
  * date is never old enough for an index to be kept. */
 static struct file_identity
@@ -48,6 +72,17 @@ identity_of(const struct object_identity *object)
                                    .changed_ns = has_tag ? 0 : INT64_MAX };
 }
 
+static void
+note_identity(struct source_file *file, const struct object_identity *identity)
+{
+    pthread_mutex_lock(&file->services->lock);
+    if (!file->is_known) {
+        file->identity = identity_of(identity);
+        file->is_known = true;
+    }
+    pthread_mutex_unlock(&file->services->lock);
+}
+
 static tundish_status
 identify(struct source_file *file, struct remote_object **ret_object)
 {
@@ -56,25 +91,36 @@ identify(struct source_file *file, struct remote_object **ret_object)
 
     if (status == TUNDISH_OK)
         status = remote_object_identify(*ret_object, &identity);
-    if (status != TUNDISH_OK)
-        return status;
-    pthread_mutex_lock(&file->services->lock);
-    if (!file->is_known) {
-        file->identity = identity_of(&identity);
-        file->is_known = true;
-    }
-    pthread_mutex_unlock(&file->services->lock);
-    return TUNDISH_OK;
+    if (status == TUNDISH_OK)
+        note_identity(file, &identity);
+    return status;
+}
+
+static tundish_status
+identify_ranges(struct source_file *file, struct remote_ranges **ret_ranges)
+{
+    struct object_identity identity;
+    tundish_status status = have_ranges(file, ret_ranges);
+
+    if (status == TUNDISH_OK)
+        status = remote_ranges_identify(*ret_ranges, &identity);
+    if (status == TUNDISH_OK)
+        note_identity(file, &identity);
+    return status;
 }
 
 tundish_status
 file_remote_open(struct source_file *file, int *ret_descriptor)
 {
     struct remote_object *object;
+    struct remote_ranges *ranges;
     int folder = -1;
-    tundish_status status = identify(file, &object);
+    tundish_status status;
 
     *ret_descriptor = -1;
+    if (file_has_ranges(file))
+        return identify_ranges(file, &ranges);
+    status = identify(file, &object);
     if (status != TUNDISH_OK || file_is_remote(file))
         return status;
     status = services_cache_folder(file->services, &folder);
@@ -101,12 +147,13 @@ file_remote_read(struct source_file *file, void *to, size_t bytes, uint64_t offs
     return status == TUNDISH_OK ? remote_object_read(object, to, bytes, offset, ret_bytes) : status;
 }
 
+/* A file of which ranges are wanted is told about each. */
 void
 file_remote_follow(struct source_file *file, uint64_t offset)
 {
     struct remote_object *object;
 
-    if (have_object(file, &object) == TUNDISH_OK)
+    if (!file_has_ranges(file) && have_object(file, &object) == TUNDISH_OK)
         remote_object_expect(object, offset, false);
 }
 
@@ -115,6 +162,24 @@ file_remote_expect(struct source_file *file, uint64_t offset)
 {
     struct remote_object *object;
 
-    if (have_object(file, &object) == TUNDISH_OK)
+    if (!file_has_ranges(file) && have_object(file, &object) == TUNDISH_OK)
         remote_object_expect(object, offset, true);
+}
+
+tundish_status
+file_remote_read_range(struct source_file *file, void *to, size_t bytes, uint64_t offset)
+{
+    struct remote_ranges *ranges;
+    tundish_status status = identify_ranges(file, &ranges);
+
+    return status == TUNDISH_OK ? remote_ranges_read(ranges, to, bytes, offset) : status;
+}
+
+void
+file_remote_expect_range(struct source_file *file, size_t bytes, uint64_t offset)
+{
+    struct remote_ranges *ranges;
+
+    if (have_ranges(file, &ranges) == TUNDISH_OK)
+        remote_ranges_expect(ranges, bytes, offset);
 }

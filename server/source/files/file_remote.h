@@ -29,4 +29,16 @@ file_is_remote(const struct source_file *file)
     return file->is_url && file->format.packing == PACKING_NONE;
 }
 
+/* Of a format that wants only some ranges of a file: a Parquet file's columns. */
+static inline bool
+file_has_ranges(const struct source_file *file)
+{
+    return file->is_url && file->format.parquet != NULL;
+}
+
+/* As file_read_range and file_expect_range. */
+tundish_status file_remote_read_range(struct source_file *file, void *to, size_t bytes,
+                                      uint64_t offset);
+void file_remote_expect_range(struct source_file *file, size_t bytes, uint64_t offset);
+
 #endif

@@ -19,11 +19,11 @@ parquet_columns_close(struct parquet_columns *columns)
     *columns = (struct parquet_columns){ 0 };
 }
 
-static tundish_status
-read_exactly(int descriptor, void *to, size_t bytes, uint64_t offset)
+tundish_status
+parquet_read_descriptor(void *context, void *to, size_t bytes, uint64_t offset)
 {
     size_t got = 0;
-    int error = tnd_read_at(descriptor, to, bytes, offset, &got);
+    int error = tnd_read_at(*(const int *)context, to, bytes, offset, &got);
 
     if (error != 0)
         return tnd_fail_errno(error, "cannot be read");
@@ -32,9 +32,10 @@ read_exactly(int descriptor, void *to, size_t bytes, uint64_t offset)
 }
 
 tundish_status
-parquet_footer_load(int descriptor, uint64_t file_bytes, const struct parquet_choice *choice,
+parquet_footer_load(const struct parquet_input *input, const struct parquet_choice *choice,
                     struct parquet_footer *ret_footer)
 {
+    uint64_t file_bytes = input->file_bytes;
     uint8_t tail[PARQUET_TAIL_BYTES], *metadata;
     uint32_t bytes;
     tundish_status status;
@@ -42,13 +43,13 @@ parquet_footer_load(int descriptor, uint64_t file_bytes, const struct parquet_ch
     if (file_bytes < sizeof tail)
         return tnd_fail(TUNDISH_E_DATA, "it is not a Parquet file: it has %llu bytes",
                         (unsigned long long)file_bytes);
-    status = read_exactly(descriptor, tail, sizeof tail, file_bytes - sizeof tail);
+    status = input->read(input->context, tail, sizeof tail, file_bytes - sizeof tail);
     if (status == TUNDISH_OK)
         status = parquet_tail_read(tail, file_bytes, &bytes);
     if (status != TUNDISH_OK)
         return status;
     metadata = tnd_alloc((size_t)bytes + 1);
-    status = read_exactly(descriptor, metadata, bytes, file_bytes - sizeof tail - bytes);
+    status = input->read(input->context, metadata, bytes, file_bytes - sizeof tail - bytes);
     if (status == TUNDISH_OK)
         status = parquet_footer_read(metadata, bytes, file_bytes, choice, ret_footer);
     free(metadata);
@@ -100,7 +101,7 @@ choose_columns(void *context, const struct parquet_schema *schema, const uint32_
 }
 
 tundish_status
-parquet_file_open(int descriptor, uint64_t file_bytes, const struct parquet_columns *columns,
+parquet_file_open(const struct parquet_input *input, const struct parquet_columns *columns,
                   struct parquet_file **ret_file)
 {
     struct parquet_file *file = tnd_zalloc(1, sizeof *file);
@@ -108,7 +109,7 @@ parquet_file_open(int descriptor, uint64_t file_bytes, const struct parquet_colu
     tundish_status status;
 
     file->columns = columns;
-    status = parquet_footer_load(descriptor, file_bytes, &choice, &file->footer);
+    status = parquet_footer_load(input, &choice, &file->footer);
     if (status != TUNDISH_OK) {
         parquet_file_close(file);
         return status;

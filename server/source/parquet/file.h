@@ -30,15 +30,25 @@ struct parquet_file {
     struct row_group **groups; /* those in memory; the cache's (row_groups.h) */
 };
 
-/* Read an open file's footer. Fails without naming the file, also where a column is not there or
+/* Reads exactly so many bytes of a file. */
+struct parquet_input {
+    tundish_status (*read)(void *context, void *to, size_t bytes, uint64_t offset);
+    void *context;
+    uint64_t file_bytes;
+};
+
+/* parquet_input.read for an open file; `context` points to its descriptor. */
+tundish_status parquet_read_descriptor(void *context, void *to, size_t bytes, uint64_t offset);
+
+/* Read a file's footer. Fails without naming the file, also where a column is not there or
  * not as wanted. `columns` must stay. */
-tundish_status parquet_file_open(int descriptor, uint64_t file_bytes,
+tundish_status parquet_file_open(const struct parquet_input *input,
                                  const struct parquet_columns *columns,
                                  struct parquet_file **ret_file);
 void parquet_file_close(struct parquet_file *file); /* accepts NULL; no row group is in memory */
 
 /* The footer alone, with the leaves that are chosen. */
-tundish_status parquet_footer_load(int descriptor, uint64_t file_bytes,
+tundish_status parquet_footer_load(const struct parquet_input *input,
                                    const struct parquet_choice *choice,
                                    struct parquet_footer *ret_footer);
 

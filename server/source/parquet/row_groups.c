@@ -86,6 +86,20 @@ make_room(struct row_groups *cache)
     }
 }
 
+/* All of its columns come at the same time, where they come from far away. */
+static void
+expect_columns(const struct row_group *group)
+{
+    const struct parquet_footer *footer = &group->file->parquet->footer;
+
+    for (uint32_t i = 0; i < footer->wanted_count; i++) {
+        const struct parquet_chunk *chunk =
+            &footer->chunks[(size_t)group->number * footer->wanted_count + i];
+
+        file_expect_range(group->file, chunk->bytes, chunk->offset);
+    }
+}
+
 static struct row_group *
 find_or_add(struct row_groups *cache, struct source_file *file, uint32_t number)
 {
@@ -100,6 +114,7 @@ find_or_add(struct row_groups *cache, struct source_file *file, uint32_t number)
         group->number = number;
         group->column_count = group->left = count;
         parquet->groups[number] = group;
+        expect_columns(group);
     } else {
         unlink_group(cache, group);
     }
@@ -138,7 +153,7 @@ decode(const struct row_groups *cache, const struct row_group *group, uint32_t c
                                 (unsigned long long)what.chunk->bytes),
                        group, column);
     bytes = tnd_alloc(what.chunk->bytes + PARQUET_SLACK);
-    status = file_read(group->file, bytes, what.chunk->bytes, what.chunk->offset);
+    status = file_read_range(group->file, bytes, what.chunk->bytes, what.chunk->offset);
     if (status == TUNDISH_OK) {
         memset(bytes + what.chunk->bytes, 0, PARQUET_SLACK);
         count_up(&group->file->services->counters.bytes_read, what.chunk->bytes);

@@ -14,6 +14,7 @@
 #include "core/half.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "remote/ranges.h"
 #include "source/rows/npy.h"
 #include "source/variable.h"
 
@@ -457,30 +458,48 @@ fill_from_npy(int file, uint64_t file_bytes, struct tensor *tensor)
     return status;
 }
 
+/* All of it in memory, as a file. */
+static tundish_status
+open_url(const struct spec_file *file, const char *url, int *ret_file)
+{
+    struct remote *remote = NULL;
+    tundish_status status = remote_get(&file->remote, &remote);
+
+    return status == TUNDISH_OK ? remote_copy(remote, url, ret_file) : status;
+}
+
+static tundish_status
+open_here(const struct spec_file *file, const char *name, int *ret_file)
+{
+    char *path = spec_path(file, name);
+    /* O_NONBLOCK: opening a pipe by that name must not hang the server. */
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    free(path);
+    if (opened < 0)
+        return tnd_fail_errno(errno, "it cannot be opened");
+    *ret_file = opened;
+    return TUNDISH_OK;
+}
+
 static tundish_status
 tensor_of_npy(const struct stage_config *config, const struct spec_value *name,
               struct tensor *tensor)
 {
-    char *path;
     struct stat about;
-    int file;
+    int file = -1;
     tundish_status status;
 
     if (name->kind != SPEC_TEXT)
         return spec_complain(config->errors, name->line, name->column,
                              "npy takes the name of a file");
-    if (spec_is_url(name->text))
-        return spec_complain(config->errors, name->line, name->column,
-                             "npy reads a file of this machine; fetch %s first", name->text);
-    path = spec_path(config->stage->file, name->text);
-    /* O_NONBLOCK: opening a pipe by that name must not hang the server. */
-    file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    free(path);
-    if (file < 0 || fstat(file, &about) != 0)
+    status =
+        (spec_is_url(name->text) ? open_url : open_here)(config->stage->file, name->text, &file);
+    if (status == TUNDISH_OK && fstat(file, &about) != 0)
         status = tnd_fail_errno(errno, "it cannot be opened");
-    else if (!S_ISREG(about.st_mode))
+    else if (status == TUNDISH_OK && !S_ISREG(about.st_mode))
         status = tnd_fail(TUNDISH_E_DATA, "it is not a file");
-    else
+    else if (status == TUNDISH_OK)
         status = fill_from_npy(file, (uint64_t)about.st_size, tensor);
     if (file >= 0)
         close(file);

@@ -4,12 +4,18 @@
 #include "source/parquet/file.h"
 
 static tundish_status
+read_url(void *context, void *to, size_t bytes, uint64_t offset)
+{
+    return file_read_range(context, to, bytes, offset);
+}
+
+static tundish_status
 parquet_contents(struct source_file *file, int descriptor, struct record_list *list)
 {
+    const struct parquet_input here = { parquet_read_descriptor, &descriptor, file->identity.size };
+    const struct parquet_input there = { read_url, file, file->identity.size };
     tundish_status status =
-        file->is_url ? tnd_fail(TUNDISH_E_DATA, "parquet reads files of this machine only")
-                     : parquet_file_open(descriptor, file->identity.size, file->format.parquet,
-                                         &file->parquet);
+        parquet_file_open(file->is_url ? &there : &here, file->format.parquet, &file->parquet);
 
     if (status != TUNDISH_OK)
         return status;

@@ -1,0 +1,149 @@
+"""Formats at URLs: Parquet, webdataset, folders of classes, arrays, and the commands that read files."""
+
+import io
+import json
+import random
+import struct
+import subprocess
+import tarfile
+import unittest
+from pathlib import Path
+
+from rig import TUNDISH
+from store import REGION
+from test_remote import RemoteRig
+
+PARQUET = Path(__file__).parents[1] / "conformance/cases/data"
+
+
+class RemoteFormats(RemoteRig):
+    def spans(self):
+        """(first, last) of the bytes asked for since the last call, sorted."""
+        spans = [span for _, _, span in self.store.requests if span]
+        self.store.requests.clear()
+        return sorted(tuple(map(int, span.removeprefix("bytes=").split("-"))) for span in spans)
+
+    def test_parquet(self):
+        for i in (1, 2, 3):
+            self.put(f"part-{i}.parquet", (PARQUET / f"part-{i}.parquet").read_bytes())
+        self.put("texts.parquet", (PARQUET / "texts.parquet").read_bytes())
+        for stages in (
+            ["parquet: {filenames: '{}/texts.parquet'}", "shuffle: {buffer_size: 50, seed: 3}", "batch: 7"],
+            ["list_files: {file_pattern: '{}/part-*.parquet', seed: 1}",
+             "interleave: {dataset: [parquet], cycle_length: 2}", "batch: 16"],
+        ):
+            self.assert_same(stages, "s3://bucket")
+            self.assert_same(stages, "s3://bucket", more=f", cache: '{self.path}/kept'")
+            self.spans()
+            self.assert_same(stages, "s3://bucket", more=f", cache: '{self.path}/kept'")
+            self.assertEqual([span for span in self.spans() if span[1] - span[0] > 8], [])
+
+    def test_of_parquet_only_the_footer_and_the_named_columns_come(self):
+        data = (PARQUET / "integers.parquet").read_bytes()
+        self.put("integers.parquet", data)
+        footer_bytes = struct.unpack("<I", data[-8:-4])[0]
+        plan = self.json_plan(["parquet: {filenames: 's3://bucket/integers.parquet'}", "batch: 8"])
+        names = [column["name"] for column in plan["element_spec"]]
+        self.assertGreater(len(names), 2)
+        whole = self.column_bytes(names, data, footer_bytes)
+        each = [self.column_bytes([name], data, footer_bytes) for name in names]
+        self.assertEqual(sum(each), whole)
+        self.assertTrue(all(one < whole for one in each))
+
+    def json_plan(self, stages):
+        out = subprocess.run([TUNDISH, "plan", self.stream(stages), "--json"], env=self.environment,
+                             capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        return json.loads(out.stdout)
+
+    def column_bytes(self, names, data, footer_bytes):
+        """How many bytes come of these columns, each once, none but they and the footer."""
+        self.spans()
+        self.rows(self.stream([f"parquet: {{filenames: 's3://bucket/integers.parquet', columns: {names}}}",
+                               "batch: 1000"]))
+        begin = len(data) - 8 - footer_bytes
+        chunks = [span for span in self.spans() if span[0] < begin]
+        for (_, last), (first, _) in zip(chunks, chunks[1:]):
+            self.assertLess(last, first)
+        self.assertLess(chunks[-1][1], begin)
+        return sum(last - first + 1 for first, last in chunks)
+
+    def test_parquet_that_is_cut_is_refused(self):
+        data = (PARQUET / "integers.parquet").read_bytes()
+        self.put("integers.parquet", data[: len(data) // 2])
+        file = self.stream(["parquet: {filenames: 's3://bucket/integers.parquet'}", "batch: 8"])
+        self.assertIn("s3://bucket/integers.parquet", self.complaint(file))
+
+    def test_webdataset(self):
+        for number in range(2):
+            out = io.BytesIO()
+            with tarfile.open(fileobj=out, mode="w") as tar:
+                for i in range(60):
+                    for extension, size in (("jpg", i * 70), ("cls", 2)):
+                        info = tarfile.TarInfo(f"s{number}{i:03}.{extension}")
+                        info.size = size
+                        tar.addfile(info, io.BytesIO(random.Random(i).randbytes(size)))
+            self.put(f"w-{number}.tar", out.getvalue())
+        stages = ["webdataset: {filenames: ['{}/w-0.tar', '{}/w-1.tar'],"
+                  " columns: {image: jpg, label: cls}}",
+                  "shuffle: {buffer_size: 40, seed: 1}", "batch: 16"]
+        self.assert_same(stages, "s3://bucket")
+
+    def test_folders_of_classes(self):
+        self.store.page = 5
+        for label, name in enumerate(("cat", "dog", "owl")):
+            for i in range(9):
+                self.put(f"zoo/{name}/deep-{i % 2}/{i}.jpg", random.Random(i).randbytes(50 * i))
+            self.put(f"zoo/{name}/notes.txt", b"not a picture")
+        self.put("zoo/.hidden/0.jpg", b"not a class")
+        self.put("zoo/top.jpg", b"of no class")
+        for more in ("", ", class_names: [owl, cat]"):
+            stages = ["directory: {directory: '{}/zoo'%s, extensions: [.jpg], shuffle: true, seed: 4}"
+                      % more, "batch: 8"]
+            here = self.rows(self.stream([stage.replace("{}", str(self.path)) for stage in stages]))
+            there = self.rows(self.stream([stage.replace("{}", "s3://bucket") for stage in stages]))
+            self.assertEqual([row.replace("s3://bucket", str(self.path)) for row in there], here)
+        self.assertEqual(self.store.refused, [])
+        file = self.stream(["directory: {directory: 's3://bucket/none', extensions: [.jpg]}", "batch: 8"])
+        self.assertIn("s3://bucket/none", self.complaint(file))
+
+    def test_arrays(self):
+        header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (2000, 3), }"
+        header += b" " * (64 - (10 + len(header) + 1) % 64) + b"\n"
+        self.put("a.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+                 + struct.pack("<6000q", *range(6000)))
+        stages = ["from_tensor_slices: {value: {npy: '{}/a.npy'}}", "shuffle: {buffer_size: 9, seed: 1}",
+                  "batch: 100"]
+        self.assert_same(stages, "s3://bucket")
+
+    def test_analyze(self):
+        self.put("in.txt", b"".join(b"word%d\n" % (i * i % 97) for i in range(3000)))
+        learned = []
+        for where in (str(self.path), "s3://bucket"):
+            file = self.stream([f"text_line: {{filenames: '{where}/in.txt'}}",
+                                "string_lookup", "batch: 64"])
+            out = self.path / f"learned-{len(learned)}"
+            run = subprocess.run([TUNDISH, "analyze", file, "--analysis", str(out)], env=self.environment,
+                                 capture_output=True, text=True)
+            self.assertEqual(run.returncode, 0, run.stderr + run.stdout)
+            learned.append(sorted(path.name for path in out.rglob("*")))
+            learned.append(self.rows(file, "--analysis", str(out)))
+        self.assertEqual(learned[1], learned[3])
+        self.assertTrue(learned[0])
+
+    def test_index(self):
+        self.put_numbers("a.txt", 5000)
+        self.environment.update(AWS_ENDPOINT_URL=self.store.url, AWS_REGION=REGION)
+        command = [TUNDISH, "index", "--kind", "text_line", "--json"]
+        found = []
+        for where in (str(self.path), "s3://bucket"):
+            out = subprocess.run([*command, f"{where}/a.txt"], env=self.environment,
+                                 capture_output=True, text=True)
+            self.assertEqual(out.returncode, 0, out.stderr)
+            found.append({key: value for key, value in json.loads(out.stdout).items()
+                          if key in ("records", "bytes", "hash")})
+        self.assertEqual(found[0], found[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
