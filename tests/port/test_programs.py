@@ -6,6 +6,7 @@ import rig
 
 # FILE:FUNCTION
 COMPLETE = """
+audio:waveforms audio:spectrograms augmentation:stateless captcha:make cifar:make
 bert:make bert:distributed character_model:make data_guide:simple data_guide:tensors data_guide:repeated
 data_guide:filtered data_guide:unseeded data_windows:dense_steps data_windows:windows dlrm:make dlrm:stacked fonts_csv:make
 guide_input:make_dataset guide_input:distributed guide_input:from_function hashing:make
@@ -24,11 +25,7 @@ keras_folders:text_vectorized
 """.split()
 # By program: each line of the list, and what stands there.
 LISTED = {
-    "audio:waveforms": [(8, "tf.audio.decode_wav"), (9, "tf.squeeze")],
     "augmentation:brightness": [(15, "tf.image.random_brightness")],
-    "augmentation:stateless": [(21, "tf.image.stateless_random_flip_left_right")],
-    "captcha:make": [(21, "tf.transpose")],
-    "cifar:make": [(9, "tf.transpose")],
     "imbalanced:resampled": [(29, "Dataset.rejection_resample")],
     "refused:generator": [(9, "Dataset.from_generator")],
     "refused:functions": [(13, "tf.py_function"), (14, "tf.numpy_function")],

@@ -176,6 +176,12 @@ shapes_change_and_values_stay(void **state)
                         "[[[1] [2] [3]] [[4] [5] [6]]] [[[7] [8] [9]] [[10] [11] [12]]]");
     assert_says(GIVES(run, "expand_dims: {columns: v, axis: 3}", "v"), "axis 3");
     assert_says(GIVES(run, "squeeze: {columns: x, axis: 0}", "x"), "axis 0");
+    assert_string_equal(GIVES(run, "transpose: {columns: x, perm: [1, 0]}", "x"),
+                        "[[1 4] [2 5] [3 6]] [[7 10] [8 11] [9 12]]");
+    assert_string_equal(stage_run_spec(run, "x"), "int32[3,2]");
+    assert_string_equal(GIVES(run, "transpose: {columns: v}", "v"), "[5 6] []");
+    assert_says(GIVES(run, "transpose: {columns: x, perm: [0]}", "x"), "'x' has 2");
+    assert_says(GIVES(run, "transpose: {columns: x, perm: [1, 1]}", "x"), "each of the 2");
     assert_says(GIVES(run, "squeeze: {columns: v, axis: 0}", "v"), "axis 0 has size 2");
     assert_says(GIVES(run, "squeeze: {columns: v}", "v"), "name the axis");
     stage_run_close(run);

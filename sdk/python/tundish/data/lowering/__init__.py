@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph import Call, Column, Spec, caller
-from . import expressions, images, layers, lookups, parsing, rewrites, sparse, stages, transform
+from . import expressions, images, layers, lookups, parsing, rewrites, shapes, sparse, stages, transform
 from .rule import Rule
 from .specs import constant_spec
 
@@ -13,7 +13,7 @@ __all__ = ["METHODS", "PARTS", "RULES", "constant_spec", "find", "record"]
 
 RULES: dict[str, Rule] = {
     rule.name: rule
-    for table in (expressions, rewrites, parsing, stages, images, layers, lookups, sparse, transform)
+    for table in (expressions, rewrites, parsing, stages, images, layers, lookups, shapes, sparse, transform)
     for rule in table.RULES
 }
 

@@ -155,12 +155,6 @@ def _uniform(bound: Bound, writer: Any) -> str:
     shape = bound["shape"]
     if isinstance(shape, Column) or len(shape) > 1:
         refuse("stateless_uniform makes one number, or a vector", "use shape=[] or [n], then reshape")
-    if (
-        as_dtype(bound["dtype"]) != "float32"
-        or bound["minval"] not in (0, None)
-        or bound["maxval"] not in (1, None)
-    ):
-        refuse("stateless_uniform makes float32 from 0 to 1", "scale them: u * (high - low) + low")
     if bound["alg"] != "auto_select":
         refuse("only alg='auto_select'")
     seed = bound["seed"]
@@ -229,8 +223,7 @@ RULES: list[Rule] = [
     ),
     Expression("tf.strings.join(inputs, separator='', name=None)", _stack_spec, text=_join, precedence=ADD),
     Expression(
-        "tf.random.stateless_uniform(shape, seed, minval=0, maxval=None, dtype='float32', name=None,"
-        " alg='auto_select')",
+        "tundish.stateless_uniform(shape, seed, alg='auto_select')",
         lambda bound: Spec("float32", tuple(bound["shape"])),
         text=_uniform,
     ),

@@ -100,6 +100,27 @@ def _brighter(image: Any, delta: Any) -> Any:
     return image + delta
 
 
+def _flipped_at_random(axis: int) -> Any:
+    def flip(image: Any, seed: Any) -> Any:
+        from . import record
+
+        if image.spec.rank != 3:
+            refuse("it is not known to be one image", "use set_shape([height, width, channels]), before batch")
+        draw = record("tf.random.stateless_uniform", ([], seed), {})
+        return record("tf.where", (draw < 0.5, _flipped(axis)(image), image), {})
+
+    flip.__doc__ = "`where(stateless_uniform(s0, s1) < 0.5, the slice with step -1, image)`"
+    return flip
+
+
+def _brighter_at_random(image: Any, max_delta: Any, seed: Any) -> Any:
+    """`image + (stateless_uniform(s0, s1) * (2 * max_delta) - max_delta)`, of float32"""
+    from . import record
+
+    limits = {"minval": -max_delta, "maxval": max_delta}
+    return _brighter(image, record("tf.random.stateless_uniform", ([], seed), limits))
+
+
 def _random(of: str, layer: str) -> Rule:
     why = "it draws from TensorFlow's own state"
     return Refusal("tf.image." + of, why=why, remedy=f"use tundish.layers.{layer} with a seed")
@@ -143,6 +164,9 @@ RULES: list[Rule] = [
         into=_cropped,
     ),
     Rewrite("tf.image.adjust_brightness(image, delta)", into=_brighter),
+    Rewrite("tf.image.stateless_random_flip_left_right(image, seed)", as_first, into=_flipped_at_random(-2)),
+    Rewrite("tf.image.stateless_random_flip_up_down(image, seed)", as_first, into=_flipped_at_random(-3)),
+    Rewrite("tf.image.stateless_random_brightness(image, max_delta, seed)", as_first, into=_brighter_at_random),
     _random("random_flip_left_right(image, seed=None)", "RandomFlip('horizontal')"),
     _random("random_flip_up_down(image, seed=None)", "RandomFlip('vertical')"),
     _random("random_brightness(image, max_delta, seed=None)", "RandomBrightness"),

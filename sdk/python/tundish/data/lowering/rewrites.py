@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
+from ..dtypes import as_dtype
 from ..graph import Column, Spec
 from .rule import Bound, Refusal, Rewrite, Rule, refuse
 
@@ -81,8 +83,28 @@ def _abs(x: Any) -> Any:
     return _do("tundish.abs", x)
 
 
+def _with_axes(x: Any, items: Any) -> Any:
+    """x[items], where None stands for a new axis."""
+    kept = tuple(item for item in items if item is not None)
+    result = x if all(item is Ellipsis or _is_whole(item) for item in kept) else _do("tundish.slice", x, kept)
+    axes = [item for item in items if item is None or item is Ellipsis or isinstance(item, slice)]
+    dots = next((i for i, item in enumerate(axes) if item is Ellipsis), len(axes))
+    for i, item in enumerate(axes[:dots]):
+        result = _do("tf.expand_dims", result, i) if item is None else result
+    for i, item in enumerate(reversed(axes[dots:])):  # counted from the end
+        result = _do("tf.expand_dims", result, -i - 1) if item is None else result
+    return result
+
+
+def _is_whole(item: Any) -> bool:
+    return isinstance(item, slice) and (item.start, item.stop, item.step) == (None, None, None)
+
+
 def _shape(x: Any, slice_spec: Any) -> Any:
-    """`x[i]`; of tf.shape(x) `size(x)`"""
+    """`x[i]`; of tf.shape(x) `size(x)`; a new axis is `expand_dims`"""
+    items = slice_spec if isinstance(slice_spec, tuple) else (slice_spec,)
+    if any(item is None for item in items):
+        return _with_axes(x, items)
     call = x.call if isinstance(x, Column) else None
     if call is None or call.name != "tf.shape":
         return _do("tundish.slice", x, slice_spec)
@@ -110,6 +132,29 @@ def _random(of: str) -> Rule:
     return Refusal(of, why="it draws from TensorFlow's own state", remedy=remedy)
 
 
+def _single(value: float) -> float:
+    """The nearest float32."""
+    single: float = struct.unpack("f", struct.pack("f", value))[0]
+    return single
+
+
+def _uniform(shape: Any, seed: Any, minval: Any, maxval: Any, dtype: Any, alg: Any) -> Any:
+    """`stateless_uniform(s0, s1, n)`, scaled"""
+    drawn = _do("tundish.stateless_uniform", shape, seed, alg)
+    if as_dtype(dtype) != "float32" or isinstance(minval, Column) or isinstance(maxval, Column):
+        refuse("stateless_uniform makes float32, between constants", "scale them: u * (high - low) + low")
+    low, high = _single(minval or 0), _single(1 if maxval is None else maxval)
+    if (low, high) == (0, 1):
+        return drawn
+    return drawn * _single(high - low) + low
+
+
+def _is_inf(x: Any) -> Any:
+    """`not isfinite(x) and not isnan(x)`"""
+    finite, nan = _do("tf.math.is_finite", x), _do("tf.math.is_nan", x)
+    return _do("tf.logical_and", _do("tf.logical_not", finite), _do("tf.logical_not", nan))
+
+
 def _reduction(name: str) -> Rule:
     def into(input_tensor: Any, axis: Any, keepdims: Any) -> Any:
         reduced = _do(f"tundish.reduce_{name}", input_tensor, axis)
@@ -129,6 +174,12 @@ def _reduction(name: str) -> Rule:
 RULES: list[Rule] = [
     *(_reduction(name) for name in ("sum", "mean", "min", "max", "any", "all")),
     Rewrite("tf.abs(x, name=None)", into=_abs),
+    Rewrite(
+        "tf.random.stateless_uniform(shape, seed, minval=0, maxval=None, dtype='float32', name=None,"
+        " alg='auto_select')",
+        into=_uniform,
+    ),
+    Rewrite("tf.math.is_inf(x, name=None)", into=_is_inf),
     Rewrite("tf.strided_slice(x, slice_spec, name=None)", into=_shape),
     Rewrite("tf.identity(input, name=None)", into=_identity),
     Rewrite("tf.ensure_shape(x, shape, name=None)", _ensured_spec, into=_ensured),

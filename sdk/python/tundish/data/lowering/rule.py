@@ -119,6 +119,7 @@ class StageRule(Rule):
     check: looks at the arguments, may change those for the stage, and refuses what is not the same.
     together: the stage may do several columns at once. draws: it draws, and the layer's state goes on.
     beside: parameters that are columns, too, and which the stage takes by name.
+    also: of a function with two results, the stage's parameter that names the second.
     learned_as: the stage's parameter that names what `tundish analyze` learns; else its column does.
     """
 
@@ -131,6 +132,7 @@ class StageRule(Rule):
     together: bool = True
     draws: bool = False
     beside: tuple[str, ...] = ()
+    also: str = ""
     learned_as: str = ""
     shown: str = ""
 

@@ -474,10 +474,30 @@ class _Lowering:
         self.learned.add(f"{targets[0]}_{number}")
         return {rule.learned_as: f"{targets[0]}_{number}"}
 
+    def _emit_both(self, unit: Unit) -> None:
+        """A stage whose second result is a column only if it is needed."""
+        rule = unit.rule
+        assert isinstance(rule, StageRule)
+        source = self.name_of[key_of(unit.reads[0])]
+        params: dict[str, Any] = {} if len(self.columns) == 1 else {"columns": source}
+        params |= unit.parameters
+        value, second = unit.writes
+        target = source
+        if not self._is_dead(source):
+            target = params["output"] = self._new(value, set())
+        self._put(value, target)
+        if self.uses.get(key_of(second), 0) > 0 or key_of(second) in self.wanted:
+            params[rule.also] = self._new(second, {target})
+            self._put(second, params[rule.also])
+        self._add(rule.stage, params, [unit])
+
     def _emit_several(self, unit: Unit) -> None:
         """A stage with several results, which replace its column."""
         rule = unit.rule
         assert isinstance(rule, StageRule)
+        if rule.also:
+            self._emit_both(unit)
+            return
         source = self._spare(unit)
         names: list[str] = []
         for write in unit.writes:

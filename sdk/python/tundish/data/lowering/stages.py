@@ -176,6 +176,11 @@ _STFT = (
 )
 
 
+def _sound(bound: Bound) -> list[Spec]:
+    counts = [count if count > 0 else None for count in (bound["desired_samples"], bound["desired_channels"])]
+    return [Spec("float32", tuple(counts)), Spec("int32", ())]
+
+
 def _no_shape(bound: Bound, parameters: Bound) -> None:
     refuse("a shape as a column", "take one dimension: tundish.tf.shape(x)[0]")
 
@@ -308,6 +313,13 @@ RULES: list[Rule] = [
         stage="stft",
         columns=("signals",),
         check=_check_stft,
+    ),
+    StageRule(
+        "tf.audio.decode_wav(contents, desired_channels=-1, desired_samples=-1, name=None)",
+        _sound,
+        stage="decode_wav",
+        columns=("contents",),
+        also="sample_rate",
     ),
     StageRule(
         "tf.io.read_file(filename, name=None)",

@@ -15,6 +15,7 @@ from .rule import Expression, refuse
 __all__ = ["Writer", "literal", "quoted"]
 
 _PLACE = re.compile(r"\{(\w+)(?:(\+)|:(\w+))?\}")
+LITERALS = 256  # in one list
 _WORDS = ("and", "or", "not", "if", "else")
 
 
@@ -115,10 +116,16 @@ def literal(value: Any) -> str:
             refuse("an expression has no literal for bytes that are not UTF-8")
     if isinstance(value, str):
         return quoted(value)
-    if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (list, tuple)):
+    if isinstance(value, (list, tuple)) and value:
+        if _count(value) > LITERALS:
+            refuse(f"an expression has no more than {LITERALS} literals here", "make it a column of a dataset")
         return "[" + ", ".join(literal(item) for item in value) + "]"
     refuse(f"an expression has no literal for {type(value).__name__}", "make it a column of a dataset")
     raise AssertionError
+
+
+def _count(value: Any) -> int:
+    return sum(map(_count, value)) if isinstance(value, (list, tuple)) else 1
 
 
 def quoted(text: str) -> str:

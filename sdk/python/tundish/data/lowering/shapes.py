@@ -1,0 +1,254 @@
+"""Functions that move values and compute none: slices, pieces, orders, and constants of a shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtypes import as_dtype
+from ..graph import Column, Spec
+from .rule import Bound, Rewrite, Rule, StageRule, refuse
+from .specs import as_first, constant_spec
+
+__all__ = ["RULES"]
+
+PIECES = 64  # a tensor may be taken apart into
+
+
+def _do(name: str, *args: Any, **kwargs: Any) -> Any:
+    from . import record
+
+    return record(name, args, kwargs)
+
+
+def _number(value: Any, what: str) -> int:
+    """A constant."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, int) or isinstance(value, bool):
+        refuse(f"{what} must be a constant", "write the number")
+    return int(value)
+
+
+def _numbers(value: Any, what: str) -> list[int]:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, (list, tuple)):
+        refuse(f"{what} must be constant", "write the numbers")
+    return [_number(each, what) for each in value]
+
+
+def _rank(value: Any) -> int:
+    if value.spec.rank is None or value.spec.kind != "dense":
+        refuse("the number of dimensions is not known", "use set_shape, or tundish.tf.ensure_shape")
+    return int(value.spec.rank)
+
+
+def _axis(value: Any, axis: Any) -> int:
+    number, rank = _number(axis, "the axis"), _rank(value)
+    if not -rank <= number < rank:
+        refuse(f"the axis {number} is outside", "")
+    return number % rank
+
+
+def _at(value: Any, axis: int, item: Any) -> Any:
+    """value[:, ..., item]"""
+    return value[(*[slice(None)] * axis, item)]
+
+
+def _size(value: Any, axis: int) -> int:
+    size = value.spec.shape[axis]
+    if size is None:
+        refuse("the size of the dimension is not known", "use set_shape, or tundish.tf.ensure_shape")
+    return int(size)
+
+
+def _reversed(tensor: Any, axis: Any) -> Any:
+    """a slice with step -1"""
+    axes = {_axis(tensor, each) for each in _numbers(axis, "the axis")}
+    items = [slice(None, None, -1) if i in axes else slice(None) for i in range(_rank(tensor))]
+    return tensor[tuple(items)]
+
+
+def _unstacked(value: Any, num: Any, axis: Any) -> Any:
+    """`x[0]`, `x[1]` etc."""
+    at = _axis(value, axis)
+    count = _size(value, at)
+    if count > PIECES:
+        refuse(f"it has more than {PIECES} pieces", "use slices of those that are needed")
+    return [_at(value, at, i) for i in range(count)]
+
+
+def _unstacked_specs(bound: Bound) -> Any:
+    shape = as_first(bound).shape
+    if shape is None or isinstance(bound["axis"], Column) or not shape:
+        return Spec()
+    axis = bound["axis"] % len(shape)
+    if shape[axis] is None:
+        return Spec()
+    inner = Spec(as_first(bound).dtype, (*shape[:axis], *shape[axis + 1 :]))
+    return [inner] * (shape[axis] or 0)
+
+
+def _pieces(value: Any, num_or_size_splits: Any, axis: Any) -> list[slice]:
+    at = _axis(value, axis)
+    if isinstance(num_or_size_splits, (list, tuple)):
+        sizes = _numbers(num_or_size_splits, "the sizes")
+        if -1 in sizes:
+            sizes[sizes.index(-1)] = _size(value, at) - sum(sizes) - 1
+    else:
+        count = _number(num_or_size_splits, "the number of pieces")
+        sizes = [_size(value, at) // count] * count
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    if len(sizes) > PIECES or value.spec.shape[at] not in (None, ends[-1]):
+        refuse("the pieces are not those of the dimension", "use slices")
+    if value.spec.shape[at] is None:
+        refuse("the size of the dimension is not known", "use set_shape, or slices")
+    return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+def _split(value: Any, num_or_size_splits: Any, axis: Any, num: Any) -> Any:
+    """`x[a:b]`, `x[b:c]` etc."""
+    return [_at(value, _axis(value, axis), piece) for piece in _pieces(value, num_or_size_splits, axis)]
+
+
+def _split_specs(bound: Bound) -> Any:
+    from .rule import Refused
+
+    spec = as_first(bound)
+    try:
+        pieces = _pieces(bound["value"], bound["num_or_size_splits"], bound["axis"])
+    except Refused:
+        return Spec()
+    shape, axis = list(spec.shape or ()), bound["axis"] % len(spec.shape or ())
+    return [Spec(spec.dtype, (*shape[:axis], each.stop - each.start, *shape[axis + 1 :])) for each in pieces]
+
+
+def _cut(input_: Any, begin: Any, size: Any) -> Any:
+    """`x[a:b, c:d]`"""
+    begins, sizes = _numbers(begin, "begin"), _numbers(size, "size")
+    for axis, (first, count) in enumerate(zip(begins, sizes, strict=True)):
+        # Beyond the end TensorFlow fails, and a slice is shorter.
+        known = input_.spec.shape[axis] if input_.spec.shape is not None else None
+        if first < 0 or count >= 0 and (known is None or first + count > known):
+            refuse("it may lie outside, where a slice is shorter and tf.slice fails", "use x[a:b]")
+    return input_[tuple(slice(a, None if n < 0 else a + n) for a, n in zip(begins, sizes, strict=True))]
+
+
+def _gathered(params: Any, indices: Any, validate_indices: Any, axis: Any, batch_dims: Any) -> Any:
+    """`x[i]`, with a constant index"""
+    if not isinstance(params, Column) or batch_dims or isinstance(indices, Column):
+        refuse("the indices are a column", "use one_hot and a product, or a lookup layer")
+    at = _axis(params, 0 if axis is None else axis)
+    index = indices.tolist() if hasattr(indices, "tolist") else indices
+    if not isinstance(index, int) or not 0 <= index < _size(params, at):
+        refuse("the indices are not one number inside", "take slices, and tf.stack or tf.concat them")
+    return _at(params, at, index)
+
+
+def _copied(input: Any, multiples: Any) -> Any:
+    """`where([0, 0, 0] == 0, x, x)`, of a last dimension of 1"""
+    counts = _numbers(multiples, "multiples")
+    if set(counts) == {1}:
+        return input
+    if _rank(input) == 0 or set(counts[:-1]) - {1} or input.spec.shape[-1] != 1 or counts[-1] > PIECES:
+        refuse("only a last dimension of size 1 can be repeated", "use tf.concat or tf.stack of columns")
+    return _repeated(input, counts[-1])
+
+
+def _repeated(value: Any, count: int) -> Any:
+    """Broadcast without arithmetic, which would change denormal numbers."""
+    return _do("tf.where", _do("tf.equal", [0] * count, 0), value, value)
+
+
+def _in_colours(images: Any) -> Any:
+    """`where([0, 0, 0] == 0, x, x)`"""
+    if images.spec.rank is None or (images.spec.shape or (None,))[-1] != 1:
+        refuse("the last dimension is not known to be 1", "use set_shape([height, width, 1])")
+    return _repeated(images, 3)
+
+
+def _central(image: Any, central_fraction: Any) -> Any:
+    """a slice, of an image whose size is known"""
+    rank, fraction = _rank(image), central_fraction
+    if isinstance(fraction, Column) or not 0 < fraction <= 1 or rank != 3:
+        refuse("central_fraction must be a number up to 1, of an image", "write the number")
+    items = []
+    for axis in range(2):
+        size = _size(image, axis)
+        start = int((size - size * fraction) / 2)
+        items.append(slice(start, start + size - start * 2))
+    return image if fraction == 1.0 else image[tuple(items)]
+
+
+def _transposed(bound: Bound) -> Spec:
+    spec, perm = as_first(bound), bound["perm"]
+    if spec.shape is None or isinstance(perm, Column):
+        return Spec(spec.dtype)
+    rank = len(spec.shape)
+    order = range(rank)[::-1] if perm is None else [int(axis) % rank for axis in perm]
+    return Spec(spec.dtype, tuple(spec.shape[axis] for axis in order))
+
+
+def _check_transpose(bound: Bound, parameters: Bound) -> None:
+    if bound["conjugate"]:
+        refuse("columns hold no complex numbers", "leave conjugate out")
+    if bound["perm"] is not None:
+        parameters["perm"] = _numbers(bound["perm"], "perm")
+
+
+def _filled(value: Any, shape: Any, dtype: Any) -> Any:
+    sizes = _numbers(shape if isinstance(shape, (list, tuple)) or hasattr(shape, "tolist") else [shape], "the shape")
+    nested: Any = value
+    for size in reversed(sizes):
+        nested = [nested] * size
+    return _do("tf.constant", nested, dtype=dtype)
+
+
+def _zeros(shape: Any, dtype: Any, layout: Any) -> Any:
+    """a constant"""
+    return _filled(0 if as_dtype(dtype) != "string" else "", shape, dtype)
+
+
+def _ones(shape: Any, dtype: Any, layout: Any) -> Any:
+    """a constant"""
+    return _filled(1, shape, dtype)
+
+
+def _fill(dims: Any, value: Any, layout: Any) -> Any:
+    """a constant"""
+    if isinstance(value, Column):
+        refuse("the value is a column", "use x + tf.zeros(shape)")
+    return _filled(value, dims, constant_spec(value).dtype)
+
+
+def _range(start: Any, limit: Any, delta: Any, dtype: Any) -> Any:
+    """a constant"""
+    first, last = (0, start) if limit is None else (start, limit)
+    numbers = list(range(_number(first, "start"), _number(last, "limit"), _number(delta, "delta")))
+    return _do("tf.constant", numbers, dtype=dtype or "int32")
+
+
+RULES: list[Rule] = [
+    StageRule(
+        "tf.transpose(a, perm=None, conjugate=False, name='transpose')",
+        _transposed,
+        ignored=("name", "conjugate"),
+        stage="transpose",
+        columns=("a",),
+        check=_check_transpose,
+    ),
+    Rewrite("tf.reverse(tensor, axis, name=None)", into=_reversed),
+    Rewrite("tf.unstack(value, num=None, axis=0, name='unstack')", _unstacked_specs, into=_unstacked),
+    Rewrite(
+        "tf.split(value, num_or_size_splits, axis=0, num=None, name='split')", _split_specs, into=_split
+    ),
+    Rewrite("tf.slice(input_, begin, size, name=None)", into=_cut),
+    Rewrite(
+        "tf.gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None)", into=_gathered
+    ),
+    Rewrite("tf.tile(input, multiples, name=None)", into=_copied),
+    Rewrite("tf.image.grayscale_to_rgb(images, name=None)", into=_in_colours),
+    Rewrite("tf.image.central_crop(image, central_fraction)", into=_central),
+    Rewrite("tf.zeros(shape, dtype='float32', name=None, layout=None)", into=_zeros),
+    Rewrite("tf.ones(shape, dtype='float32', name=None, layout=None)", into=_ones),
+    Rewrite("tf.fill(dims, value, name=None, layout=None)", into=_fill),
+    Rewrite("tf.range(start, limit=None, delta=1, dtype=None, name='range')", into=_range),
+]

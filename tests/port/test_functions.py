@@ -1,0 +1,38 @@
+"""Functions of TensorFlow, each ported and compared: functions_*.py."""
+
+import ast
+import unittest
+
+import rig
+
+LISTED = {
+    "functions_of_shapes:refused": ["tf.gather", "tf.tile"],
+}
+
+
+class Functions(rig.PortTest):
+    def complete(self, target):
+        ported = self.port(target.replace(":", ".py:"), compares=True)
+        self.assertEqual(ported.problems, [])
+        for checked in self.check(ported):
+            self.assertFalse(checked.failed, f"{checked.lines}\n{ported.compared}")
+            self.assertRegex(checked.lines[0], r"^[1-9]\d* batches of \d+ columns are the same, to the bit")
+
+    def test_what_is_not_carried_over_is_listed(self):
+        for target, names in LISTED.items():
+            ported = self.port(target.replace(":", ".py:"))
+            self.assertEqual(sorted(each.name for each in ported.problems), names)
+
+
+def _add_tests():
+    for path in sorted(rig.PROGRAMS.glob("functions_*.py")):
+        for node in ast.parse(path.read_text()).body:
+            target = f"{path.stem}:{node.name}" if isinstance(node, ast.FunctionDef) else ""
+            if target and not node.args.args and target not in LISTED:
+                setattr(Functions, f"test_{path.stem}_{node.name}", lambda self, t=target: self.complete(t))
+
+
+_add_tests()
+
+if __name__ == "__main__":
+    unittest.main()
