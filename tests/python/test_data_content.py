@@ -191,7 +191,7 @@ def called(stage, params):
 
 
 def first_of(stage):
-    return {"cast": "dtype", "one_hot": "depth", "decode_raw": "out_type", "reshape": "shape", "transpose": "perm"}[stage]
+    return {"cast": "dtype", "one_hot": "depth", "decode_raw": "out_type", "reshape": "shape"}[stage]
 
 
 def parse(stage, params, depth):

@@ -27,7 +27,7 @@ SHORT = {
     "shard": "num_shards", "zip": "datasets", "concatenate": "datasets", "sample_from_datasets": "datasets",
     "flat_map": "dataset",
     "select": "columns", "drop": "columns", "cast": "dtype", "one_hot": "depth", "decode_raw": "out_type",
-    "reshape": "shape", "transpose": "perm",
+    "reshape": "shape",
 }  # fmt: skip
 
 
