@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "core/must.h"
 
 /* UNKNOWN until somebody has made a word's value. Threads may make one at the same time: it is the
  * same. */
@@ -98,49 +99,91 @@ struct making {
     const struct byte_view *texts;
     const uint32_t *numbers;
     struct words_memo *memos[WORDS_DICTIONARIES];
+    bool has_many; /* words, in a dictionary */
     int64_t *values;
 };
 
-/* Take what is known of some texts; *ret_count of them are not, and are told. */
-static void
-take_known(const struct making *making, int64_t begin, int64_t end, uint32_t *missing,
-           uint32_t *ret_count)
+static _Atomic int64_t *
+slot_of(const struct making *making, uint32_t number)
 {
-    uint32_t count = 0;
+    return &making->memos[number >> WORDS_SHIFT]->values[number & (WORDS_MAX - 1)];
+}
 
+/* Words of fewer are in the cache soon. */
+enum { FEW_WORDS = 4096 };
+
+/* Misses of the cache are waited for together. */
+static void
+expect(const struct making *making, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++)
+        if (making->numbers[i] != WORDS_NONE)
+            __builtin_prefetch((const void *)slot_of(making, making->numbers[i]));
+}
+
+/* Are all numbers of one dictionary, as they are where rows come in the file's order? */
+static bool
+is_one_dictionary(const struct making *making, int64_t begin, int64_t end)
+{
+    uint32_t first = making->numbers[begin], differences = 0;
+
+    for (int64_t i = begin; i < end; i++)
+        differences |= making->numbers[i] ^ first;
+    return differences < WORDS_MAX && first >> WORDS_SHIFT < WORDS_DICTIONARIES;
+}
+
+/* Take what is known of some texts, and UNKNOWN; is anything unknown? */
+static bool
+take_known(const struct making *making, int64_t begin, int64_t end)
+{
+    bool is_unknown = false;
+
+    if (making->has_many)
+        expect(making, begin, end);
+    if (is_one_dictionary(making, begin, end)) {
+        const _Atomic int64_t *slots = making->memos[making->numbers[begin] >> WORDS_SHIFT]->values;
+
+        for (int64_t i = begin; i < end; i++) {
+            int64_t value = atomic_load_explicit(&slots[making->numbers[i] & (WORDS_MAX - 1)],
+                                                 memory_order_relaxed);
+
+            making->values[i] = value;
+            is_unknown |= value == UNKNOWN;
+        }
+        return is_unknown;
+    }
     for (int64_t i = begin; i < end; i++) {
         uint32_t number = making->numbers[i];
-        int64_t value =
-            number == WORDS_NONE
-                ? UNKNOWN
-                : atomic_load_explicit(
-                      &making->memos[number >> WORDS_SHIFT]->values[number & (WORDS_MAX - 1)],
-                      memory_order_relaxed);
+        int64_t value = number == WORDS_NONE
+                            ? UNKNOWN
+                            : atomic_load_explicit(slot_of(making, number), memory_order_relaxed);
 
         making->values[i] = value;
-        missing[count] = (uint32_t)(i - begin);
-        count += value == UNKNOWN;
+        is_unknown |= value == UNKNOWN;
     }
-    *ret_count = count;
+    return is_unknown;
 }
 
 static void
-make_missing(const struct making *making, int64_t begin, const uint32_t *missing, uint32_t count)
+make_unknown(const struct making *making, int64_t begin, int64_t end)
 {
     struct byte_view texts[WORDS_BLOCK];
-    int64_t values[WORDS_BLOCK];
+    int64_t values[WORDS_BLOCK], where[WORDS_BLOCK];
+    size_t count = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        texts[i] = making->texts[begin + missing[i]];
+    for (int64_t i = begin; i < end; i++)
+        if (making->values[i] == UNKNOWN) {
+            where[count] = i;
+            texts[count++] = making->texts[i];
+        }
+    must(count > 0);
     making->maker->make(making->maker->context, texts, count, values);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t number = making->numbers[begin + missing[i]];
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = making->numbers[where[i]];
 
-        making->values[begin + missing[i]] = values[i];
+        making->values[where[i]] = values[i];
         if (number != WORDS_NONE)
-            atomic_store_explicit(
-                &making->memos[number >> WORDS_SHIFT]->values[number & (WORDS_MAX - 1)], values[i],
-                memory_order_relaxed);
+            atomic_store_explicit(slot_of(making, number), values[i], memory_order_relaxed);
     }
 }
 
@@ -155,15 +198,15 @@ words_make(struct scratch *scratch, const struct words_maker *maker, const struc
         return false;
     making.numbers = note->numbers + (texts - note->texts);
     for (int i = 0; i < WORDS_DICTIONARIES; i++)
-        if (note->dictionaries[i] != NULL)
+        if (note->dictionaries[i] != NULL) {
             making.memos[i] = memo_of(note->dictionaries[i], maker->key);
+            making.has_many |= note->dictionaries[i]->count > FEW_WORDS;
+        }
     for (int64_t begin = 0; begin < count; begin += WORDS_BLOCK) {
         int64_t end = begin + WORDS_BLOCK < count ? begin + WORDS_BLOCK : count;
-        uint32_t missing[WORDS_BLOCK], missing_count;
 
-        take_known(&making, begin, end, missing, &missing_count);
-        if (missing_count > 0)
-            make_missing(&making, begin, missing, missing_count);
+        if (take_known(&making, begin, end))
+            make_unknown(&making, begin, end);
     }
     return true;
 }

@@ -182,6 +182,7 @@ deal(struct explain *explain)
     struct source_files_options options = {
         .root = plan->file->root,
         .cache_folder = explain->pipeline_options.cache,
+        .row_group_bytes = plan->stream->deliver.memory_limit,
         .remote = &plan->file->remote,
     };
     tundish_status status = source_files_open(&options, &explain->files);

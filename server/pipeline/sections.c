@@ -63,8 +63,9 @@ SECTION(
         "The largest size of a batch, and of a text that decode_compressed makes; more is an "
         "error."),
     MAY(memory_limit, SIZE | NOTHING, ANY_VALUE,
-        "The largest memory for buffered rows, for all lanes, and for a batch's decompressed "
-        "texts. The limits of the machine and of control groups always apply."),
+        "The largest memory for buffered rows, for all lanes, for decoded row groups of Parquet "
+        "files, and for a batch's decompressed texts. The limits of the machine and of control "
+        "groups always apply."),
     DEFAULT(memory, "shm", TEXT, ONE_OF("shm|memfd"), "The kind of shared memory."),
     DEFAULT(huge_pages, "false", BOOL, ANY_VALUE, "Ask for huge pages."),
     DEFAULT(compression, "auto", TEXT, ANY_VALUE,

@@ -170,6 +170,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         .root = options->file->root,
         .cache_folder = options->plan.cache_folder,
         .reader_count = options->reader_count,
+        .row_group_bytes = options->stream->deliver.memory_limit,
         .remote = &options->file->remote,
         .peers = options->stream->distribute.files_local ? options->peers : NULL,
     };

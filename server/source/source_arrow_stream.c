@@ -38,6 +38,7 @@ struct arrow_stream {
     struct arrow_wanted *wanted;
     uint32_t count;
     struct schema schema;
+    uint32_t there; /* columns of the stream */
 };
 
 struct arrow_state {
@@ -148,6 +149,7 @@ arrow_open(void *state, const struct stage_config *config, struct schema *ret_sc
     status = status != TUNDISH_OK
                  ? stage_complain(config, "arrow_stream: %s: %s", arrow->library, tnd_error_text())
                  : open_columns(arrow, config, &rows);
+    arrow->there = rows.field_count;
     arrow_rows_close(&rows);
     if (status == TUNDISH_OK)
         status = check_columns(arrow, config);
@@ -307,6 +309,15 @@ arrow_tell(const void *state, struct source_files *files, const uint64_t *words,
                       "stream may be opened again";
 }
 
+static char *
+arrow_describe(const void *state)
+{
+    const struct arrow_stream *arrow = state;
+
+    return tnd_sprintf("%s: %" PRIu32 " of %" PRIu32 " columns of its stream are taken",
+                       arrow->library, arrow->count, arrow->there);
+}
+
 const struct source_ops source_arrow_stream = {
     .name = "arrow_stream",
     .order = { .name = "arrow_stream",
@@ -316,6 +327,7 @@ const struct source_ops source_arrow_stream = {
                .next = arrow_next,
                .close = arrow_iterate_close },
     .tell = arrow_tell,
+    .describe = arrow_describe,
     .state_bytes = sizeof(struct arrow_stream),
     .open = arrow_open,
     .read = arrow_read,

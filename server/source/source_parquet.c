@@ -18,6 +18,7 @@
 #include "source/example_file.h"
 #include "source/file_source.h"
 #include "source/files/files_private.h"
+#include "source/parquet/column.h"
 #include "source/parquet/file.h"
 #include "source/parquet/rows.h"
 #include "source/rows/named_columns.h"
@@ -110,33 +111,46 @@ list_codecs(const struct parquet_footer *footer, char *text, size_t bytes)
                                      parquet_codec_name(codec));
 }
 
-static char *
-describe_file(const char *name, uint64_t file_bytes, const struct parquet_footer *footer)
+/* About what a chunk takes once it is decoded: texts lie beside their numbers. */
+static uint64_t
+decoded_bytes(const struct parquet_wanted *wanted, const struct parquet_chunk *chunk)
 {
-    uint64_t rows = 0, packed = 0, largest = 0;
+    uint64_t texts = wanted->dtype == TUNDISH_STRING ? chunk->unpacked_bytes : 0;
+
+    return chunk->value_count * parquet_value_bytes(wanted->dtype) + texts;
+}
+
+static char *
+describe_file(const char *name, uint64_t file_bytes, const struct parquet_footer *footer,
+              const struct parquet_columns *columns)
+{
+    uint64_t rows = 0, packed = 0, largest = 0, most = 0;
     char codecs[128];
 
     list_codecs(footer, codecs, sizeof codecs);
     for (uint32_t group = 0; group < footer->group_count; group++) {
-        uint64_t unpacked = 0;
+        uint64_t to_read = 0, decoded = 0;
 
         rows = footer->groups[group].row_count > rows ? footer->groups[group].row_count : rows;
         for (uint32_t i = 0; i < footer->wanted_count; i++) {
             const struct parquet_chunk *chunk =
                 &footer->chunks[(size_t)group * footer->wanted_count + i];
 
-            packed += chunk->bytes;
-            unpacked += chunk->unpacked_bytes;
+            to_read += chunk->bytes;
+            decoded += decoded_bytes(&columns->columns[i], chunk);
         }
-        largest = unpacked > largest ? unpacked : largest;
+        packed += to_read;
+        most = to_read > most ? to_read : most;
+        largest = decoded > largest ? decoded : largest;
     }
     return tnd_sprintf("%s: %" PRIu64 " rows in %" PRIu32 " row group%s of at most %" PRIu64
-                       " rows and %.1f MiB unpacked; %" PRIu32 " of %" PRIu32
-                       " columns are read, %.1f of %.1f MiB; codecs: %s",
+                       " rows, each %.1f MiB at most and about %.1f MiB decoded; %" PRIu32
+                       " of %" PRIu32 " columns are read, %.1f of %.1f MiB; codecs: %s",
                        name, footer->row_count, footer->group_count,
-                       footer->group_count == 1 ? "" : "s", rows, (double)largest / (1 << 20),
-                       footer->wanted_count, footer->schema.count, (double)packed / (1 << 20),
-                       (double)file_bytes / (1 << 20), codecs[0] != '\0' ? codecs : "none");
+                       footer->group_count == 1 ? "" : "s", rows, (double)most / (1 << 20),
+                       (double)largest / (1 << 20), footer->wanted_count, footer->schema.count,
+                       (double)packed / (1 << 20), (double)file_bytes / (1 << 20),
+                       codecs[0] != '\0' ? codecs : "none");
 }
 
 static tundish_status
@@ -209,7 +223,7 @@ open_columns(struct parquet *parquet, const struct stage_config *config)
                  ? open_url_footer(config->stage->file, path, &choice, &file_bytes, &footer)
                  : open_footer(path, &choice, &file_bytes, &footer);
     if (status == TUNDISH_OK)
-        parquet->about = describe_file(name, file_bytes, &footer);
+        parquet->about = describe_file(name, file_bytes, &footer, &parquet->columns);
     else if (!opening.has_complained)
         status = stage_complain(config, "%s: %s", name, tnd_error_text());
     parquet_footer_close(&footer);

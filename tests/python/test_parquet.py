@@ -21,6 +21,16 @@ try:
 except ImportError:
     pa = None
 
+try:
+    import polars
+except ImportError:
+    polars = None
+
+try:
+    import duckdb
+except ImportError:
+    duckdb = None
+
 ROWS = 137
 CODECS = ("NONE", "SNAPPY", "GZIP", "ZSTD", "LZ4", "BROTLI")
 VERSIONS = ("1.0", "2.0")
@@ -147,9 +157,9 @@ def expected(table, fallback):
     return result
 
 
-def peek(folder, stages, *options):
+def peek(folder, stages, *options, deliver="{}"):
     """The batches of a stream, as {column: parts}, and the line that it ends with."""
-    (folder / "case.yaml").write_text(rig.pipeline(*stages, deliver="{}"))
+    (folder / "case.yaml").write_text(rig.pipeline(*stages, deliver=deliver))
     command = [rig.TUNDISH, "peek", "--raw", *options, str(folder / "case.yaml")]
     out = subprocess.run(command, capture_output=True, check=False, timeout=rig.DEADLINE_S).stdout
     batches, at, line = [], 0, {}
@@ -325,6 +335,16 @@ class ParquetFiles(unittest.TestCase):
         self.assertEqual(len(batches), 1)
         self.assertIn("a.parquet, row group 1, row 0 of it: column 'x' is null", json.dumps(end))
 
+    def test_memory_limit_bounds_decoded_row_groups(self):
+        pq.write_table(pa.table({"x": np.arange(200_000)}), self.folder / "a.parquet")
+        stages = ("parquet: a.parquet", "batch: 4", "take: 1")
+        batches, _ = peek(self.folder, stages, deliver="{memory_limit: 16000000}")
+        self.assertEqual(len(batches), 1)
+        batches, end = peek(self.folder, stages, deliver="{memory_limit: 1000000}")
+        self.assertEqual(batches, [])
+        self.assertIn("row group 0, column 'x'", json.dumps(end))
+        self.assertIn("memory_limit", json.dumps(end))
+
     def test_rows_of_a_shuffle_over_files_and_row_groups_come_once_each_on_every_worker(self):
         for part in range(3):
             numbers = np.arange(part * 1000, part * 1000 + 1000)
@@ -368,7 +388,7 @@ class ParquetFiles(unittest.TestCase):
         for command in ("plan", "explain"):
             line = [rig.TUNDISH, command, str(self.folder / "case.yaml")]
             said[command] = subprocess.run(line, capture_output=True, check=True, text=True).stdout
-        self.assertIn("a.parquet: 100 rows in 4 row groups of at most 30 rows", said["plan"])
+        self.assertIn("a.parquet: 100 rows in 4 row groups of at most 30 rows, each 0.0 MiB", said["plan"])
         self.assertIn("1 of 2 columns are read", said["plan"])
         self.assertIn("codecs: brotli", said["plan"])
         self.assertIn("a.parquet, record 65, row_group 2", said["explain"])
@@ -386,6 +406,127 @@ class ParquetFiles(unittest.TestCase):
         batches, end = peek(self.folder, ("parquet: a.parquet", "batch: 10"))
         self.assertEqual(batches, [])
         self.assertIn("a.parquet, row group 0, column 'x': a page's checksum is wrong", json.dumps(end))
+
+
+def others_table(draw):
+    """What pyarrow, polars and DuckDB all have, with nulls and lists: each column, and its rows."""
+    integers = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+    types = [pa.bool_(), *integers, pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()]
+    types += [pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns"), pa.time64("ns"), pa.decimal128(18, 3)]
+    count = 5000
+    columns = {str(dtype): with_nulls(draw, values(draw, dtype, count)) for dtype in types}
+    lists = as_lists(draw, with_nulls(draw, values(draw, pa.int32(), 3 * count)))
+    return pa.table(columns | {"lists": lists[:count]})
+
+
+def fallback_of(dtype):
+    texts_of = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    if any(is_one(dtype) for is_one in texts_of):
+        return '"none"'
+    return "true" if pa.types.is_boolean(dtype) else "0.5" if pa.types.is_floating(dtype) else "7"
+
+
+@unittest.skipIf(pa is None, "pyarrow is not installed")
+class OtherWriters(unittest.TestCase):
+    setUp = ParquetFiles.setUp
+
+    def assert_holds(self, table, about):
+        """Every column of the file, with the type that another reader gives it."""
+        columns = []
+        for field in table.schema:
+            columns.append(f'"{field.name}": {{default_value: {fallback_of(field.type)}}}')
+        stages = (f"parquet: {{filenames: a.parquet, columns: {{{', '.join(columns)}}}}}", "batch: 100000")
+        batches, end = peek(self.folder, stages)
+        self.assertEqual(len(batches), 1, (about, end))
+        for field in table.schema:
+            array, parts = table[field.name].combine_chunks(), batches[0][field.name]
+            if pa.types.is_large_string(field.type) or pa.types.is_large_binary(field.type):
+                array = array.cast(pa.binary())
+            elif pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
+                lengths = array.value_lengths().fill_null(0).to_pylist()
+                self.assertEqual(np.frombuffer(parts[-1], np.int64).tolist(), [0, *itertools.accumulate(lengths)])
+                array = array.flatten()
+            is_text = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
+            expected = stored(array, fallback_of(array.type))
+            self.assertEqual(texts(parts) if is_text else parts[0], expected, (about, field))
+
+    @unittest.skipIf(polars is None, "polars is not installed")
+    def test_files_of_polars(self):
+        for codec in ("uncompressed", "snappy", "gzip", "zstd", "lz4", "brotli"):
+            table = others_table(random.Random(codec))
+            polars.from_arrow(table).write_parquet(self.folder / "a.parquet", compression=codec, row_group_size=2000)
+            self.assert_holds(pq.read_table(self.folder / "a.parquet"), f"polars {codec}")
+
+    @unittest.skipIf(duckdb is None, "DuckDB is not installed")
+    def test_files_of_duckdb(self):
+        for codec, version in itertools.product(("uncompressed", "snappy", "gzip", "zstd", "brotli"), ("V1", "V2")):
+            # DuckDB reads its milliseconds as microseconds; here they are what the file has.
+            source = others_table(random.Random(codec)).drop_columns("timestamp[ms]")  # noqa: F841
+            options = f"FORMAT parquet, COMPRESSION {codec}, PARQUET_VERSION {version}, ROW_GROUP_SIZE 2048"
+            duckdb.sql(f"COPY (SELECT * FROM source) TO '{self.folder}/a.parquet' ({options})")
+            # pyarrow does not read all files of version 2: it refuses delta pages without values.
+            read = duckdb.read_parquet(f"{self.folder}/a.parquet").to_arrow_table()
+            self.assert_holds(read, f"DuckDB {codec} {version}")
+
+
+@unittest.skipIf(pa is None, "pyarrow is not installed")
+class BadFiles(unittest.TestCase):
+    setUp = ParquetFiles.setUp
+
+    def sentence(self, *stages):
+        """What a stream of a.parquet ends with."""
+        (self.folder / "case.yaml").write_text(rig.pipeline(*(stages or ("parquet: a.parquet",)), "batch: 100"))
+        command = [rig.TUNDISH, "peek", "--raw", str(self.folder / "case.yaml")]
+        done = subprocess.run(command, capture_output=True, check=False, timeout=rig.DEADLINE_S)
+        self.assertIn(done.returncode, (0, 1))
+        said = (done.stderr + done.stdout[-2000:]).decode(errors="replace")
+        self.assertIn("a.parquet", said)
+        return said
+
+    def test_an_encrypted_file_is_refused_by_name(self):
+        data = b"PAR1" + bytes(100) + (50).to_bytes(4, "little") + b"PARE"
+        (self.folder / "a.parquet").write_bytes(data)
+        self.assertIn("it is an encrypted Parquet file, which cannot be read", self.sentence())
+
+    def test_a_file_that_is_cut_off_is_damaged(self):
+        pq.write_table(pa.table({"x": list(range(1000))}), self.folder / "a.parquet")
+        data = (self.folder / "a.parquet").read_bytes()
+        for size in (0, 3, 4, 11, 12, len(data) // 2, len(data) - 9, len(data) - 1):
+            (self.folder / "a.parquet").write_bytes(data[:size])
+            self.assertIn("Parquet", self.sentence())
+
+    def test_bytes_that_are_changed_never_do_more_than_spoil_rows(self):
+        draw = random.Random(5)
+        table = pa.table({"x": list(range(1000)), "s": [f"text {n % 7}" for n in range(1000)]})
+        for codec, encoded in itertools.product(("NONE", "SNAPPY", "ZSTD"), (True, False)):
+            pq.write_table(table, self.folder / "a.parquet", compression=codec, use_dictionary=encoded)
+            data = (self.folder / "a.parquet").read_bytes()
+            for _ in range(8):
+                spoilt = bytearray(data)
+                for _ in range(draw.choice((1, 1, 8))):
+                    spoilt[draw.randrange(4, len(data))] = draw.randrange(256)
+                (self.folder / "a.parquet").write_bytes(spoilt)
+                (self.folder / "case.yaml").write_text(rig.pipeline("parquet: a.parquet", "batch: 100"))
+                command = [rig.TUNDISH, "peek", "--raw", str(self.folder / "case.yaml")]
+                done = subprocess.run(command, capture_output=True, check=False, timeout=rig.DEADLINE_S)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    def test_a_page_that_says_it_is_a_gigabyte_takes_no_gigabyte(self):
+        schema = pa.schema([pa.field("x", pa.int64(), nullable=False)])
+        table = pa.table({"x": [0] * 1000}, schema)
+        pq.write_table(table, self.folder / "a.parquet", compression="GZIP", use_dictionary=False)
+        data = bytearray((self.folder / "a.parquet").read_bytes())
+        # The first page's header: type (field 1), then the unpacked size (field 2), 8,000 as a zigzag varint.
+        begin = data.index(b"\x15\x80\x7d", 4, 40)
+        data[begin + 1 : begin + 3] = b"\x80\x80\x80\x80\x08"
+        (self.folder / "a.parquet").write_bytes(data)
+        self.assertIn("row group 0, column 'x'", self.sentence())
+
+    def test_ten_thousand_columns_are_read(self):
+        names = [f"c{n}" for n in range(10_000)]
+        pq.write_table(pa.table({name: [n, n + 1] for n, name in enumerate(names)}), self.folder / "a.parquet")
+        batches, end = peek(self.folder, ("parquet: {filenames: a.parquet, columns: [c0, c9999]}", "batch: 2"))
+        self.assertEqual(np.frombuffer(batches[0]["c9999"][0], np.int64).tolist(), [9999, 10000], end)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,8 @@ class Sources(Rig):
         stages = ["rename: {number: value}", "shuffle: {buffer_size: 30, seed: 3}", "batch: 8"]
         file = self.pipeline([source, *stages])
         self.assertEqual(sorted(self.values(self.peek(file)[0])), list(range(250)))
+        plan = subprocess.run([TUNDISH, "plan", file], capture_output=True, check=True, text=True).stdout
+        self.assertIn("1 of 2 columns of its stream are taken", plan)
         parts = [
             self.values(self.peek(file, "--worker", str(worker), "--num-workers", "2")[0])
             for worker in range(2)

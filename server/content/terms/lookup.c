@@ -343,22 +343,22 @@ find_words(const struct lookup *lookup, uint32_t i, const struct column *column,
 {
     const struct lookup_table *table = &lookup->tables[i];
     const struct words_maker maker = { .key = table, .make = map_words, .context = table };
-    uint64_t absent = 0, refused = 0;
+    int64_t all = 0;
+    uint64_t absent = 0;
 
     if (lookup->rules.keys != VOCAB_STRINGS ||
         !words_make(output->scratch, &maker, column->values, column->value_count, ret_indices))
         return false;
-    for (int64_t k = 0; k < column->value_count; k++) {
-        refused += ret_indices[k] == INT64_MIN;
+    for (int64_t k = 0; k < column->value_count; k++)
+        all |= ret_indices[k];
+    for (int64_t k = 0; k < column->value_count && all < 0; k++) {
         absent += ret_indices[k] < 0;
-    }
-    for (int64_t k = 0; k < column->value_count && refused > 0; k++)
         if (ret_indices[k] == INT64_MIN) {
             reject_unknown(lookup, column, k, NULL, output);
             ret_indices[k] = 0;
         }
-    for (int64_t k = 0; k < column->value_count; k++)
         ret_indices[k] ^= ret_indices[k] >> 63; /* the complement of what is negative */
+    }
     *ret_absent = absent;
     return true;
 }

@@ -27,8 +27,9 @@ struct source_files_options {
     uint32_t reader_count;    /* threads that scan ahead; 0: scan in the caller's thread */
     uint64_t block_bytes;     /* memory for pieces of files that shuffled rows are read from, at
                                  most; 0: SOURCE_BLOCK_BYTES */
-    uint64_t row_group_bytes; /* the same for decoded row groups of Parquet files; 0: a quarter of
-                                 the memory that there is when the first one is read */
+    uint64_t row_group_bytes; /* the same for decoded row groups of Parquet files; never more than a
+                                 quarter of the memory that there is when the first one is read; 0:
+                                 that */
     const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
     struct peers *peers;              /* files are those of all nodes; NULL: those found here */
 };

@@ -55,7 +55,7 @@ too_large(const struct decoding *decoding, uint64_t bytes)
     return tnd_fail(
         TUNDISH_E_MEMORY,
         "it takes %llu MiB and more unpacked, and there is room for %llu: write smaller "
-        "row groups",
+        "row groups, or allow more memory (deliver.memory_limit)",
         (unsigned long long)bytes >> 20, (unsigned long long)decoding->decode->bytes_max >> 20);
 }
 

@@ -15,6 +15,7 @@ struct row_groups {
     pthread_mutex_t lock; /* of all below, and of the groups */
     pthread_cond_t decoded;
     uint64_t limit, bytes;
+    bool is_limited; /* by the memory that there is, too */
     struct row_group *newest, *oldest;
 };
 
@@ -149,9 +150,11 @@ decode(const struct row_groups *cache, const struct row_group *group, uint32_t c
 
     *ret_is_bad = what.chunk->bytes > cache->limit;
     if (*ret_is_bad)
-        return name_it(tnd_fail(TUNDISH_E_MEMORY, "its %llu bytes are more than there is room for",
-                                (unsigned long long)what.chunk->bytes),
-                       group, column);
+        return name_it(
+            tnd_fail(TUNDISH_E_MEMORY,
+                     "its %llu bytes are more than there is room for (deliver.memory_limit)",
+                     (unsigned long long)what.chunk->bytes),
+            group, column);
     bytes = tnd_alloc(what.chunk->bytes + PARQUET_SLACK);
     status = file_read_range(group->file, bytes, what.chunk->bytes, what.chunk->offset);
     if (status == TUNDISH_OK) {
@@ -216,6 +219,19 @@ next_column(struct row_group *group)
     return busy;
 }
 
+static void
+limit(struct row_groups *cache)
+{
+    struct tnd_memory_room room;
+
+    if (cache->is_limited)
+        return;
+    tnd_memory_room(&room);
+    if (cache->limit == 0 || cache->limit > room.bytes / 4)
+        cache->limit = room.bytes / 4 + 1;
+    cache->is_limited = true;
+}
+
 tundish_status
 row_groups_hold(struct row_groups *cache, struct source_file *file, uint32_t number,
                 const struct row_group **ret_group, bool *ret_is_bad)
@@ -226,12 +242,7 @@ row_groups_hold(struct row_groups *cache, struct source_file *file, uint32_t num
 
     *ret_is_bad = false;
     pthread_mutex_lock(&cache->lock);
-    if (cache->limit == 0) {
-        struct tnd_memory_room room;
-
-        tnd_memory_room(&room);
-        cache->limit = room.bytes / 4 + 1;
-    }
+    limit(cache);
     group = find_or_add(cache, file, number);
     while (status == TUNDISH_OK && (column = next_column(group)) != NULL) {
         if (column->state == COLUMN_MISSING)

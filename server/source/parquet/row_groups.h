@@ -11,7 +11,8 @@
 struct row_groups;
 struct source_file;
 
-/* 0 bytes: a quarter of the memory that there is when it is first used. */
+/* The bytes that it may keep, but no more than a quarter of the memory that there is when it is
+ * first used; 0: that quarter. */
 struct row_groups *row_groups_open(uint64_t bytes);
 void row_groups_close(struct row_groups *cache); /* accepts NULL; nothing is held */
 

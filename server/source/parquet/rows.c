@@ -206,12 +206,22 @@ take_words(const struct taking *taking, const struct stretch *stretch,
         scratch_keep(taking->scratch, parquet_words_release, words);
         note->dictionaries[taking->stretch] = &words->words;
     }
-    for (uint32_t i = 0; i < stretch->count; i++) {
-        uint32_t number = column->numbers[stretch->rows[i].row];
-        struct parquet_text text = words->list[number];
+    for (uint32_t begin = 0; begin < stretch->count; begin += WORDS_BLOCK) {
+        uint32_t end = stretch->count - begin < WORDS_BLOCK ? stretch->count : begin + WORDS_BLOCK;
 
-        to[stretch->rows[i].to] = (struct byte_view){ words->texts + text.offset, text.bytes };
-        numbers[stretch->rows[i].to] = high | number;
+        /* First all numbers, then all words: misses of the cache are waited for together. */
+        for (uint32_t i = begin; i < end; i++) {
+            uint32_t number = column->numbers[stretch->rows[i].row];
+
+            __builtin_prefetch(&words->list[number]);
+            numbers[stretch->rows[i].to] = high | number;
+        }
+        for (uint32_t i = begin; i < end; i++) {
+            int64_t at = stretch->rows[i].to;
+            struct parquet_text text = words->list[numbers[at] & (WORDS_MAX - 1)];
+
+            to[at] = (struct byte_view){ words->texts + text.offset, text.bytes };
+        }
     }
 }
 
@@ -296,6 +306,21 @@ note_of(const struct taking *taking, uint32_t index)
     return note;
 }
 
+/* Rows here and there are misses of the cache, one for each column: those of a column are on their
+ * way while the column before it is taken. */
+static void
+expect_column(const struct stretch *stretch, const struct parquet_column *column,
+              tundish_dtype dtype)
+{
+    const uint8_t *from = column->words != NULL ? (const uint8_t *)column->numbers : column->values;
+    size_t width = column->words != NULL ? sizeof *column->numbers : parquet_value_bytes(dtype);
+
+    if (stretch->is_straight || column->splits != NULL)
+        return;
+    for (uint32_t i = 0; i < stretch->count; i++)
+        __builtin_prefetch(from + stretch->rows[i].row * width);
+}
+
 static void
 take_columns(const struct taking *taking, const struct stretch *stretch,
              const struct row_group *group)
@@ -304,6 +329,9 @@ take_columns(const struct taking *taking, const struct stretch *stretch,
         const struct parquet_wanted *wanted = &taking->columns->columns[i];
         const struct parquet_column *column = &group->columns[i].column;
 
+        if (i + 1 < taking->columns->count)
+            expect_column(stretch, &group->columns[i + 1].column,
+                          taking->columns->columns[i + 1].dtype);
         if (wanted->is_list)
             take_lists(taking, stretch, column, wanted->dtype, taking->values[i]);
         else if (taking->notes != NULL && column->words != NULL &&

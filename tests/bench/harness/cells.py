@@ -33,7 +33,7 @@ class Cell:
         return words[1] if words[0] == "python" else None
 
 
-_KINDS = ("criteo", "latency", "python", "startup", "tfrecord", "transport", "vocab")
+_KINDS = ("criteo", "latency", "parquet", "python", "startup", "tfrecord", "transport", "vocab")
 _CLICKS = ("--dense", "dense", "--label", "label")
 _FRAMEWORKS = ("numpy", "torch", "jax")
 
@@ -67,6 +67,26 @@ def _latency(waiting):
         consume=("--latency", waiting),
         environment={"BLOCK_KIB": "4", "BLOCK_REPEATS": "1"},
         mode="latency",
+    )
+
+
+def _parquet(codec):
+    """The click log as Parquet. With so little memory row groups are decoded in every pass, as the peers do
+    and as data sets larger than the memory need."""
+    return Cell(
+        name=f"parquet-{codec}",
+        data=f"parquet-{codec}",
+        pipeline="parquet",
+        peers=("polars", "pyarrow", "tfdata_pyarrow"),
+        consume=_CLICKS,
+        environment={"MEMORY_LIMIT": "160MiB"},
+    )
+
+
+def _parquet_shuffled():
+    """Rows in random order, out of all row groups at once: these must have room."""
+    return Cell(
+        name="parquet-shuffled", data="parquet-snappy", pipeline="parquet-shuffled", consume=_CLICKS
     )
 
 
@@ -104,6 +124,8 @@ ALL = (
         consume=_CLICKS,
     ),
     _without_index("criteo"),
+    *(_parquet(codec) for codec in ("snappy", "zstd")),
+    _parquet_shuffled(),
     Cell(
         name="tfrecord",
         data="clicks",

@@ -2,6 +2,11 @@
 
 import shutil
 import subprocess
+from pathlib import Path
+
+from .environments import Environments
+
+_BENCH = Path(__file__).resolve().parents[1]
 
 # Ten to 200,000 terms a column, in an order that mixes large and small.
 _CARDINALITIES = [int(10 * 20000 ** (i * 7 % 26 / 25)) for i in range(26)]
@@ -12,7 +17,8 @@ _CLICKLOG = (
 
 
 def ensure(kind, folder, build):
-    """The folder with one kind of data: clicks, images, jpegs, text, terms or blocks-KIB."""
+    """The folder with one kind of data: clicks, images, jpegs, text, terms, blocks-KIB or
+    parquet-CODEC."""
     target = folder / kind
     if target.is_dir():
         return target
@@ -20,9 +26,20 @@ def ensure(kind, folder, build):
     part = folder / f"{kind}.part"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    subprocess.run([*_command(kind, part, build / "tests" / "data")], check=True)
+    if kind.startswith("parquet-"):
+        _write_parquet(kind.removeprefix("parquet-"), ensure("clicks", folder, build), part, folder)
+    else:
+        subprocess.run([*_command(kind, part, build / "tests" / "data")], check=True)
     part.rename(target)
     return target
+
+
+def _write_parquet(codec, clicks, target, folder):
+    """The click log as pyarrow writes it."""
+    python = Environments(folder / "environments").python_for("pyarrow")
+    program = [python, "-m", "peers.write_parquet", clicks / "train.tsv", target / "train.parquet", codec]
+    subprocess.run(program, cwd=_BENCH, check=True)
+    (target / "vocab").symlink_to(clicks / "vocab")
 
 
 def _command(kind, folder, programs):

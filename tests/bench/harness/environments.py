@@ -13,6 +13,7 @@ _FRAMEWORKS = {"numpy": ("numpy",), "torch": ("numpy", "torch"), "jax": ("numpy"
 _JPEG = ("simplejpeg", "opencv-python-headless")
 _NEEDS = {
     "tfdata": _TENSORFLOW,
+    "tfdata_pyarrow": ("tensorflow", ("tensorflow-cpu==2.21.0", "pyarrow")),
     "tfdata_keras": _TENSORFLOW,
     "tfdata_strings": _TENSORFLOW,
     "tfservice": _TENSORFLOW,
