@@ -78,6 +78,13 @@ class Tables(unittest.TestCase):
         titles = self.source("admin/page/index.html", r'<h2 id="\w+-title">([^<]+?)\s*<')
         self.assertEqual(self.column("admin/README.md", "section"), titles)
 
+    def test_every_alert_has_its_page(self):
+        alerts = re.findall(r"- alert: (\w+)", (ROOT / "admin/monitoring/alerts.yml").read_text())
+        pages = re.split(r"(?m)^### (\w+)\n", (ROOT / "admin/runbook.md").read_text())[1:]
+        self.assertEqual(pages[::2], alerts)
+        for name, page in zip(pages[::2], pages[1::2]):
+            self.assertEqual(re.findall(r"(?m)^- \*\*(\w+)\.\*\*", page), ["Symptom", "Look", "Change"], name)
+
     def test_these_are_the_levels(self):
         levels = next(found for header in sorted((ROOT / "sdk/watch").glob("*.h"))
                       for found in re.findall(r"enum watch_level \{([^}]+)\}", header.read_text()))
