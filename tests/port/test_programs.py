@@ -21,7 +21,16 @@ structures:lists structures:nested_lists structures:one_sampled structures:sampl
 structures:negated_and_used structures:negated_condition structures:grouped
 keras_folders:image_split keras_folders:image_both keras_folders:image_unlabeled keras_folders:image_nearest
 keras_folders:image_given keras_folders:image_augmented keras_folders:text_split keras_folders:text_binary
-keras_folders:text_vectorized
+keras_folders:text_vectorized keras_folders:windows keras_folders:windows_shuffled keras_folders:windows_split
+keras_folders:windows_within speaker:paths folders_gan:dcgan folders_gan:celeba folders_gan:vq_vae folders_gan:wgan
+folders_gan:cyclegan folders_gan:pix2pix_whole segmentation:make segmentation:deeplab segmentation:tutorial
+captioning:make captioning:translation captioning:masked_language_model recommender:lookups
+recommender:sequences structured:many_means structured:census csv_guide:labeled csv_guide:selected
+csv_guide:shuffled csv_guide:endless csv_guide:lines csv_guide:lines_of_each csv_guide:survived csv_guide:records
+csv_guide:columns pipelines_guide:batched_pairs pipelines_guide:epochs pipelines_guide:shuffled_after_repeat
+pipelines_guide:enumerated pipelines_guide:images_of_folders pipelines_guide:horizons
+pipelines_guide:windows_of_labels pipelines_guide:vectorized pipelines_guide:cached pipelines_guide:interleaved
+pipelines_guide:numpy_images pipelines_guide:detection pipelines_guide:speech pipelines_guide:frames
 """.split()
 # By program: each line of the list, and what stands there.
 LISTED = {
@@ -34,6 +43,12 @@ LISTED = {
     "refused:random": [(27, "tf.random.uniform")],
     "refused:loop": [(33, "a Python loop over a column")],
     "refused:many": [(42, "Dataset.scan"), (43, "tf.py_function"), (44, "Dataset.unique")],
+    "csv_guide:in_parallel": [(56, "Dataset.parallel_interleave")],
+    "folders_gan:jittered": [(78, "tf.image.random_crop"), (79, "tf.cond"), (79, "tf.random.uniform")],
+    "folders_gan:pix2pix": [(57, "tf.strided_slice")],
+    "keras_folders:image_named": [(9, "tf.strided_slice")],
+    "pipelines_guide:generated": [(85, "Dataset.from_generator")],
+    "structured:feature_space": [(35, "tf.keras.utils.FeatureSpace")],
     "structures:sampled_anew": [(55, "Dataset.sample_from_datasets")],
     "structures:sampled_doubles": [(50, "Dataset.sample_from_datasets")],
     "text_classification:callable_standardize": [(34, "tf.keras.layers.TextVectorization")],

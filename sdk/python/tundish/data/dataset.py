@@ -7,7 +7,7 @@ from typing import Any
 
 from . import nest
 from .absent import ABSENT
-from .dtypes import Typed, as_dtype
+from .dtypes import DType, Typed, as_dtype
 from .graph import Column, Field, Name, Node, Origin, Spec, Unsupported, caller
 from .lowering import constant_spec, record
 from .lowering.schedule import base_name
@@ -77,6 +77,20 @@ class Dataset(metaclass=_Methods):
         if as_dtype(output_type) != "int64":
             params["output_type"] = as_dtype(output_type)
         return cls._source("range", params, Spec(as_dtype(output_type), ()), origin)
+
+    @classmethod
+    def counter(
+        cls,
+        start: int = 0,
+        step: int = 1,
+        dtype: Any = "int64",
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """start, start + step and so on, to the last number of the dtype."""
+        known = DType(as_dtype(dtype))
+        last = known.max if step > 0 else known.min
+        return cls.range(start, last, step, output_type=dtype, origin=origin or caller())
 
     @classmethod
     def from_tensors(

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -241,6 +241,17 @@ def _inside(function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
             return function(*bound.args, **bound.kwargs)
     finally:
         _local.inside = False
+
+
+@contextlib.contextmanager
+def unseen() -> Iterator[None]:
+    """What is made meanwhile is not noted."""
+    before = getattr(_local, "inside", False)
+    _local.inside = True
+    try:
+        yield
+    finally:
+        _local.inside = before
 
 
 def _outside(function: Callable[..., Any]) -> Callable[..., Any]:

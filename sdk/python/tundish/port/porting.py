@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from ..data import nest
 from ..data.emit import Emission, document, entry
-from . import control, datasets, dealing, distribute, functions, layers, program, streams, tables, variants
+from . import composed, control, datasets, dealing, distribute, functions, layers, program, streams, tables, variants
 from .calls import Problem
 from .walk import Walk
 
@@ -86,6 +86,7 @@ def patch() -> None:
     functions.patch()
     control.patch()
     datasets.patch()
+    composed.patch()
     layers.patch()
     tables.patch()
     distribute.patch()

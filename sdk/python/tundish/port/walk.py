@@ -26,6 +26,8 @@ NO_RULE_REMEDY = "write the stage by hand: see `tundish help stages`, `op` and `
 _IGNORED = ("name", "num_parallel_calls", "deterministic", "buffer_size", "synchronous", "use_unbounded_threadpool")
 _REMEDIES = {
     "SqlDataset": "write it as `program:` (tundish help program)",
+    "parallel_interleave": "use interleave(..., cycle_length=n), or num_parallel_reads=1",
+    "timeseries_dataset_from_array": "make the windows with Dataset.window, and shuffle them with Dataset.shuffle",
     "sparse_batch": "use tf.io.parse_example after batch, or ragged_batch",
 }
 

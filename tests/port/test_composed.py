@@ -1,0 +1,57 @@
+"""What is said with methods of tf.data.Dataset is what the function itself makes."""
+
+import unittest
+
+import rig
+
+
+class Composed(rig.PortTest):
+    def rows(self, dataset):
+        import numpy as np
+        import tensorflow as tf
+
+        return [tf.nest.map_structure(lambda x: np.asarray(x).tolist(), each) for each in dataset]
+
+    def test_a_csv_dataset_is_read_file_by_file_as_the_parallel_interleave_of_one_reads_it(self):
+        import tensorflow as tf
+        from tensorflow.python.data.ops import readers
+
+        files = tf.data.Dataset.from_tensor_slices(["pets-1.csv", "pets-0.csv"])
+        plain = readers.ParallelInterleaveDataset(
+            files, tf.data.TextLineDataset, cycle_length=1, block_length=1, sloppy=False,
+            buffer_output_elements=None, prefetch_input_elements=None,
+        )  # fmt: skip
+        self.assertEqual(self.rows(plain), self.rows(files.flat_map(tf.data.TextLineDataset)))
+
+    def test_a_program_gets_what_keras_makes_of_a_series(self):
+        import keras
+        import numpy as np
+
+        from tundish.port import datasets
+
+        data = np.arange(40.0).reshape(20, 2)
+        made = keras.utils.timeseries_dataset_from_array(data, data[:, 0], 3, sampling_rate=2, batch_size=4)
+        names = [step.name for step in datasets.steps_of(made)]
+        self.assertEqual(
+            names, ["from_tensor_slices", "window", "batch", "flat_map", "from_tensor_slices", "zip", "batch"]
+        )
+        self.assertEqual(self.rows(made)[0][0][1], [[2, 3], [6, 7], [10, 11]])
+
+    def test_windows_beyond_the_data_are_listed(self):
+        import keras
+        import numpy as np
+
+        from tundish.port import walk
+
+        data = np.arange(20.0)
+        made = keras.utils.timeseries_dataset_from_array(data, data, 3, start_index=15, shuffle=True, seed=1)
+        steps = walk.Walk()
+        self.assertIsNotNone(steps.stream(made))
+        large = np.zeros((9000, 4000), np.float32)
+        made = keras.utils.timeseries_dataset_from_array(large, None, 8, shuffle=True, seed=1)
+        self.assertIsNone(steps.stream(made))
+        self.assertIn("timeseries_dataset_from_array", steps.problems[0].name)
+
+
+if __name__ == "__main__":
+    unittest.main()
