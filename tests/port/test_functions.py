@@ -6,7 +6,7 @@ import unittest
 import rig
 
 LISTED = {
-    "functions_of_shapes:refused": ["tf.gather", "tf.tile"],
+    "functions_of_shapes:refused": ["tf.gather", "tf.repeat", "tf.tile"],
 }
 
 
@@ -22,6 +22,19 @@ class Functions(rig.PortTest):
         for target, names in LISTED.items():
             ported = self.port(target.replace(":", ".py:"))
             self.assertEqual(sorted(each.name for each in ported.problems), names)
+
+    def test_what_remains_is_tensorflows_and_has_a_remedy(self):
+        import tensorflow as tf
+
+        from tundish.data import remaining
+
+        for name in remaining.REMAINING:
+            found = tf
+            for part in name.split(".")[1:]:
+                found = getattr(found, part)
+        ported = self.port("functions_of_shapes.py:refused")
+        told = {each.name: each.remedy for each in ported.problems}
+        self.assertEqual(told["tf.repeat"], "use tf.stack or tf.concat of columns")
 
 
 def _add_tests():

@@ -9,7 +9,8 @@ import inspect
 
 from .absent import ABSENT
 from .dataset import Dataset
-from .lowering import RULES
+from .lowering import RULES, find
+from .remaining import REMAINING
 
 __all__ = ["table"]
 
@@ -31,6 +32,15 @@ STAGES = {
     "with_options": "`distribute: {auto_shard}`; the rest changes no batch",
     "window": "`window`, where `flat_map(lambda window: window.batch(size))` follows",
 }
+REST = """\
+## What remains
+
+Functions of TensorFlow that pipelines call and that are not carried over yet, the more usual ones first, by
+judgement from TensorFlow's tutorials, Keras' code examples and the official models. They were not counted.
+
+| TensorFlow | instead |
+|---|---|
+"""
 OURS = ("yaml", "save", "peek", "element_spec")
 
 
@@ -42,6 +52,7 @@ def table() -> str:
         _rows(_datasets()),
         "## Functions and layers\n",
         _rows(_functions()),
+        REST + "".join(f"| `{name}` | {remedy} |\n" for name, remedy in _remaining()),
     ]
     return "\n".join(parts)
 
@@ -53,6 +64,10 @@ def _datasets() -> list[tuple[str, str]]:
         if not name.startswith("_") and name not in OURS:
             rows.append((f"tf.data.Dataset.{name}", STAGES.get(name, f"`{name}`")))
     return sorted(rows)
+
+
+def _remaining() -> list[tuple[str, str]]:
+    return [(name, remedy) for name, remedy in REMAINING.items() if find(name) is None]
 
 
 def _functions() -> list[tuple[str, str]]:

@@ -15,13 +15,13 @@ from ..data import Origin
 from ..data.absent import ABSENT
 from ..data.lowering import find
 from ..data.lowering.rule import Refusal
+from ..data.remaining import remedy
 from . import datasets, sampling
 from .calls import Opaque, Problem, Traced, Value, leaves, map_leaves
 from .context import Symbol
 from .replay import RENAMED, Columns, Replay
 
 NO_RULE = "Tundish has no stage or expression for it"
-NO_RULE_REMEDY = "write the stage by hand: see `tundish help stages`, `op` and `program`"
 # They say how TensorFlow works, not what it gives.
 _IGNORED = ("name", "num_parallel_calls", "deterministic", "buffer_size", "synchronous", "use_unbounded_threadpool")
 _REMEDIES = {
@@ -122,7 +122,7 @@ class Walk:
                 if isinstance(rule, Refusal) and not told:
                     self.problem(call.origin, call.name, rule.why, rule.remedy)
                 if rule is None and call.name != "input" and not told:
-                    self.problem(call.origin, call.name, NO_RULE, NO_RULE_REMEDY)
+                    self.problem(call.origin, call.name, NO_RULE, remedy(call.name))
                 self._unknown((call.args, call.kwargs), seen)
 
         map_leaves(look, nest)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..graph import Call, Column, Name, Origin, Scope, Unsupported
+from ..remaining import remedy
 from . import find, record, results
 from .negation import INVERSE, negated
 from .rule import Expression, Parse, Refusal, Refused, Rewrite, Rule, StageRule, refuse
@@ -166,10 +167,7 @@ class _Lowering:
         assert column.call is not None
         rule = find(column.call.name)
         if rule is None:
-            raise Refused(
-                "Tundish has no stage or expression for it",
-                "write the stage by hand: see `tundish help stages`, `op` and `program`",
-            )
+            raise Refused("Tundish has no stage or expression for it", remedy(column.call.name))
         if isinstance(rule, Refusal):
             raise Refused(rule.why, rule.remedy)
         of = self.negated.get(id(column.call))
