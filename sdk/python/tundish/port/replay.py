@@ -164,9 +164,11 @@ def _table(call: Call) -> dict[str, Any]:
         table["keys"], table["values"] = _listed(given["keys"]), _listed(given["values"])
         table["size"] = len(table["keys"])
     elif (given.get("key_index"), given.get("value_index")) == _LINES and isinstance(given["filename"], str):
-        table["keys"] = given["filename"]
         with open(given["filename"], "rb") as file:
-            table["size"] = len(file.read().splitlines())
+            size = file.read().rstrip(b"\n").count(b"\n") + 1
+        # TensorFlow reads no more than vocab_size lines.
+        if _plain(given.get("vocab_size")) in (None, size) and not given.get("value_index_offset"):
+            table["keys"], table["size"] = given["filename"], size
     arguments = {"table": table}
     for name in ("default_value", "num_oov_buckets"):
         if name in made.arguments:

@@ -22,6 +22,7 @@ def _do(name: str, *args: Any, **kwargs: Any) -> Any:
 
 def _static(keys: Any, table: Any, default_value: Any) -> Any:
     """`string_lookup` and an expression, or `where(x == key, value, ...)`"""
+    _check_known(table)
     values, dtype = table.get("values"), table["dtype"]
     if isinstance(table["keys"], str) or values == list(range(len(table["keys"]))):
         index = _index(keys, table, 1)
@@ -37,8 +38,16 @@ def _static(keys: Any, table: Any, default_value: Any) -> Any:
     return result
 
 
+def _check_known(table: Any) -> None:
+    if table["keys"] is None:
+        refuse(
+            "only a part of a file is its table", "name a file with a key on each line, or a StringLookup layer"
+        )
+
+
 def _with_buckets(keys: Any, table: Any, num_oov_buckets: Any) -> Any:
     """`string_lookup` with `num_oov_indices`, and an expression"""
+    _check_known(table)
     if num_oov_buckets < 1 or table["size"] is None or table["dtype"] != "int64":
         refuse("the size of the vocabulary is not known", "use a StringLookup layer")
     if not isinstance(table["keys"], str) and table["values"] != list(range(len(table["keys"]))):
