@@ -1,10 +1,12 @@
 """tundish.data: the text that it writes, what it refuses, and what comes out of it."""
 
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -216,6 +218,43 @@ class Written(unittest.TestCase):
     def test_draws_that_change_with_each_epoch_are_refused(self):
         with self.assertRaisesRegex(ValueError, "rerandomize_each_iteration"):
             Dataset.sample_from_datasets([Dataset.range(1)] * 2, rerandomize_each_iteration=True)
+
+
+    def test_sources_that_tf_data_has_none_of(self):
+        parquet = tundish.data.ParquetDataset("x.parquet", {"a": None, "b": 0})
+        self.assertEqual(
+            stages(parquet.map(lambda row: {"sum": row["a"] + row["b"]})),
+            [
+                "- parquet: {filenames: x.parquet, columns: {a: {}, b: {default_value: 0}}}",
+                "- map: {sum: a + b}",
+                "- select: sum",
+            ],
+        )
+        files = Dataset.list_files("*.parquet", shuffle=False)
+        inner = files.interleave(lambda f: tundish.data.ParquetDataset(f, ["a", "b"]), cycle_length=2)
+        self.assertIn("- interleave: {dataset: [{parquet: {columns: [a, b]}}], cycle_length: 2}", stages(inner))
+        web = tundish.data.WebDataset(["x.tar"], {"text": "txt", "label": ["cls", "id"]}, missing="skip")
+        self.assertEqual(
+            stages(web),
+            ["- webdataset: {filenames: [x.tar], columns: {text: txt, label: [cls, id]}, missing: skip}"],
+        )
+        folder = tundish.data.DirectoryDataset("k", ["b", "a"], shuffle=True, seed=3)
+        self.assertEqual(
+            stages(folder.map(lambda row: (row["value"], row["label"])))[0],
+            "- directory: {directory: k, class_names: [b, a], shuffle: true, seed: 3}",
+        )
+
+    def test_folders_and_tar_files_are_read(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            for kind in "ab":
+                Path(kind).mkdir()
+                Path(kind, "0.txt").write_text(kind * 2)
+            with tarfile.open("x.tar", "w") as archive:
+                archive.add("a/0.txt", "1.txt")
+            rows = tundish.data.DirectoryDataset(".", extensions=[".txt"]).batch(4).peek(1)[0]
+            self.assertEqual((list(rows["value"]), rows["label"].tolist()), ([b"aa", b"bb"], [0, 1]))
+            rows = tundish.data.WebDataset("x.tar", ["txt"]).batch(4).peek(1)[0]
+            self.assertEqual((list(rows["__key__"]), list(rows["txt"])), ([b"1"], [b"aa"]))
 
 
 class RoundTrip(unittest.TestCase):

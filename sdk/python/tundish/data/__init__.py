@@ -13,7 +13,15 @@ from .dataset import AUTOTUNE, SHARD_HINT, Dataset
 from .distribution import AutoShardPolicy, InputContext, Options, distribute
 from .graph import Call, Column, Origin, Spec, Unsupported
 from .plan import plan_of, save
-from .sources import CsvDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from .sources import (
+    CsvDataset,
+    DirectoryDataset,
+    FixedLengthRecordDataset,
+    ParquetDataset,
+    TextLineDataset,
+    TFRecordDataset,
+    WebDataset,
+)
 from .trace import TraceError, UnsupportedError
 
 experimental = SimpleNamespace(
@@ -27,16 +35,19 @@ __all__ = [
     "Column",
     "CsvDataset",
     "Dataset",
+    "DirectoryDataset",
     "FixedLengthRecordDataset",
     "InputContext",
     "Options",
     "Origin",
+    "ParquetDataset",
     "Spec",
     "TFRecordDataset",
     "TextLineDataset",
     "TraceError",
     "Unsupported",
     "UnsupportedError",
+    "WebDataset",
     "distribute",
     "experimental",
     "plan_of",

@@ -73,7 +73,7 @@ class Emission:
         before = (
             [] if node.stage in FIRST else [stage for each in node.inputs for stage in self.stages(each)]
         )
-        if node.stage in DRAWING and node.params.get("shuffle", True):
+        if node.stage in DRAWING and node.params.get("shuffle", node.stage != "directory"):
             self._draws(node)
         for told in node.facts.get("unsupported", []):
             self.complain(node, told.name, told.why, told.remedy)
@@ -321,11 +321,13 @@ _MAKERS = {
     "text_line": Emission._reader,
     "fixed_length_record": Emission._reader,
     "csv": Emission._reader,
+    "parquet": Emission._reader,
+    "webdataset": Emission._reader,
     "sections": Emission._sections,
     "windows": Emission._windows,
     "group_by_window": Emission._grouped,
 }
-DRAWING = ("shuffle", "list_files", "sample_from_datasets")
+DRAWING = ("shuffle", "list_files", "sample_from_datasets", "directory")
 FIRST = ("zip", "concatenate", "sample_from_datasets", "choose_from_datasets")
 
 

@@ -19,7 +19,8 @@ INTRODUCTION = """\
 
 What a program says with TensorFlow's names, and what the pipeline file that `tundish.data` writes says.
 `python -m tundish.data.table` makes this page. Names of `tf.math` may be written without `math`; `tf` is
-`tundish.tf`, `tf.keras.layers` also `tundish.layers`, `tft` is `tundish.tft`.
+`tundish.tf`, `tf.keras.layers` also `tundish.layers`, `tft` is `tundish.tft`. `ParquetDataset`, `WebDataset` and
+`DirectoryDataset` of `tundish.data` are readers that tf.data does not have.
 """
 # Where the stage has another name than the method.
 STAGES = {
