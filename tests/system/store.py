@@ -1,11 +1,16 @@
 """A store of objects that fails on purpose: S3's lists, ranges and signatures, and HTTP's."""
 
+import functools
 import hashlib
 import hmac
-import struct
+import signal
 import socket
+import struct
+import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import quote, unquote, unquote_plus
 from xml.sax.saxutils import escape
 
@@ -22,6 +27,8 @@ class Store:
         self.is_signed, self.page = is_signed, page
         self.ranges = True  # else whole objects only
         self.tags = True  # else neither ETag nor Last-Modified
+        self.delay_s = 0  # before each answer
+        self.link = None  # which bodies go through, if it is slow
         self.lock = threading.Lock()
         self.faults = []
         self.requests = []  # (method, target, range) of all that came
@@ -75,8 +82,30 @@ class Store:
         return [fault for fault in self.faults if fault[1] > 0 and fault[1] < 1000]
 
 
+@functools.lru_cache(maxsize=4096)
 def tag_of(data):
     return f'"{hashlib.md5(data).hexdigest()}"'
+
+
+class Link:
+    """So many bytes a second for all connections together."""
+
+    PIECE = 128 << 10
+
+    def __init__(self, rate):
+        self.rate, self.lock, self.free_at = rate, threading.Lock(), 0.0
+
+    def send(self, connection, body):
+        view = memoryview(body)
+        for begin in range(0, len(view), self.PIECE):
+            piece = view[begin : begin + self.PIECE]
+            with self.lock:
+                now = time.monotonic()
+                at = max(self.free_at, now)
+                self.free_at = at + len(piece) / self.rate
+            if at - now > 0.002:
+                time.sleep(at - now)
+            connection.sendall(piece)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -91,6 +120,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         store = self.server.store
+        time.sleep(store.delay_s)
         self.range = self.headers.get("Range", "")
         store.requests.append((self.command, self.path, self.range))
         kind, value = store.take_fault(self.path)
@@ -118,7 +148,9 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Length": len(body), **headers}.items():
             self.send_header(name, str(value))
         self.end_headers()
-        if self.command == "GET":
+        if self.command == "GET" and self.server.store.link is not None:
+            self.server.store.link.send(self.connection, body)
+        elif self.command == "GET":
             self.wfile.write(body)
 
     def send(self, data, kind, value):
@@ -236,3 +268,23 @@ def verify(request):
     return (
         None if hmac.compare_digest(expected, words["Signature"]) else f"{request.path}: {canonical!r}"
     )
+
+
+def main():
+    """store.py FOLDER BUCKET [DELAY_MS BYTES_A_SECOND]: serve the folder's files, and print address, key,
+    secret and region; with the last two every answer comes so late, over a link that carries so much."""
+    folder, bucket = Path(sys.argv[1]), sys.argv[2]
+    store = Store(is_signed=True)
+    for file in folder.rglob("*"):
+        if file.is_file():
+            store.put(f"/{bucket}/{file.relative_to(folder)}", file.read_bytes())
+            tag_of(store.objects[f"/{bucket}/{file.relative_to(folder)}"])
+    if len(sys.argv) > 3:
+        store.delay_s, store.link = float(sys.argv[3]) / 1000, Link(float(sys.argv[4]))
+        store.is_signed = False
+    print(store.url, ACCESS_KEY, SECRET, REGION, flush=True)
+    signal.pause()
+
+
+if __name__ == "__main__":
+    main()

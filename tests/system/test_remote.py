@@ -4,11 +4,15 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import threading
 import unittest
+from pathlib import Path
 
-from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
-from store import ACCESS_KEY, REGION, SECRET, Store
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from rig import TUNDISH, Rig, batches, place, stop  # noqa: E402
+from small_files import tfrecords  # noqa: E402
+from store import ACCESS_KEY, REGION, SECRET, Store  # noqa: E402
 
 PART = 64 << 10
 
@@ -235,6 +239,19 @@ class Remote(RemoteRig):
         self.put_numbers("a.txt", 50)
         self.put("b.txt", b"")
         self.assert_same(LINES, "s3://bucket")
+
+    def test_the_first_batch_waits_for_no_more_than_its_records(self):
+        records = [random.Random(i).randbytes(40000) for i in range(200)]
+        self.put("a.tfrecord", tfrecords(records))
+        event = threading.Event()
+        self.addCleanup(event.set)
+        stages = ["tfrecord: {filenames: '{}/a.tfrecord'}", "batch: 2"]
+        here = self.rows(self.stream([stage.replace("{}", str(self.path)) for stage in stages]))
+        file = self.stream([stage.replace("{}", "s3://bucket") for stage in stages], ", connections: 8")
+        self.store.fail("none", 60, "a.tfrecord")
+        self.store.fail("hang", 999, "a.tfrecord", event)
+        out = self.rows(file, "--steps", "1")
+        self.assertEqual(out, here[:1])
 
     def test_100000_keys_are_listed(self):
         for i in range(100000):

@@ -117,7 +117,8 @@ read_and_feed(struct source_file *file, struct scan_work *work, struct record_wr
 }
 
 /* A step ends after about STEP_BYTES if it has found records, so that the first batch does not wait
- * for the whole file. While it jumps, reads are short and the step goes on. */
+ * for the whole file. While it jumps, reads are short and the step goes on; of a URL the bytes in
+ * between come all the same. */
 static tundish_status
 scan_bytes(struct source_file *file, struct scan_work *work, uint8_t *buffer,
            struct record_writer *writer)
@@ -129,7 +130,7 @@ scan_bytes(struct source_file *file, struct scan_work *work, uint8_t *buffer,
     for (int reads = 0; reads < STEP_READS && !work->is_over && status == TUNDISH_OK; reads++) {
         status = read_and_feed(file, work, writer);
         if (work->position - begin >= STEP_BYTES && writer->count > 0 &&
-            work->read_bytes > file->format.scanner->jump_bytes)
+            (file->is_url || work->read_bytes > file->format.scanner->jump_bytes))
             break;
     }
     work->buffer = NULL;

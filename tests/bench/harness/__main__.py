@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from . import admin, cells, columns, compression, data, gpu, groups, learning, nodes
-from . import python, report, resume, stages
+from . import python, remote, report, resume, stages
 from .environments import Environments
 from .measure import Failure
 from .subjects import Peer, Tundish, measure_limit
@@ -30,6 +30,7 @@ _OWN = {
     "python": python.measure_small,
     "compression": compression.measure,
     "gpu": gpu.measure,
+    "remote": remote.measure,
     **{name: partial(learning.measure, name) for name in learning.CELLS},
 }
 

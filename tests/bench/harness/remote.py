@@ -1,0 +1,166 @@
+"""The cell `remote`: files of a store whose answers come 30 ms late over a link that carries 200 MB/s.
+
+Records in TFRecord files, and files of a picture's size that rows name, are read in three epochs with
+a cache on disk; beside it what the link gives to 16 connections that do nothing else, and the same
+epochs from local files. The store is a process of its own on this machine.
+"""
+
+import http.client
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from small_files import tfrecords
+
+from .resume import end
+from .subjects import BENCH
+
+DELAY_MS, RATE = 30, 200_000_000
+CONNECTIONS, PART = 16, 8 << 20
+RECORDS, RECORD_BYTES, FILES = 4096, 115_000, 4
+PICTURES, PICTURE_BYTES = 3000, 110_000
+EPOCHS = 3
+
+KINDS = {
+    "tfrecord": ["list_files: {file_pattern: '%s/rows-*', seed: 1}",
+                 "interleave: {dataset: [tfrecord], cycle_length: 4}", "batch: 64"],
+    "files": ["list_files: {file_pattern: '%s/pictures/*', seed: 1}", "read_file", "batch: 64"],
+}
+
+
+def measure(options):
+    with tempfile.TemporaryDirectory(prefix="tundish-remote-", dir=options.build) as name:
+        folder = Path(name)
+        make_data(folder / "data")
+        command = [sys.executable, BENCH.parent / "system/store.py", folder / "data", "bucket",
+                   str(DELAY_MS), str(RATE)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as store:
+            try:
+                address = store.stdout.readline().split()[0]
+                for kind in KINDS:
+                    show(options, kind, *measure_kind(options, kind, folder, address))
+            finally:
+                store.terminate()
+
+
+def make_data(folder):
+    (folder / "pictures").mkdir(parents=True)
+    draw = random.Random(1)
+    block = tfrecords([draw.randbytes(RECORD_BYTES)])
+    for number in range(FILES):
+        with open(folder / f"rows-{number:02}", "wb") as file:
+            for _ in range(RECORDS // FILES):
+                file.write(block)
+    for number in range(PICTURES):
+        (folder / f"pictures/{number:05}").write_bytes(draw.randbytes(PICTURE_BYTES))
+    time.sleep(2.1)  # an index of a younger file is not kept
+
+
+def measure_kind(options, kind, folder, address):
+    files = sorted((folder / "data").glob("rows-*" if kind == "tfrecord" else "pictures/*"))
+    link = link_rate(files, folder / "data", address)
+    local = write(kind, folder, str(folder / "data"), "")
+    here = first_batch(options, local, folder), epochs(options, local, folder)
+    store = f"endpoint: '{address}', region: here"
+    kept = f"{store}, cache: '{folder}/kept-{kind}', cache_bytes: 4GiB"
+    first = first_batch(options, write(kind, folder, "s3://bucket", f"remote: {{{store}}}"), folder)
+    there = epochs(options, write(kind, folder, "s3://bucket", f"remote: {{{kept}}}"), folder)
+    return link, here, (first, there)
+
+
+def link_rate(files, folder, address):
+    """Bytes a second of connections that only read."""
+    spans = [(file, first, min(first + PART, file.stat().st_size) - 1)
+             for file in files for first in range(0, file.stat().st_size, PART)]
+    lock, where = threading.Lock(), urlsplit(address)
+
+    def read():
+        connection = http.client.HTTPConnection(where.hostname, where.port)
+        buffer = bytearray(1 << 20)
+        while True:
+            with lock:
+                if not spans:
+                    return
+                file, first, last = spans.pop()
+            connection.request("GET", f"/bucket/{file.relative_to(folder)}",
+                               headers={"Range": f"bytes={first}-{last}"})
+            response = connection.getresponse()
+            while response.readinto(buffer):
+                pass
+
+    total = sum(last - first + 1 for _, first, last in spans)
+    threads = [threading.Thread(target=read) for _ in range(CONNECTIONS)]
+    begin = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return total / (time.monotonic() - begin)
+
+
+def write(kind, folder, where, remote):
+    file = folder / "pipeline.yaml"
+    lines = "".join(f"      - {stage}\n" for stage in KINDS[kind]).replace("%s", where)
+    file.write_text(f"seed: 1\n{remote}\nstreams:\n  train:\n    dataset:\n{lines}"
+                    f"    deliver: {{epochs: {EPOCHS}}}\n")
+    return file
+
+
+def environment_of(folder):
+    names = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return dict(names, TUNDISH_SERVER=str(folder / "server"), TUNDISH_STREAM="train",
+                TUNDISH_CACHE=str(folder / "cache"), AWS_EC2_METADATA_DISABLED="true",
+                HOME=str(folder))
+
+
+def serve(options, file, folder):
+    return subprocess.Popen([options.build / "server/tundish", "serve", file],
+                            env=environment_of(folder), stderr=subprocess.DEVNULL)
+
+
+def first_batch(options, file, folder):
+    """Seconds from the server's start."""
+    begin = time.monotonic()
+    server = serve(options, file, folder)
+    reader = subprocess.Popen([options.build / "tests/system/reader"], env=environment_of(folder),
+                              stdout=subprocess.PIPE, text=True)
+    next(line for line in reader.stdout if line.startswith("batch "))
+    seconds = time.monotonic() - begin
+    reader.kill()
+    reader.communicate()
+    end(server)
+    return seconds
+
+
+def epochs(options, file, folder):
+    """Bytes a second of each epoch."""
+    server = serve(options, file, folder)
+    out = subprocess.run([options.build / "tests/bench/consume", "--unchecked"],
+                         env=environment_of(folder), capture_output=True, text=True, check=True).stdout
+    end(server)
+    passes = [json.loads(line) for line in out.splitlines() if line.startswith('{"pass"')]
+    return [one["bytes"] / one["seconds"] for one in passes]
+
+
+def show(options, kind, link, here, there):
+    line = {
+        "cell": f"remote-{kind}",
+        "link_mb_s": round(link / 1e6, 1),
+        "epochs_mb_s": [round(rate / 1e6, 1) for rate in there[1]],
+        "local_epochs_mb_s": [round(rate / 1e6, 1) for rate in here[1]],
+        "of_link": round(there[1][0] / link, 3),
+        "of_local": round(there[1][-1] / here[1][-1], 3),
+        "first_batch_ms": round(1e3 * there[0]),
+        "local_first_batch_ms": round(1e3 * here[0]),
+    }
+    if options.json:
+        print(json.dumps(line), flush=True)
+    else:
+        print("  ".join(f"{name} {value}" for name, value in line.items()), flush=True)
