@@ -68,6 +68,7 @@ static tundish_status
 open_all(struct serve *serve)
 {
     struct hub_config config = { .socket_path = serve->socket,
+                                 .group = serve->group_name != NULL ? &serve->group : NULL,
                                  .make = serve_make_session,
                                  .control = take_control_request,
                                  .user = serve };
@@ -77,6 +78,8 @@ open_all(struct serve *serve)
     /* As early as possible: a launcher that dies from here on takes the server with it. */
     if (status == TUNDISH_OK && serve->owner != 0)
         status = serve_end_with(serve->owner);
+    if (status == TUNDISH_OK && serve->group_name != NULL)
+        status = group_find(serve->group_name, &serve->group);
     if (status == TUNDISH_OK && serve->state != NULL)
         status = session_state_check(serve->state);
     if (status == TUNDISH_OK)
@@ -241,6 +244,7 @@ command_serve_run(int argc, char **argv)
     const struct option_row rows[] = {
         PIPELINE_OPTIONS(serve.pipeline_options),
         { "socket", .text = &serve.socket },
+        { "group", .text = &serve.group_name },
         { "replicas", .count = &serve.pipeline_options.replicas, .minimum = 1, .maximum = 4096 },
         { "threads", .count = &serve.thread_count, .minimum = 1, .maximum = 256 },
         { "state", .text = &serve.state },
@@ -280,6 +284,9 @@ const struct command command_serve = {
         "  --stream NAME       serve only this stream (default: all in the file)\n"
         "  --socket PATH       socket for trainers (default: $TUNDISH_SERVER, else\n"
         "                      $XDG_RUNTIME_DIR/tundish/server, else /tmp/tundish-UID/server)\n"
+        "  --group NAME        trainers of this group may attach too; the folder of the socket must\n"
+        "                      let them in, and they set TUNDISH_SERVER_UID to the server's user.\n"
+        "                      Only the server's user and root may control it\n"
         "  --replicas R        replicas on this node, for streams that use lanes (default:\n"
         "                      replicas in the file); not for queues, broadcasts, evaluations\n"
         "  --threads N         threads that make batches (default: one per processor\n"

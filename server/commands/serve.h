@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "commands/serve_stores.h"
+#include "deliver/socket/group.h"
 #include "deliver/socket/hub.h"
 #include "link/link.h"
 #include "session/named_sessions.h"
@@ -29,6 +30,8 @@ struct serve {
     struct pipeline_options pipeline_options;
     const char *socket;
     const char *state; /* the folder where places are kept, or NULL */
+    const char *group_name; /* whose members' trainers may come, too; NULL: none */
+    gid_t group;
     uint32_t thread_count;
     uint32_t owner;       /* the process with which the server ends; 0: none */
     int ready_descriptor; /* -1: none */

@@ -42,6 +42,18 @@ add_path(struct serve *serve, const char *name, const char *path)
     free(full);
 }
 
+/* Their trainers may ask `tundish status` who waits for whom. */
+static tundish_status
+share_stats(const struct serve *serve)
+{
+    char path[TND_SOCKET_PATH_BYTES + 8];
+
+    if (serve->group_name == NULL)
+        return TUNDISH_OK;
+    snprintf(path, sizeof path, "%s.stats", serve->socket);
+    return group_share(path, serve->group, 0640);
+}
+
 tundish_status
 serve_open_stats(struct serve *serve)
 {
@@ -49,6 +61,8 @@ serve_open_stats(struct serve *serve)
     tundish_status status =
         stats_open(serve->socket, (threads + 1) * serve->file->stream_count, &serve->stats);
 
+    if (status == TUNDISH_OK)
+        status = share_stats(serve);
     if (status != TUNDISH_OK)
         return status;
     tnd_stats_set(&stats_server(serve->stats)->threads, threads);

@@ -20,6 +20,7 @@
 #include "deliver/ending.h"
 #include "deliver/feed_hub.h"
 #include "deliver/socket/connection.h"
+#include "deliver/socket/group.h"
 #include "deliver/socket/hub_private.h"
 #include "deliver/socket/listen.h"
 #include "shm/layout.h"
@@ -76,7 +77,7 @@ hub_open(const struct hub_config *config, struct hub **ret_hub)
         !watch_descriptor(hub, EPOLL_CTL_ADD, hub->wake, EPOLLIN, &hub->wake_watched))
         status = tnd_fail_errno(errno, "make the server's event loop");
     else
-        status = listen_open(path, &hub->listener);
+        status = listen_open(path, config->group, &hub->listener);
     if (status == TUNDISH_OK &&
         !watch_descriptor(hub, EPOLL_CTL_ADD, hub->listener, EPOLLIN, &hub->listener_watched))
         status = tnd_fail_errno(errno, "watch the server's socket");
@@ -131,26 +132,32 @@ free_connection(struct hub *hub, struct hub_connection *entry)
     free(entry);
 }
 
-/* Accept only processes of the server's own user, or of root. */
 static bool
-is_accepted(int socket, int *ret_pid)
+is_owner(const struct ucred *peer)
 {
-    struct ucred credentials;
-    socklen_t bytes = sizeof credentials;
+    return peer->uid == geteuid() || peer->uid == 0;
+}
 
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0)
+/* Accept only processes of the server's own user, or of root, and of the group if there is one. */
+static bool
+is_accepted(const struct hub *hub, int socket, struct ucred *ret_credentials)
+{
+    const gid_t *group = hub->config.group;
+    socklen_t bytes = sizeof *ret_credentials;
+
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, ret_credentials, &bytes) != 0)
         return false;
-    *ret_pid = credentials.pid;
-    return credentials.uid == geteuid() || credentials.uid == 0;
+    return is_owner(ret_credentials) ||
+           (group != NULL && group_has_peer(socket, ret_credentials->gid, *group));
 }
 
 static void
 accept_one(struct hub *hub, int socket)
 {
     struct hub_connection *entry;
-    int pid = 0;
+    struct ucred peer = { 0 };
 
-    if (hub->connection_count >= hub->config.client_limit || !is_accepted(socket, &pid)) {
+    if (hub->connection_count >= hub->config.client_limit || !is_accepted(hub, socket, &peer)) {
         close(socket);
         return;
     }
@@ -161,10 +168,11 @@ accept_one(struct hub *hub, int socket)
     entry->wakeup = -1;
     protocol_open(&entry->protocol, hub, socket, tnd_clock_deadline_ns(hub->config.hello_ns),
                   on_backed_up);
-    entry->protocol.connection.pid = pid;
+    entry->protocol.connection.pid = peer.pid;
+    entry->protocol.may_control = is_owner(&peer);
     /* The process may have died and its number may have gone to another since. Then the socket
      * hangs up, which drops the connection. */
-    entry->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    entry->pidfd = peer.pid > 0 ? (int)syscall(SYS_pidfd_open, peer.pid, 0) : -1;
     entry->next = hub->connections;
     hub->connections = entry;
     hub->connection_count++;

@@ -7,6 +7,8 @@
 #ifndef DELIVER_HUB_H
 #define DELIVER_HUB_H
 
+#include <sys/types.h>
+
 #include "deliver/feed.h"
 #include "shm/channel.h"
 
@@ -20,6 +22,7 @@ struct hub_request {
 
 struct hub_config {
     const char *socket_path; /* its folder is made with mode 0700 if it is not there */
+    const gid_t *group;      /* whose members' trainers may come, too; NULL: none */
     uint32_t client_limit;   /* sockets at a time; 0: 256 */
     int64_t hello_ns;        /* time a connection has to send HELLO; 0: 5 s */
 

@@ -195,14 +195,18 @@ take_place(struct protocol *protocol, const struct tnd_message *message)
                                                                 : PROTOCOL_CONTINUES;
 }
 
-/* A request of an operator, not of a trainer. Any process that may open the socket may ask. */
+/* A request of an operator, not of a trainer: a trainer of another user must not stop its
+ * neighbours. */
 static enum protocol_result
 take_control(struct protocol *protocol, const struct tnd_message *message)
 {
     char text[ANSWER_BYTES] = "";
-    tundish_status status =
-        hub_control(protocol->hub, (enum tnd_control)message->head.id, text, sizeof text);
+    tundish_status status = TUNDISH_E_ARGUMENT;
 
+    if (protocol->may_control)
+        status = hub_control(protocol->hub, (enum tnd_control)message->head.id, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "only the server's own user and root may control it");
     connection_post_text(&protocol->connection, TND_ANSWER, status, text);
     protocol->refused = true; /* that was all: the connection is to be closed */
     return PROTOCOL_CONTINUES;

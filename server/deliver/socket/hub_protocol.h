@@ -25,6 +25,7 @@ struct protocol {
     uint64_t place_bytes; /* received so far */
     struct feed *feed;    /* members only */
     struct member *member;
+    bool may_control;
     bool refused; /* it has been told why, and is to be closed now */
 };
 

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "deliver/socket/group.h"
 #include "shm/channel.h"
 
 /* Known to kernels since 6.16. */
@@ -164,7 +165,7 @@ lock_path(const char *name, int *ret_lock)
 }
 
 static tundish_status
-open_locked(const char *path, int *ret_socket)
+open_locked(const char *path, const gid_t *group, int *ret_socket)
 {
     int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     tundish_status status =
@@ -174,6 +175,8 @@ open_locked(const char *path, int *ret_socket)
         refuse_descriptors(descriptor);
         status = bind_and_listen(descriptor, path);
     }
+    if (status == TUNDISH_OK && group != NULL)
+        status = group_share(path, *group, 0660);
     if (status == TUNDISH_OK)
         *ret_socket = descriptor;
     else if (descriptor >= 0)
@@ -182,7 +185,7 @@ open_locked(const char *path, int *ret_socket)
 }
 
 tundish_status
-listen_open(const char *path, int *ret_socket)
+listen_open(const char *path, const gid_t *group, int *ret_socket)
 {
     char checked[TND_SOCKET_PATH_BYTES];
     char *name;
@@ -196,7 +199,7 @@ listen_open(const char *path, int *ret_socket)
     name = tnd_sprintf("%s.lock", checked);
     status = lock_path(name, &lock);
     if (status == TUNDISH_OK) {
-        status = open_locked(checked, ret_socket);
+        status = open_locked(checked, group, ret_socket);
         unlink(name);
         close(lock);
     }
