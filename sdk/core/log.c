@@ -6,14 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/json.h"
 #include "core/log_writer.h"
 #include "core/printable.h"
 
 /* Set before other threads start, but for the level, which an operator may change at any time. */
-static bool as_json;
+static enum log_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_JOURNAL } log_format;
+static bool format_is_chosen;
 static _Atomic enum tnd_log_level highest = TND_LOG_NOTICE;
 static void (*log_tap)(void *user, enum tnd_log_level level, const char *event,
                        const char *sentence);
@@ -22,10 +25,30 @@ static void *log_tap_user;
 bool
 tnd_log_set_format(const char *format)
 {
-    if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0)
-        return false;
-    as_json = strcmp(format, "json") == 0;
-    return true;
+    static const char *const words[] = {
+        [FORMAT_TEXT] = "text", [FORMAT_JSON] = "json", [FORMAT_JOURNAL] = "journal"
+    };
+
+    for (enum log_format i = FORMAT_TEXT; i <= FORMAT_JOURNAL; i++)
+        if (strcmp(format, words[i]) == 0) {
+            log_format = i;
+            format_is_chosen = true;
+            return true;
+        }
+    return false;
+}
+
+/* JOURNAL_STREAM names the file that journald reads. A process of a service inherits the variable,
+ * but its standard error may lead elsewhere. */
+static bool
+is_read_by_journald(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    struct stat about;
+
+    return stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &about) == 0 && about.st_dev == device && about.st_ino == inode;
 }
 
 void
@@ -58,6 +81,7 @@ write_time(char *text, size_t bytes)
 }
 
 static const char *const level_names[] = { "error", "warning", "notice", "debug" };
+static const int syslog_levels[] = { 3, 4, 5, 7 };
 
 static void
 write_json(FILE *file, const char *when, enum tnd_log_level level, const char *event,
@@ -87,8 +111,10 @@ make_line(enum tnd_log_level level, const char *event, const char *sentence, siz
     if (file == NULL)
         return NULL;
     write_time(when, sizeof when);
-    if (as_json)
+    if (log_format == FORMAT_JSON)
         write_json(file, when, level, event, sentence);
+    else if (log_format == FORMAT_JOURNAL) /* which notes the time itself */
+        fprintf(file, "<%d>%s: %s\n", syslog_levels[level], event, sentence);
     else
         fprintf(file, "%s %s %s: %s\n", when, level_names[level], event, sentence);
     if (fclose(file) == 0)
@@ -119,6 +145,39 @@ tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
     free(line);
 }
 
+/* journald reads a level at the beginning of each line. The caller frees the text. */
+static char *
+with_levels(enum tnd_log_level level, const char *text, size_t *ret_bytes)
+{
+    char *levelled = NULL;
+    FILE *file = open_memstream(&levelled, ret_bytes);
+
+    if (file == NULL)
+        return NULL;
+    for (const char *line = text, *end; *line != '\0'; line = end) {
+        end = strchrnul(line, '\n');
+        end += *end != '\0';
+        fprintf(file, "<%d>%.*s", syslog_levels[level], (int)(end - line), line);
+    }
+    if (fclose(file) == 0)
+        return levelled;
+    free(levelled);
+    return NULL;
+}
+
+void
+tnd_log_lines(enum tnd_log_level level, const char *text)
+{
+    size_t bytes = 0;
+    char *levelled = log_format == FORMAT_JOURNAL ? with_levels(level, text, &bytes) : NULL;
+
+    if (levelled != NULL)
+        log_writer_put(levelled, bytes);
+    else
+        log_writer_put(text, strlen(text));
+    free(levelled);
+}
+
 void
 tnd_log_print(const char *format, ...)
 {
@@ -131,7 +190,7 @@ tnd_log_print(const char *format, ...)
     va_end(arguments);
     if (bytes < 0)
         return;
-    log_writer_put(text, (size_t)bytes);
+    tnd_log_lines(TND_LOG_NOTICE, text);
     free(text);
 }
 
@@ -148,6 +207,8 @@ make_notice(uint64_t dropped, size_t *ret_bytes)
 void
 tnd_log_start(void)
 {
+    if (!format_is_chosen && is_read_by_journald())
+        log_format = FORMAT_JOURNAL;
     log_writer_start(make_notice);
 }
 

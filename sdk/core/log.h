@@ -6,8 +6,10 @@
 
 enum tnd_log_level { TND_LOG_ERROR, TND_LOG_WARNING, TND_LOG_NOTICE, TND_LOG_DEBUG };
 
-/* "text" (the default): time, level, event, sentence. "json": the same as one JSON object a line.
- * False for any other word. Set before threads start. */
+/* "text": time, level, event, sentence. "json": the same as one JSON object a line. "journal": no
+ * time, and the level as journald reads it. The default is "text" or, from tnd_log_start on,
+ * "journal" where standard error leads to journald. False for any other word. Set before threads
+ * start. */
 bool tnd_log_set_format(const char *format);
 
 /* Events above this level are dropped. TND_LOG_NOTICE at first. */
@@ -29,6 +31,9 @@ void tnd_log_flush(void);
 
 /* Write a text that is not an event as it is, of any number of lines. */
 void tnd_log_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same of a text whose level journald is to know; tnd_log_print's is TND_LOG_NOTICE. */
+void tnd_log_lines(enum tnd_log_level level, const char *text);
 
 /* `event` is a word to search for. Lines of threads do not mingle. */
 void tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)

@@ -11,9 +11,11 @@
 #include "commands/options.h"
 #include "commands/serve_control.h"
 #include "commands/serve_crew.h"
+#include "commands/serve_notify.h"
 #include "commands/serve_owner.h"
 #include "commands/serve_signals.h"
 #include "commands/serve_trainers.h"
+#include "core/clock.h"
 #include "core/log.h"
 #include "deliver/wakeup.h"
 #include "session/checkpoint/session_state.h"
@@ -75,6 +77,7 @@ open_all(struct serve *serve)
     tundish_status status = serve_hear_signals();
 
     tnd_log_start();
+    serve_notify("", "opening %s", serve->pipeline_options.path);
     /* As early as possible: a launcher that dies from here on takes the server with it. */
     if (status == TUNDISH_OK && serve->owner != 0)
         status = serve_end_with(serve->owner);
@@ -168,6 +171,8 @@ say_ready(const struct serve *serve)
 
     tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->session_count,
             serve->session_count == 1 ? "" : "s", serve->socket);
+    serve_notify("READY=1", "serving %u stream%s at %s", serve->session_count,
+                 serve->session_count == 1 ? "" : "s", serve->socket);
     if (serve->ready_descriptor < 0)
         return;
     /* Never block: a launcher that does not read must not hold up the server. */
@@ -178,33 +183,80 @@ say_ready(const struct serve *serve)
     close(serve->ready_descriptor);
 }
 
+/* A filter of system calls is part of a service or of a container, where none expects it to be the
+ * reason. */
+static void
+say_that_calls_are_filtered(void)
+{
+    char line[160];
+    unsigned mode = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+
+    while (file != NULL && mode == 0 && fgets(line, sizeof line, file) != NULL)
+        (void)sscanf(line, "Seccomp: %u", &mode);
+    if (file != NULL)
+        fclose(file);
+    if (mode != 0)
+        tnd_log(TND_LOG_NOTICE, "start",
+                "a filter refuses some system calls to this process (seccomp): where an error "
+                "cannot be explained, look at SystemCallFilter= of the unit, or at the container's "
+                "profile");
+}
+
 static int
 refuse(const struct serve *serve)
 {
     bool refused = serve->errors.count > 0;
 
+    if (refused)
+        serve_notify("", "%s is refused: the log says why", serve->pipeline_options.path);
+    else
+        serve_notify("", "%s", tnd_error_text());
+
     /* Errors of the pipeline file have lines and columns; others are logged. */
     if (refused) {
         char *text = spec_errors_text(&serve->errors);
 
-        tnd_log_print("%s", text);
+        tnd_log_lines(TND_LOG_ERROR, text);
         free(text);
     } else {
         tnd_log(TND_LOG_ERROR, "start", "%s", tnd_error_text());
+        say_that_calls_are_filtered();
     }
     return refused ? EXIT_REFUSED : EXIT_SYSTEM;
+}
+
+/* Tell the service manager that the server is alive: this thread, which hears signals and keeps
+ * places, and the hub's, on which all trainers depend, and which looks at every session. */
+static void
+tell_alive(struct serve *serve, int64_t interval_ns)
+{
+    uint64_t beats = atomic_load_explicit(&serve->beats, memory_order_relaxed);
+    int64_t now_ns = tnd_clock_ns();
+
+    if (interval_ns == 0 || beats == serve->beats_told || now_ns - serve->told_ns < interval_ns)
+        return;
+    serve->beats_told = beats;
+    serve->told_ns = now_ns;
+    serve_notify_alive();
 }
 
 /* Run until a signal stops the server. */
 static void
 keep_sessions(struct serve *serve)
 {
+    int64_t alive_ns = serve_notify_interval_ns();
+    int64_t turn_ns = serve->state != NULL ? KEEP_NS : -1;
+
+    if (alive_ns > 0 && (turn_ns < 0 || alive_ns < turn_ns))
+        turn_ns = alive_ns;
     while (atomic_load(&serve_stop_signal) == 0) {
         if (atomic_exchange(&serve_job_failed, false))
             link_fail(
                 serve->link,
                 "the job is stopping because it failed on another node: that node's log says why");
-        if (serve_wait(serve->state != NULL ? KEEP_NS : -1) && atomic_load(&serve_stop_signal) == 0)
+        tell_alive(serve, alive_ns);
+        if (serve_wait(turn_ns) && atomic_load(&serve_stop_signal) == 0)
             named_sessions_reap(serve->named_sessions);
         keep_places(serve);
     }
@@ -221,6 +273,7 @@ run_serve(struct serve *serve)
         stats_show_state(serve->stats, TND_STATS_SERVING);
         say_ready(serve);
         keep_sessions(serve);
+        serve_notify("STOPPING=1", "delivering what is made, before it stops");
         tnd_log(TND_LOG_NOTICE, "stop", "signal %d: stopping; a second signal stops at once",
                 atomic_load(&serve_stop_signal));
         stats_show_state(serve->stats, TND_STATS_DRAINING);
@@ -262,7 +315,8 @@ command_serve_run(int argc, char **argv)
     if (result != EXIT_OK)
         return result;
     if (format != NULL && !tnd_log_set_format(format))
-        return command_misused(&command_serve, "--log-format is text or json, not '%s'", format);
+        return command_misused(&command_serve, "--log-format is text, json or journal, not '%s'",
+                               format);
     if (tnd_channel_path(serve.socket, socket_path) != TUNDISH_OK)
         return command_misused(&command_serve, "%s", tnd_error_text());
     if (says_ready)
@@ -284,7 +338,8 @@ const struct command command_serve = {
         "  --stream NAME       serve only this stream (default: all in the file)\n"
         "  --socket PATH       socket for trainers (default: $TUNDISH_SERVER, else\n"
         "                      $XDG_RUNTIME_DIR/tundish/server, else /tmp/tundish-UID/server)\n"
-        "  --group NAME        trainers of this group may attach too; the folder of the socket must\n"
+        "  --group NAME        trainers of this group may attach too; the folder of the socket "
+        "must\n"
         "                      let them in, and they set TUNDISH_SERVER_UID to the server's user.\n"
         "                      Only the server's user and root may control it\n"
         "  --replicas R        replicas on this node, for streams that use lanes (default:\n"
@@ -306,7 +361,8 @@ const struct command command_serve = {
         "  --ready-fd N        write a line to this descriptor when trainers can attach\n"
         "  --crew-fd N         for tundish-launch only: socket over which the launchers of\n"
         "                      several nodes agree where they restart their trainers\n"
-        "  --log-format F      text or json\n"
+        "  --log-format F      text, json, or journal (the default where journald reads standard\n"
+        "                      error): levels as <N>\n"
         "\n"
         "SIGUSR1 reports that the job has failed on another node: trainers get the error at once\n"
         "instead of after five seconds of silence. tundish-launch sends it.\n",

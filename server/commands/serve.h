@@ -29,7 +29,7 @@ enum serve_trainers {
 struct serve {
     struct pipeline_options pipeline_options;
     const char *socket;
-    const char *state; /* the folder where places are kept, or NULL */
+    const char *state;      /* the folder where places are kept, or NULL */
     const char *group_name; /* whose members' trainers may come, too; NULL: none */
     gid_t group;
     uint32_t thread_count;
@@ -59,6 +59,9 @@ struct serve {
     struct tnd_stats_link *link_counters; /* NULL on a single node */
     struct shown_store *stores;
     uint32_t ticks;
+    _Atomic uint64_t beats; /* of the hub's thread: ten a second while it runs */
+    uint64_t beats_told;    /* when the service manager was last told that the server is alive */
+    int64_t told_ns;
     int ticker; /* a timer: metrics are brought up to date */
 };
 

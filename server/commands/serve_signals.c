@@ -96,9 +96,9 @@ serve_wait(int64_t timeout_ns)
 
     if (timeout_ns < 0)
         return sem_wait(&woken) == 0;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += timeout_ns;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    return sem_timedwait(&woken, &until) == 0;
+    return sem_clockwait(&woken, CLOCK_MONOTONIC, &until) == 0;
 }

@@ -2,6 +2,7 @@
 #include "commands/serve.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
@@ -111,6 +112,7 @@ show_counters(void *user)
     /* The count of expirations does not matter: a late tick shows the same metrics. */
     if (read(serve->ticker, &times, sizeof times) < 0)
         return;
+    atomic_fetch_add_explicit(&serve->beats, 1, memory_order_relaxed);
     stats_show_process(serve->stats);
     if (serve->link_counters != NULL)
         show_link(serve);

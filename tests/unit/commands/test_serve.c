@@ -187,7 +187,7 @@ what_cannot_be_served_is_refused(void **state)
         { "--expect-trainers two rows.yaml", EXIT_SYSTEM, "not 'two'" },
         { "--expect-trainers 3 rows.yaml", EXIT_REFUSED, "3 trainers" },
         { "--expect-trainers other=1 rows.yaml", EXIT_REFUSED, "'other' for the trainers" },
-        { "--log-format loud rows.yaml", EXIT_USAGE, "text or json" },
+        { "--log-format loud rows.yaml", EXIT_USAGE, "text, json or journal" },
         { "--replicas 0 rows.yaml", EXIT_USAGE, "usage" },
     };
 
