@@ -177,10 +177,13 @@ def install():
 
 
 def operations():
-    """what operators install: Debian packages, on a bare machine; installs what makes them"""
+    """what operators install: the service, Debian packages on a bare machine; installs what makes them"""
+    broken = build("release")
+    if broken:
+        return broken
     subprocess.call(["scripts/package", "--deps"], cwd=REPOSITORY)  # without them, tests are skipped
     command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/operations"]
-    return _unittest_tally("tests/operations", _echoed(command))
+    return _unittest_tally("tests/operations", _echoed(command, TUNDISH_BUILD=str(_folder("release"))))
 
 
 def checks():

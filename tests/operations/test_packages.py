@@ -108,12 +108,14 @@ class Life(unittest.TestCase):
         self.root.put(*earlier(Path(self.root.folder)), to="/packages/earlier")
         self.root.put(REPOSITORY / "README.md", to="/tree")
         self.root.put(REPOSITORY / "debian", to="/tree")
+        self.root.put(REPOSITORY / "tests/operations/service_in_root.sh", to="/tree")
         before = self.files()
         self.install("earlier")
         self.root.run("apt-get install -qq --no-install-recommends gcc libc6-dev pkg-config")
         self.try_it()
         self.install("now")
         self.try_it()
+        self.root.run("/tree/service_in_root.sh")
         self.remove(before)
 
     def install(self, version):

@@ -1,0 +1,62 @@
+#!/bin/sh
+# What the packages' unit starts, with two trainers of another user, as systemd would start it: as the
+# unit's user, in the unit's folders. A bare root has no systemd of its own.
+set -eu
+cd "$(mktemp -d)"
+chmod 755 .
+unit=/lib/systemd/system/tundish@.service
+socket=/run/tundish/clicks/server
+id -u trainer >/dev/null 2>&1 || {
+    useradd --groups tundish trainer
+    useradd stranger
+}
+seq 1000 >rows.txt
+printf 'streams: {train: {dataset: [text_line: {filenames: %s}, batch: 10], distribute: {replicas: 2}}}\n' \
+    "$PWD/rows.txt" >/etc/tundish/clicks.yaml
+for folder in /run/tundish/clicks:750 /var/lib/tundish/clicks:700 /var/cache/tundish:700; do
+    install -d -o tundish -g tundish -m "${folder#*:}" "${folder%:*}"
+done
+
+as() {
+    user=$1
+    shift
+    setpriv --reuid "$user" --regid "$user" --init-groups \
+        env TUNDISH_SERVER=$socket TUNDISH_SERVER_UID="$(id -u tundish)" TUNDISH_STREAM=train "$@"
+}
+
+serve() {
+    # shellcheck disable=SC2046
+    as tundish sh -c 'umask 077; exec "$@"' sh $(sed -n 's/^ExecStart=//p' $unit | sed 's/%i/clicks/g')
+}
+
+# A file that the service's user may not read is a sentence.
+chmod 700 /etc/tundish
+if serve 2>refused; then exit 1; fi
+grep -q '/etc/tundish/clicks.yaml: Permission denied' refused || { cat refused; exit 1; }
+chmod 755 /etc/tundish
+
+serve 2>log &
+server=$!
+until grep -q ' ready: ' log; do
+    kill -0 $server || { cat log; exit 1; }
+    sleep 0.05
+done
+cat >count.py <<'END'
+import tundish
+print(sum(len(batch["value"]) for batch in tundish.open()))
+END
+as trainer TUNDISH_REPLICA=0 /usr/bin/python3 count.py >first &
+first=$!
+as trainer TUNDISH_REPLICA=1 /usr/bin/python3 count.py >second
+wait $first
+[ $(($(cat first) + $(cat second))) = 1000 ]
+as trainer tundish status | grep -q train
+# Another server at the same place is refused, and so is who is not in the group.
+if serve 2>refused; then exit 1; fi
+grep -q 'another server is running' refused
+if as stranger TUNDISH_REPLICA=0 /usr/bin/python3 count.py 2>refused; then exit 1; fi
+grep -q 'Permission denied' refused
+as tundish tundish stop
+wait $server
+grep -q 'stop: stopped' log
+rm -r "$PWD" /etc/tundish/clicks.yaml /run/tundish/clicks
