@@ -1,5 +1,6 @@
 """tf.Transform's names in a traced function, and sparse tensors that are put together."""
 
+import tempfile
 import unittest
 
 import rig
@@ -72,6 +73,34 @@ class Transform(unittest.TestCase):
             batches(x=["a"], y=["b"]).map(
                 lambda row: tft.apply_vocabulary(row["x"], tft.vocabulary(row["y"]))
             ).yaml()
+
+    def test_tables_are_looked_up_as_tensorflows(self):
+        pairs = tf.lookup.KeyValueTensorInitializer(["a", "b"], [7, 9], value_dtype=tf.int64)
+        table = tf.lookup.StaticHashTable(pairs, -1)
+        self.assertEqual(
+            stages(batches(x=["a", "c"]).map(lambda row: {"x": table.lookup(row["x"])}))[-1].strip(),
+            "x: \"where(x == 'a', cast(7, int64), where(x == 'b', cast(9, int64), cast(-1, int64)))\"",
+        )
+        numbers = tf.lookup.KeyValueTensorInitializer(["a", "b"], [0, 1], value_dtype=tf.int64)
+        known = tf.lookup.StaticVocabularyTable(numbers, 3)
+        self.assertEqual(
+            stages(batches(x=["a", "c"]).map(lambda row: {"x": known[row["x"]]})),
+            ["string_lookup: {num_oov_indices: 3, vocabulary: [a, b]}", 'map: {x: "where(x < 3, x + 2, x - 3)"}'],
+        )
+
+    def test_a_part_of_a_file_is_no_table(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("a\nb\nc\n")
+            file.flush()
+            index = tf.lookup.TextFileIndex
+            lines = (file.name, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+            whole = tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(*lines), -1)
+            part = tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(*lines, vocab_size=2), -1)
+            self.assertIn(
+                file.name, batches(x=["a"]).map(lambda row: {"x": whole.lookup(row["x"])}).yaml()
+            )
+            with self.assertRaisesRegex(UnsupportedError, "only a part of a file"):
+                batches(x=["a"]).map(lambda row: {"x": part.lookup(row["x"])}).yaml()
 
 
 if __name__ == "__main__":

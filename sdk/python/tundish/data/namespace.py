@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from . import seeds
+from . import lookup, seeds
 from .dtypes import DTYPES, DType
 from .lowering import RULES, find, parsing, record
 from .lowering.rule import Rule
@@ -15,6 +15,7 @@ __all__ = ["Layer", "Namespace", "Recorder"]
 _OTHERS: dict[str, Any] = {
     **{f"tf.{dtype}": DType(dtype) for dtype in DTYPES},
     **{f"tf.io.{name}": getattr(parsing, name) for name in parsing.__all__ if name != "RULES"},
+    **{f"tf.lookup.{name}": getattr(lookup, name) for name in lookup.__all__},
     "tf.newaxis": None,
     "tf.function": lambda function=None, **_: function or (lambda decorated: decorated),
     "tf.random.set_seed": seeds.set_seed,
