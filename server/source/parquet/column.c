@@ -332,6 +332,18 @@ read_dictionary(struct decoding *decoding, const struct parquet_page *page, stru
     return TUNDISH_OK;
 }
 
+/* Room for the texts of all pages, as the footer says: a buffer that grows is copied. What is not
+ * written takes no memory. */
+static void
+expect_texts(struct decoding *decoding)
+{
+    const struct parquet_chunk *chunk = decoding->decode->chunk;
+    uint64_t bytes = chunk->unpacked_bytes;
+
+    if (bytes <= decoding->decode->bytes_max && bytes / 16 <= chunk->bytes && bytes < UINT32_MAX)
+        (void)buffer_room(&decoding->values.texts, bytes);
+}
+
 /* Unpack a page, of which the levels of version 2 are as they are, to where it is read. A page that
  * is not packed and does not stay is read where it is. */
 static tundish_status
@@ -353,6 +365,8 @@ unpack(struct decoding *decoding, const struct parquet_page *page, struct byte_v
         *ret_page = packed;
         return page->unpacked_bytes == packed.size ? TUNDISH_OK : damaged("a page is damaged");
     }
+    if (stays && page->type != PARQUET_DICTIONARY_PAGE && decoding->column.value_count == 0)
+        expect_texts(decoding);
     status = ask(decoding, (stays ? buffer->used : 0) + page->unpacked_bytes, 1);
     if (status != TUNDISH_OK)
         return status;

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, cells, columns, compression, data, gpu, groups, learning, nodes
+from . import admin, cells, columns, compression, data, decoding, gpu, groups, learning, nodes
 from . import python, remote, report, resume, stages
 from .environments import Environments
 from .measure import Failure
@@ -27,6 +27,7 @@ _OWN = {
     "recovery": _measure_recovery,
     "admin": admin.measure,
     "columns": columns.measure,
+    "parquet-decode": decoding.measure,
     "python": python.measure_small,
     "compression": compression.measure,
     "gpu": gpu.measure,

@@ -18,7 +18,7 @@ _CLICKLOG = (
 
 def ensure(kind, folder, build):
     """The folder with one kind of data: clicks, images, jpegs, text, terms, blocks-KIB or
-    parquet-CODEC."""
+    parquet-CODEC, parquet-columns."""
     target = folder / kind
     if target.is_dir():
         return target
@@ -26,7 +26,9 @@ def ensure(kind, folder, build):
     part = folder / f"{kind}.part"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    if kind.startswith("parquet-"):
+    if kind == "parquet-columns":
+        _run_pyarrow(folder, "decode_parquet", "make", part)
+    elif kind.startswith("parquet-"):
         _write_parquet(kind.removeprefix("parquet-"), ensure("clicks", folder, build), part, folder)
     else:
         subprocess.run([*_command(kind, part, build / "tests" / "data")], check=True)
@@ -36,10 +38,13 @@ def ensure(kind, folder, build):
 
 def _write_parquet(codec, clicks, target, folder):
     """The click log as pyarrow writes it."""
-    python = Environments(folder / "environments").python_for("pyarrow")
-    program = [python, "-m", "peers.write_parquet", clicks / "train.tsv", target / "train.parquet", codec]
-    subprocess.run(program, cwd=_BENCH, check=True)
+    _run_pyarrow(folder, "write_parquet", clicks / "train.tsv", target / "train.parquet", codec)
     (target / "vocab").symlink_to(clicks / "vocab")
+
+
+def _run_pyarrow(folder, module, *arguments):
+    python = Environments(folder / "environments").python_for("pyarrow")
+    subprocess.run([python, "-m", f"peers.{module}", *arguments], cwd=_BENCH, check=True)
 
 
 def _command(kind, folder, programs):
