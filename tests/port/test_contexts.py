@@ -15,6 +15,9 @@ LISTED = {
     "constant": (108, "InputContext"),
     "static_shape": (116, "the function of an InputContext"),
     "consumed": (127, "the function of an InputContext"),
+    "seeded": (133, "Dataset.shuffle"),
+    "in_a_list": (138, "InputContext"),
+    "last_worker": (145, "condition input_pipeline_id == sub($num_input_pipelines, 1)"),
     "pattern": (94, "the function of an InputContext"),
 }
 

@@ -127,3 +127,22 @@ def consumed():
         return tf.data.Dataset.range(24).batch(settings.pop())
 
     return _distributed(dataset_fn)
+
+
+def seeded():
+    return _distributed(lambda context: tf.data.Dataset.range(24).shuffle(9, seed=context.input_pipeline_id).batch(2))
+
+
+def in_a_list():
+    def dataset_fn(context):
+        return tf.data.Dataset.from_tensor_slices([context.input_pipeline_id, 5, 6]).batch(2)
+
+    return _distributed(dataset_fn)
+
+
+def last_worker():
+    def dataset_fn(context):
+        is_last = context.input_pipeline_id == context.num_input_pipelines - 1
+        return tf.data.Dataset.range(24 if is_last else 20).batch(2)
+
+    return _distributed(dataset_fn)

@@ -111,7 +111,12 @@ def _explored(function: Any, context: Any, where: origin.Origin) -> tuple[Distri
     """What a function of an InputContext gives whichever way its conditions go, and what it gives here."""
     before = Draws.state()
     run = Run()
-    here = function(Context(run, context))
+    try:
+        here = function(Context(run, context))
+    except Exception as error:  # whatever the program raises
+        Draws.go_back(before)
+        here = function(context)  # raises again if it is not because of what stands for the numbers
+        return Distributed(here, {}, [_used(origin.raised(error) or where)]), here
     after = Draws.state()
     noted = Distributed(here, {}, function=(function, before))
     noted.variants.append(Variant(run, here))
@@ -137,10 +142,14 @@ def _explored(function: Any, context: Any, where: origin.Origin) -> tuple[Distri
     noted.variants.sort(key=lambda each: each.run.is_of_one)
     noted.dataset = noted.variants[0].dataset
     used = {line for each in noted.variants for line in each.run.used}
+    noted.problems += map(_used, sorted(used))
+    return noted, here
+
+
+def _used(line: origin.Origin) -> Problem:
     why = "a number of the InputContext is used as a plain number, which only this worker has"
     remedy = "give it to a method of the dataset as it is, or use get_per_replica_batch_size"
-    noted.problems += [Problem(line, "InputContext", why, remedy) for line in sorted(used)]
-    return noted, here
+    return Problem(line, "InputContext", why, remedy)
 
 
 def _again(function: Any, context: Any, variant: Variant, before: Any) -> None:

@@ -156,6 +156,10 @@ class Walk:
                 self.problem(step.origin, f"Dataset.{step.name}", f"{name} is computed from the InputContext",
                              "use its numbers themselves, or get_per_replica_batch_size")  # fmt: skip
                 return None
+            if name == "seed" and isinstance(step.arguments.get(name), Symbol):
+                self.problem(step.origin, f"Dataset.{step.name}", "its seed is a number of the InputContext",
+                             "give it a constant, and shard before it")  # fmt: skip
+                return None
             if isinstance(value, Opaque):
                 self.problem(step.origin, f"Dataset.{step.name}", f"{name} is {value.what}", "give a constant")
                 return None
