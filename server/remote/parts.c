@@ -320,6 +320,7 @@ end_part(void *context, tundish_status status, const struct answer *answer)
         struct object_identity identity = request_identity(answer);
 
         learn_identity(parts, slot->list, &identity);
+        slot->list->come_count++;
         slot->state = SLOT_READY;
     } else {
         if (answer->calls_expired)
@@ -446,6 +447,7 @@ have_from_disk(struct parts *parts, const struct task *task)
     uint64_t left = task->identity.bytes - first;
 
     task->slot->state = SLOT_READY;
+    task->list->come_count++;
     task->slot->used_at = ++parts->clock;
     store_count(&task->list->store->cached_bytes,
                 left < parts->part_bytes ? left : parts->part_bytes);
@@ -589,6 +591,8 @@ parts_expect(struct parts *parts, struct part_list *list, uint64_t offset, uint3
     uint64_t part = offset / parts->part_bytes, end = part + count;
 
     pthread_mutex_lock(&parts->lock);
+    if (count > 1 + 2 * (uint64_t)list->come_count)
+        end = part + 1 + 2 * (uint64_t)list->come_count;
     /* Of one that nobody has asked for yet, the first part says how many there are. */
     if (!list->identity.is_known) {
         part = 0;

@@ -23,6 +23,7 @@ struct part_list {
     char *address;                   /* its own */
     uint32_t *slots;                 /* of each part: slot + 1, or 0; or a mark of parts.c */
     uint32_t part_count;             /* 1 while the identity is not known */
+    uint32_t come_count;             /* parts that have come */
 };
 
 /* At most `bytes` of it, in a file of the folder, which may be closed afterwards; with a disk, each
@@ -47,7 +48,8 @@ tundish_status parts_read(struct parts *parts, struct part_list *list, void *to,
                           uint64_t offset);
 
 /* Begin to fetch the parts from `offset` on, up to `count` of them, as far as there is nothing else
- * to do. Returns at once. */
+ * to do: fewer at an object's begin, so that the first parts of all objects that are read by turns
+ * come before the later ones of the first. Returns at once. */
 void parts_expect(struct parts *parts, struct part_list *list, uint64_t offset, uint32_t count);
 
 #endif

@@ -26,7 +26,7 @@ DELAY_MS, RATE = 30, 200_000_000
 CONNECTIONS, PART = 16, 8 << 20
 RECORDS, RECORD_BYTES, FILES = 4096, 115_000, 4
 PICTURES, PICTURE_BYTES = 3000, 110_000
-EPOCHS = 3
+EPOCHS = 8
 
 KINDS = {
     "tfrecord": ["list_files: {file_pattern: '%s/rows-*', seed: 1}",
@@ -121,42 +121,52 @@ def environment_of(folder):
 
 
 def serve(options, file, folder):
-    return subprocess.Popen([options.build / "server/tundish", "serve", file],
-                            env=environment_of(folder), stderr=subprocess.DEVNULL)
+    read_end, write_end = os.pipe()
+    command = [options.build / "server/tundish", "serve", file, "--ready-fd", str(write_end)]
+    server = subprocess.Popen(command, env=environment_of(folder), stderr=subprocess.DEVNULL,
+                              pass_fds=[write_end])
+    os.close(write_end)
+    os.read(read_end, 16)
+    os.close(read_end)
+    return server
 
 
 def first_batch(options, file, folder):
     """Seconds from the server's start."""
     begin = time.monotonic()
     server = serve(options, file, folder)
-    reader = subprocess.Popen([options.build / "tests/system/reader"], env=environment_of(folder),
-                              stdout=subprocess.PIPE, text=True)
-    next(line for line in reader.stdout if line.startswith("batch "))
+    subprocess.run([options.build / "tests/system/reader", "--batches", "1"],
+                   env=environment_of(folder), stdout=subprocess.DEVNULL, check=True)
     seconds = time.monotonic() - begin
-    reader.kill()
-    reader.communicate()
     end(server)
     return seconds
 
 
 def epochs(options, file, folder):
-    """Bytes a second of each epoch."""
+    """Bytes a second of the first epoch, from the server's start, and of the later ones."""
+    begin = time.monotonic()
     server = serve(options, file, folder)
-    out = subprocess.run([options.build / "tests/bench/consume", "--unchecked"],
-                         env=environment_of(folder), capture_output=True, text=True, check=True).stdout
+    consume = subprocess.Popen(["stdbuf", "-oL", options.build / "tests/bench/consume", "--unchecked"],
+                               env=environment_of(folder), stdout=subprocess.PIPE, text=True)
+    ends, size = [], 0
+    for line in consume.stdout:
+        if line.startswith('{"pass"'):
+            ends.append(time.monotonic())
+            size = json.loads(line)["bytes"]
+    consume.wait()
     end(server)
-    passes = [json.loads(line) for line in out.splitlines() if line.startswith('{"pass"')]
-    return [one["bytes"] / one["seconds"] for one in passes]
+    return size / (ends[0] - begin), size * (len(ends) - 1) / (ends[-1] - ends[0])
 
 
 def show(options, kind, link, here, there):
     line = {
         "cell": f"remote-{kind}",
         "link_mb_s": round(link / 1e6, 1),
-        "epochs_mb_s": [round(rate / 1e6, 1) for rate in there[1]],
-        "local_epochs_mb_s": [round(rate / 1e6, 1) for rate in here[1]],
+        "first_epoch_mb_s": round(there[1][0] / 1e6, 1),
+        "later_mb_s": round(there[1][1] / 1e6, 1),
+        "local_later_mb_s": round(here[1][1] / 1e6, 1),
         "of_link": round(there[1][0] / link, 3),
-        "of_local": round(there[1][-1] / here[1][-1], 3),
+        "of_local": round(there[1][1] / here[1][1], 3),
         "first_batch_ms": round(1e3 * there[0]),
         "local_first_batch_ms": round(1e3 * here[0]),
     }
