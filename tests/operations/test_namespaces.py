@@ -1,0 +1,77 @@
+"""Server and trainers in containers of their own, which share the folder of the socket and nothing else."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("TUNDISH_BUILD", REPOSITORY / "build"))
+os.environ["TUNDISH_PROGRAM"] = str(BUILD / "server" / "tundish")
+os.environ["TUNDISH_READER"] = str(BUILD / "tests" / "system" / "reader")
+sys.path.insert(0, str(REPOSITORY / "tests" / "system"))
+from rig import READER, TUNDISH, Rig, batches  # noqa: E402
+
+# Other processes, mounts, System V objects and host name, another /dev/shm.
+CONTAINER = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--ipc", "--uts", "sh", "-euc"]
+ENTER = 'mount -t proc proc /proc; mount -t tmpfs tmpfs /dev/shm; exec "$@"'
+ROWS, BATCH = 1000, 10
+
+
+def container(*options):
+    return [CONTAINER[0], *options, *CONTAINER[1:], ENTER, "sh"]
+
+
+class Containers(Rig):
+    def setUp(self):
+        super().setUp()
+        if shutil.which("unshare") is None or subprocess.run(
+            [*container(), "true"], capture_output=True
+        ).returncode:
+            self.skipTest("this user may make no namespaces")
+        self.file = self.pipeline([f"range: {ROWS}", f"batch: {BATCH}"], "{replicas: 2}")
+
+    def trainer(self, *options, replica):
+        words = [*container(*options), READER, "--survive", "--delay-ms", "1"]
+        return self.start(words, TUNDISH_REPLICA=str(replica))
+
+    def assert_all_is_read(self, readers):
+        values = [value for lines in self.all_lines(readers) for _, _, of in batches(lines) for value in of]
+        self.assertEqual(sorted(values), list(range(ROWS)))
+
+    def test_descriptors_pass_between_them(self):
+        self.serve(self.file, before=container())
+        self.assert_all_is_read([self.trainer(replica=replica) for replica in range(2)])
+
+    def test_and_between_users_namespaces(self):
+        self.serve(self.file, before=container())
+        readers = [self.trainer("--user", "--map-root-user", replica=0), self.trainer(replica=1)]
+        self.assert_all_is_read(readers)
+
+    def test_sealed_memory_passes_too(self):
+        text = Path(self.file).read_text()
+        Path(self.file).write_text(text.replace("{epochs: 1}", "{epochs: 1, memory: memfd}"))
+        self.serve(self.file, before=container())
+        self.assert_all_is_read([self.trainer(replica=replica) for replica in range(2)])
+
+    def test_a_death_is_noticed_without_a_process_number(self):
+        """The server sees 0 for the number of a process that its own namespace does not have."""
+        self.serve(self.file, before=container())
+        first = self.trainer(replica=0)
+        held = 5  # of which four are given back
+        words = [*container(), READER, "--batches", str(held), "--hold"]
+        killed = self.start(words, TUNDISH_REPLICA="1")
+        self.wait_for_line(killed, "place ")
+        killed.send_signal(signal.SIGKILL)
+        self.wait_for_log("replica 1")
+        successor = self.trainer(replica=1)
+        lines = self.all_lines([first, successor])
+        rows = [value for _, _, values in batches(lines[1]) for value in values]
+        self.assertEqual(len(rows), ROWS // 2 - (held - 1) * BATCH // 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
