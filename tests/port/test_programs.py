@@ -24,7 +24,8 @@ keras_folders:image_given keras_folders:image_augmented keras_folders:text_split
 keras_folders:text_vectorized keras_folders:windows keras_folders:windows_shuffled keras_folders:windows_split
 keras_folders:windows_within speaker:paths folders_gan:dcgan folders_gan:celeba folders_gan:vq_vae folders_gan:wgan
 folders_gan:cyclegan folders_gan:pix2pix_whole segmentation:make segmentation:deeplab segmentation:tutorial
-captioning:make captioning:translation captioning:masked_language_model recommender:lookups
+captioning:make captioning:translation captioning:masked_language_model captioning:sentiment
+recommender:lookups
 recommender:sequences structured:many_means structured:census csv_guide:labeled csv_guide:selected
 csv_guide:shuffled csv_guide:endless csv_guide:lines csv_guide:lines_of_each csv_guide:survived csv_guide:records
 csv_guide:columns pipelines_guide:batched_pairs pipelines_guide:epochs pipelines_guide:shuffled_after_repeat

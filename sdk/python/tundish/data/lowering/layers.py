@@ -38,19 +38,23 @@ def _encoded(bound: Bound, dtype: str) -> Spec:
 def _looked_up(dtype: str) -> Any:
     def infer(bound: Bound) -> Spec:
         spec = as_first(bound)
-        mode = bound["output_mode"]
-        if mode == "int":
+        if bound["output_mode"] == "int":
             return Spec(dtype if bound["invert"] else "int64", spec.shape, spec.kind)
-        kind = "sparse" if bound["sparse"] else "dense"
-        return Spec("float32" if mode in ("tf_idf", "tf-idf") else "int64", None, kind)
+        return _of_terms(bound)
 
     return infer
+
+
+def _of_terms(bound: Bound) -> Spec:
+    """Of a layer that looks terms up, in other modes than int."""
+    is_weighted = bound["output_mode"] in ("tf_idf", "tf-idf")
+    return Spec("float32" if is_weighted else "int64", None, "sparse" if bound["sparse"] else "dense")
 
 
 def _tokens(bound: Bound) -> Spec:
     spec, length = as_first(bound), bound["output_sequence_length"]
     if bound["output_mode"] != "int":
-        return _encoded(bound, "int64")
+        return _of_terms(bound)
     if bound["ragged"]:
         return Spec("int64", None if spec.shape is None else (*spec.shape, None), "ragged")
     if spec.shape is None or bound["split"] is None:
