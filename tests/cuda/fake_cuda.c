@@ -62,6 +62,8 @@ static int alive, calls, fail_in;
 static int fails_with = UNKNOWN;
 static bool is_lost_after, is_capturing, is_spoiled;
 static _Atomic bool is_lost; /* nothing is done any more */
+/* Held for writing while the device is lost: what is being done ends before the program is told. */
+static pthread_rwlock_t doing = PTHREAD_RWLOCK_INITIALIZER;
 static struct registration registrations[REGISTRATIONS];
 static enum fake_cuda_register registers;
 static size_t copied_registered;
@@ -176,7 +178,9 @@ begin_call(const char *symbol, bool needs_context, bool spoils)
     if (fail_in > 0 && (strcmp(fail_symbol, "any") == 0 || strcmp(fail_symbol, symbol) == 0) &&
         --fail_in == 0) {
         result = fails_with;
+        pthread_rwlock_wrlock(&doing);
         is_lost = is_lost_after;
+        pthread_rwlock_unlock(&doing);
     } else if (is_lost) {
         result = LAUNCH_FAILED;
     } else if (needs_context && (depth == 0 || stack[depth - 1] == NULL)) {
@@ -244,8 +248,10 @@ run_stream(void *user)
         stream->is_busy = true;
         pthread_mutex_unlock(&lock);
         usleep((useconds_t)((unsigned)rand_r(&stream->seed) % latest_us));
+        pthread_rwlock_rdlock(&doing);
         if (!atomic_load(&is_lost))
             do_op(op);
+        pthread_rwlock_unlock(&doing);
         pthread_mutex_lock(&lock);
         if (op->kind == OP_RECORD && op->event->completed < op->ticket)
             op->event->completed = op->ticket;
