@@ -12,7 +12,7 @@
 #define TND_RETURNS_MAGIC UINT64_C(0x31544552444e5554) /* "TUNDRET1" */
 
 /* The file of counters of a running server (shm/stats.h). */
-#define TND_STATS_MAGIC UINT64_C(0x3453544154535554) /* "TUSTATS4" */
+#define TND_STATS_MAGIC UINT64_C(0x3553544154535554) /* "TUSTATS5" */
 
 /* Messages: trainer and server (shm/channel.h), server and server (link/node.c). */
 #define TND_CHANNEL_MAGIC UINT32_C(0x43444e54) /* "TNDC" */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,12 +169,25 @@ check_header(const struct tnd_stats_header *header)
     return TUNDISH_OK;
 }
 
+/* Of the open file, not of the process: any process that opens the file again meets it. */
+const struct flock tnd_stats_lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+static bool
+is_locked(int descriptor)
+{
+    struct flock lock = tnd_stats_lock;
+
+    return fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 tundish_status
 tnd_stats_read(struct tnd_stats_file *file)
 {
     tundish_status status = grow(file, sizeof *file->header);
 
     file->byte_count = 0;
+    /* Before the header: a server that stops says so there first. */
+    file->is_locked = is_locked(file->descriptor);
     /* The header first: it says how much is used. Entries are appended before `used_bytes` grows,
      * so all up to there are complete. */
     if (status == TUNDISH_OK)
@@ -225,16 +237,14 @@ tnd_stats_read_tracks(const struct tnd_stats_file *file, struct tnd_stats_track_
 bool
 tnd_stats_is_alive(const struct tnd_stats_file *file)
 {
-    int64_t process = file->header->process;
     int64_t relayed_ns = atomic_load_explicit(&file->header->relayed_ns, memory_order_relaxed);
 
-    /* A relayed file tells of a process of another machine, whose number means nothing here. */
+    /* A relayed file tells of a server of another machine, which has no lock here. */
     if (tnd_stats_get_state(file->header) == TND_STATS_STOPPED)
         return false;
     if (relayed_ns != 0)
         return (uint64_t)tnd_clock_ns() - (uint64_t)relayed_ns < RELAY_SILENCE_NS;
-    /* EPERM: it lives, as another user. */
-    return process > 0 && process <= INT32_MAX && (kill((pid_t)process, 0) == 0 || errno == EPERM);
+    return file->is_locked;
 }
 
 /* The smallest size of an entry of a type. */

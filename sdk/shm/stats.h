@@ -15,6 +15,7 @@
 #ifndef TND_SHM_STATS_H
 #define TND_SHM_STATS_H
 
+#include <fcntl.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -176,6 +177,7 @@ struct tnd_stats_file {
     uint64_t device, inode;          /* which file it is: a new server makes a new one */
     struct tnd_stats_header *header; /* the copy; NULL before the first tnd_stats_read */
     uint64_t byte_count, capacity;   /* of the copy */
+    bool is_locked;                  /* by its server, when the copy was begun */
 };
 
 #define TND_STATS_FILE_NONE                                                                        \
@@ -207,7 +209,11 @@ const struct tnd_stats_entry *tnd_stats_next(const struct tnd_stats_file *file,
 const struct tnd_stats_kind_entry *tnd_stats_kind_of(const struct tnd_stats_file *file,
                                                      const struct tnd_stats_entry *entry);
 
-/* Is the server alive (it has not ended, and its process is there, or it was heard of lately)? */
+/* The lock that a server holds on its file: the kernel releases it when the server ends, however it
+ * ends. A process number would mean nothing in another container. */
+extern const struct flock tnd_stats_lock;
+
+/* Is the server alive (it has not ended, and its lock is held, or it was heard of lately)? */
 bool tnd_stats_is_alive(const struct tnd_stats_file *file);
 
 static inline enum tnd_stats_state

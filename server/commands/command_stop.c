@@ -27,7 +27,9 @@ find_server(const char *path, int *ret_process, pid_t *ret_id)
         return status;
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0) {
         close(socket);
-        return tnd_fail(TUNDISH_E_SYSTEM, "%s: cannot find the process that owns this socket",
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "the server at %s runs in another container: stop that, or run tundish "
+                        "stop in it",
                         path);
     }
     process = (int)syscall(SYS_pidfd_open, peer.pid, 0);

@@ -51,6 +51,12 @@ make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mappe
     file = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return tnd_fail_errno(errno, "make %s", fresh);
+    if (fcntl(file, F_OFD_SETLK, &tnd_stats_lock) != 0) {
+        status = tnd_fail_errno(errno, "lock %s", fresh);
+        close(file);
+        unlink(fresh);
+        return status;
+    }
     if (ftruncate(file, (off_t)file_bytes) != 0 ||
         posix_fallocate(file, 0, (off_t)BLOCK_BYTES) != 0) {
         close(file);

@@ -1,5 +1,6 @@
 """Server and trainers in containers of their own, which share the folder of the socket and nothing else."""
 
+import json
 import os
 import shutil
 import signal
@@ -71,6 +72,29 @@ class Containers(Rig):
         lines = self.all_lines([first, successor])
         rows = [value for _, _, values in batches(lines[1]) for value in values]
         self.assertEqual(len(rows), ROWS // 2 - (held - 1) * BATCH // 2)
+
+    def test_its_life_and_death_are_seen_from_outside(self):
+        """Each first process of a container has the number 1."""
+        server = self.serve(self.file, before=container())
+        self.assertEqual(self.status(), (0, True))
+        server.kill()
+        server.wait()
+        self.assertEqual(self.status(), (3, False))
+
+    def status(self):
+        """(exit status, whether the server is alive), as `tundish status` in another container has it."""
+        words = [*container(), TUNDISH, "status", "--json", "--interval", "1"]
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True)
+        server = json.loads(done.stdout)["server"]
+        return done.returncode, server["alive"]
+
+    def test_a_server_that_has_no_number_here_is_named(self):
+        self.serve(self.file, before=container())
+        for words in (["serve", self.file], ["stop"]):
+            command = [*container(), TUNDISH, *words]
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("in another container", done.stderr)
 
 
 if __name__ == "__main__":

@@ -51,8 +51,9 @@ make_folder(const char *path)
 static tundish_status
 find_listener(const char *path)
 {
-    struct ucred credentials = { .pid = -1 };
+    struct ucred credentials = { 0 };
     socklen_t bytes = sizeof credentials;
+    char process[32] = "in another container"; /* whose processes have no number here */
     int socket;
     tundish_status status = tnd_channel_connect(path, &socket);
 
@@ -60,9 +61,11 @@ find_listener(const char *path)
         return status;
     (void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes);
     close(socket);
+    if (credentials.pid > 0)
+        snprintf(process, sizeof process, "process %d", (int)credentials.pid);
     return tnd_fail(TUNDISH_E_ARGUMENT,
-                    "another server is running at %s (process %d): stop it, or choose another path",
-                    path, (int)credentials.pid);
+                    "another server is running at %s (%s): stop it, or choose another path", path,
+                    process);
 }
 
 static tundish_status
