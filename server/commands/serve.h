@@ -52,7 +52,7 @@ struct serve {
     struct shard_trackers *trackers;       /* of evaluations */
     struct named_sessions *named_sessions; /* sessions that trainers asked for */
     struct link *link;
-    struct catalogue catalogue; /* of all nodes' files, where streams have files: local */
+    struct catalogue catalogue; /* of files that one node reads for all; unmade: none are */
     struct peer_link peer_link;
     struct peers *peers;
     struct stats *stats;

@@ -19,6 +19,7 @@ open_peers(struct serve *serve)
         .catalogue = &serve->catalogue,
         .root = serve->file->root,
         .cache_folder = serve->pipeline_options.cache,
+        .remote = &serve->file->remote,
     };
 
     return peers_open(&options, &serve->peers);

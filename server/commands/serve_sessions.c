@@ -85,7 +85,8 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
                                   .root = serve->file->root,
                                   .cache_folder = options.plan.cache_folder,
                                   .remote = &serve->file->remote,
-                                  .peers = stream->distribute.files_local ? serve->peers : NULL,
+                                  .peers = plan_has_owners(plan) ? serve->peers : NULL,
+                                  .are_local = stream->distribute.files_local,
                               },
                               &serve_stop_signal);
     if (status != TUNDISH_OK)

@@ -325,6 +325,7 @@ check_remote(struct check *check, const struct spec_value *value, struct spec_re
         .connections = (uint32_t)integer_of(&section, "connections", 32),
         .retries = (uint32_t)integer_of(&section, "retries", 8),
         .cache_bytes = bytes_of(&section, "cache_bytes"),
+        .fetch_once = is_text(&section, "fetch", "once"),
     };
 
     if (part_bytes < PART_BYTES_MIN || part_bytes > PART_BYTES_MAX)

@@ -122,6 +122,7 @@ struct spec_remote {
     const char *cache;             /* the folder where parts stay, or NULL */
     uint32_t part_bytes, connections, retries;
     uint64_t cache_bytes;
+    bool fetch_once; /* one node of a job fetches a file for all */
 };
 
 extern const struct spec_remote spec_remote_default;

@@ -114,7 +114,11 @@ SECTION(
     DEFAULT(cache_bytes, "4GiB", SIZE, ANY_VALUE,
             "How much of what was fetched is kept, in the folder `cache` or in a file without a "
             "name in the cache folder, so that rows that are read again do not come again. "
-            "Without `cache` at least two parts for each connection."))
+            "Without `cache` at least two parts for each connection."),
+    DEFAULT(fetch, "each", TEXT, ONE_OF("each|once"),
+            "each: every node fetches what it reads. once: one node fetches a file, and sends its "
+            "rows to the nodes that deliver them; FILE sharding reads each file on one node "
+            "anyway."))
 
 SECTION(widen, "widen", "The conversion of a column by the consumer.",
         NEEDED(dtype, TEXT, ONE_OF("float32|float16|bfloat16|float64"), "The dtype of the result."),

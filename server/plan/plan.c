@@ -96,6 +96,18 @@ plan_close(struct plan *plan)
     free(plan);
 }
 
+bool
+plan_fetches_once(const struct plan *plan)
+{
+    return plan->file->remote.fetch_once && plan->policy != SHARD_FILE;
+}
+
+bool
+plan_has_owners(const struct plan *plan)
+{
+    return plan->stream->distribute.files_local || plan_fetches_once(plan);
+}
+
 const char *
 plan_policy_name(enum spec_auto_shard policy)
 {

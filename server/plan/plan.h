@@ -77,6 +77,13 @@ tundish_status plan_open(const struct spec_file *file, const struct spec_stream 
                          struct plan **ret_plan);
 void plan_close(struct plan *plan);
 
+/* Has each file at a URL one node that reads it for all (remote.fetch: once)? Where files are
+ * dealt, each has one reader anyway. */
+bool plan_fetches_once(const struct plan *plan);
+
+/* Are there files that one node reads for all? */
+bool plan_has_owners(const struct plan *plan);
+
 /* As in the pipeline file: AUTO, FILE, DATA, HINT, OFF. */
 const char *plan_policy_name(enum spec_auto_shard policy);
 

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/content.h"
 #include "core/memory.h"
 #include "remote/stores.h"
+#include "source/source.h"
 
 enum { STORES_SHOWN = 8 };
 
@@ -69,6 +71,43 @@ print_size(FILE *file, uint64_t bytes)
     fprintf(file, "%" PRIu64 " %s", bytes, units[unit]);
 }
 
+/* A stage whose files every node fetches for itself, or NULL: whole files are rows, which one node
+ * delivers. */
+static const struct plan_node *
+find_whole_files(const struct plan_graph *graph)
+{
+    const struct plan_node *found = NULL;
+
+    for (uint32_t i = 0; i < graph->node_count && found == NULL; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if ((node->source != NULL && node->source->whole_files) ||
+            (node->content != NULL && node->content->whole_files))
+            found = node;
+        else if (node->body != NULL)
+            found = find_whole_files(node->body);
+    }
+    return found;
+}
+
+static void
+print_fetch(const struct plan *plan, FILE *file)
+{
+    const struct plan_node *whole = find_whole_files(plan->graph);
+
+    fputs("fetch: once: ", file);
+    if (plan->options.worker_count == 1)
+        fputs("there is one node, which fetches everything\n", file);
+    else if (!plan_fetches_once(plan))
+        fputs("files are sharded, so each has one reader anyway\n", file);
+    else
+        fprintf(file, "one of the %u nodes fetches a file, and sends its rows to the others\n",
+                plan->options.worker_count);
+    if (plan->options.worker_count > 1 && plan_fetches_once(plan) && whole != NULL)
+        fprintf(file, "fetch: once: what %s reads is fetched by the nodes that deliver it\n",
+                whole->name);
+}
+
 void
 print_remote(const struct plan *plan, FILE *file)
 {
@@ -91,6 +130,8 @@ print_remote(const struct plan *plan, FILE *file)
         fprintf(file, " of what came is kept in %s, for all servers of the node\n", remote->cache);
     else
         fputs(" of what came is kept until the server ends\n", file);
+    if (remote->fetch_once)
+        print_fetch(plan, file);
 }
 
 void
@@ -114,5 +155,7 @@ json_remote(const struct plan *plan, struct json *json)
     if (remote->cache != NULL)
         json_key_text(json, "cache", remote->cache);
     json_key_int(json, "cache_bytes", (int64_t)remote->cache_bytes);
+    json_key_text(json, "fetch",
+                  plan_fetches_once(plan) && plan->options.worker_count > 1 ? "once" : "each");
     json_object_end(json);
 }

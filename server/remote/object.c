@@ -15,6 +15,9 @@
 enum { AHEAD_PARTS = 16, COPY_BYTES = 1 << 20 };
 
 struct remote_object {
+    struct remote_object *next; /* of those of the remote that are shared */
+    char *name;                 /* by which they are found */
+    uint32_t users;
     struct remote_url url;
     struct parts *parts;
     struct part_list list;
@@ -42,9 +45,8 @@ have_parts(struct remote *remote, int folder, struct parts **ret_parts)
     return status;
 }
 
-tundish_status
-remote_object_open(struct remote *remote, int folder, const char *name,
-                   struct remote_object **ret_object)
+static tundish_status
+object_new(struct remote *remote, int folder, const char *name, struct remote_object **ret_object)
 {
     struct remote_object *object = tnd_zalloc(1, sizeof *object);
     tundish_status status = remote_url_open(name, strlen(name), &object->url);
@@ -56,6 +58,8 @@ remote_object_open(struct remote *remote, int folder, const char *name,
         free(object);
         return status;
     }
+    object->name = tnd_strdup(name);
+    object->users = 1;
     object->list = (struct part_list){ .remote = remote,
                                        .url = &object->url,
                                        .store = stores_find(&object->url) };
@@ -64,14 +68,88 @@ remote_object_open(struct remote *remote, int folder, const char *name,
     return TUNDISH_OK;
 }
 
+static void
+object_free(struct remote_object *object)
+{
+    parts_end(object->parts, &object->list);
+    remote_url_close(&object->url);
+    free(object->name);
+    free(object);
+}
+
+/* Take a user's share of an object that is open already. With the lock held. */
+static struct remote_object *
+find_shared(struct remote *remote, const char *name)
+{
+    struct remote_object *object = remote->shared;
+
+    while (object != NULL && strcmp(object->name, name) != 0)
+        object = object->next;
+    if (object != NULL)
+        object->users++;
+    return object;
+}
+
+/* Where one node fetches an object for all, what that node reads itself and what it reads for
+ * others are the same parts. */
+static tundish_status
+open_shared(struct remote *remote, int folder, const char *name, struct remote_object **ret_object)
+{
+    struct remote_object *object = NULL, *found;
+    tundish_status status = object_new(remote, folder, name, &object);
+
+    if (status != TUNDISH_OK)
+        return status;
+    pthread_mutex_lock(&remote->lock);
+    found = find_shared(remote, name);
+    if (found == NULL) {
+        object->next = remote->shared;
+        remote->shared = object;
+    }
+    pthread_mutex_unlock(&remote->lock);
+    if (found != NULL)
+        object_free(object);
+    *ret_object = found != NULL ? found : object;
+    return TUNDISH_OK;
+}
+
+tundish_status
+remote_object_open(struct remote *remote, int folder, const char *name,
+                   struct remote_object **ret_object)
+{
+    return remote->options.fetch_once ? open_shared(remote, folder, name, ret_object)
+                                      : object_new(remote, folder, name, ret_object);
+}
+
+/* Give up a user's share. True: it was the last one. With the lock held. */
+static bool
+leave_shared(struct remote *remote, struct remote_object *object)
+{
+    struct remote_object **link = &remote->shared;
+
+    if (--object->users > 0)
+        return false;
+    while (*link != NULL && *link != object)
+        link = &(*link)->next;
+    if (*link != NULL)
+        *link = object->next;
+    return true;
+}
+
 void
 remote_object_close(struct remote_object *object)
 {
+    struct remote *remote;
+    bool is_last;
+
     if (object == NULL)
         return;
-    parts_end(object->parts, &object->list);
-    remote_url_close(&object->url);
-    free(object);
+    remote = object->list.remote;
+    pthread_mutex_lock(&remote->lock);
+    is_last = leave_shared(remote, object);
+    pthread_mutex_unlock(&remote->lock);
+    if (is_last)
+        object_free(object);
 }
 
 tundish_status

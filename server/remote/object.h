@@ -8,7 +8,8 @@
 
 struct remote_object;
 
-/* Nothing is asked yet. `folder` is the cache folder; it may be closed afterwards. */
+/* Nothing is asked yet. `folder` is the cache folder; it may be closed afterwards. With fetch: once
+ * all of this process that open it by this name share one. */
 tundish_status remote_object_open(struct remote *remote, int folder, const char *name,
                                   struct remote_object **ret_object);
 void remote_object_close(struct remote_object *object); /* accepts NULL; nobody reads it */

@@ -113,7 +113,8 @@ is_same(const struct spec_remote *a, const struct spec_remote *b)
     return is_same_text(a->endpoint, b->endpoint) && is_same_text(a->region, b->region) &&
            is_same_text(a->credentials, b->credentials) && is_same_text(a->cache, b->cache) &&
            a->part_bytes == b->part_bytes && a->connections == b->connections &&
-           a->retries == b->retries && a->cache_bytes == b->cache_bytes;
+           a->retries == b->retries && a->cache_bytes == b->cache_bytes &&
+           a->fetch_once == b->fetch_once;
 }
 
 tundish_status

@@ -8,6 +8,7 @@
 
 struct disk;
 struct parts;
+struct remote_object;
 
 struct remote {
     struct remote *next;        /* of all in this process */
@@ -19,6 +20,7 @@ struct remote {
     struct parts *parts; /* NULL until the first part is kept */
 
     pthread_mutex_t lock;              /* of `parts` while it is made, and of all below */
+    struct remote_object *shared;      /* open ones, with fetch: once */
     struct credentials credentials[2]; /* of s3, of gs */
     bool has_looked[2];
 };

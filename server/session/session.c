@@ -172,7 +172,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         .reader_count = options->reader_count,
         .row_group_bytes = options->stream->deliver.memory_limit,
         .remote = &options->file->remote,
-        .peers = options->stream->distribute.files_local ? options->peers : NULL,
+        .are_local = options->stream->distribute.files_local,
     };
     tundish_status status;
 
@@ -192,6 +192,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         status = plan_memory_check(session->plan);
     if (status == TUNDISH_OK) {
         fill_open(session->plan, &session->fill);
+        files_options.peers = plan_has_owners(session->plan) ? options->peers : NULL;
         status = source_files_open(&files_options, &session->files);
     }
     if (status == TUNDISH_OK)

@@ -26,7 +26,7 @@ struct session_options {
     uint32_t reader_count;   /* that scan files ahead; 0: none */
     uint64_t server_generation;
     struct link *link;             /* to the other nodes' servers, or NULL */
-    struct peers *peers;           /* for streams with files: local; NULL: every node has all */
+    struct peers *peers;           /* for streams whose files have owners; NULL: none has */
     uint32_t stream_number;        /* in the pipeline file */
     struct stats *stats;           /* shows its metrics; outlives the session */
     const char *name;              /* of the session; NULL: the stream's */

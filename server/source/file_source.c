@@ -169,7 +169,7 @@ expect_files(struct order_iterator *iterator)
 
         if (name == NULL || name->kind != SPEC_TEXT || !spec_is_url(name->text))
             return;
-        if (enter_file(iterator, name, &file) == TUNDISH_OK)
+        if (enter_file(iterator, name, &file) == TUNDISH_OK && file->is_url)
             file_remote_expect(file, 0);
     }
 }

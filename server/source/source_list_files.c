@@ -110,10 +110,11 @@ no_match(char *const *patterns, size_t pattern_count)
 struct patterns {
     char **list;
     size_t count;
-    const struct peers *peers;
+    const struct peers *peers; /* where files are those of all nodes; else NULL */
 };
 
-/* With peers, the files of all nodes count: search the common catalogue, not this node's folder. */
+/* Where each node has some files, those of all nodes count: search the common catalogue, not this
+ * node's folder. */
 static tundish_status
 find_files(const void *context, const struct path_base *base, struct glob_list *ret_found)
 {
@@ -160,10 +161,13 @@ list_files_iterate(struct order_iterator *iterator)
         status = resolve_pattern(iterator, pattern_at(files->patterns, i), &patterns[i]);
     if (status == TUNDISH_OK) {
         struct source_files *source_files = iterator->instance->services->files;
+        const struct patterns wanted = {
+            .list = patterns,
+            .count = count,
+            .peers = table_are_local(source_files) ? table_peers(source_files) : NULL,
+        };
 
-        status = list_paths(source_files,
-                            &(struct patterns){ patterns, count, table_peers(source_files) },
-                            &state->list);
+        status = list_paths(source_files, &wanted, &state->list);
     }
     for (uint32_t i = 0; i < count; i++)
         free(patterns[i]);

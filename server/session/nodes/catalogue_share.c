@@ -45,6 +45,23 @@ write_own(const struct plan *plan, struct text *text)
     return TUNDISH_OK;
 }
 
+/* All nodes list the same URLs, so none is sent. If a store lists others meanwhile, the files of
+ * the streams differ, and the nodes find that out when they compare them. */
+static tundish_status
+add_urls(const struct plan *plan, struct catalogue *catalogue)
+{
+    struct place_files files;
+    tundish_status status = place_files_open(plan, &files);
+
+    if (status != TUNDISH_OK)
+        return status;
+    for (uint32_t i = 0; i < files.count; i++)
+        if (files.list[i].is_data && spec_is_url(files.list[i].name))
+            catalogue_add(catalogue, files.list[i].name, files.list[i].raw_hash, 0, true);
+    place_files_close(&files);
+    return TUNDISH_OK;
+}
+
 static tundish_status
 read_files(struct link *link, uint32_t rank, struct byte_view from, struct catalogue *catalogue)
 {
@@ -76,10 +93,8 @@ refuse_file(struct link *link, const char *name, const uint32_t owners[2])
 }
 
 static tundish_status
-unite_catalogues(struct link *link, const struct link_key *key, struct catalogue *catalogue)
+take_lists(struct link *link, const struct link_key *key, struct catalogue *catalogue)
 {
-    const char *name = NULL;
-    uint32_t owners[2];
     tundish_status status = TUNDISH_OK;
 
     for (uint32_t rank = 0; rank < link_size(link) && status == TUNDISH_OK; rank++) {
@@ -91,40 +106,72 @@ unite_catalogues(struct link *link, const struct link_key *key, struct catalogue
             read_files(link, rank, (struct byte_view){ text.bytes, text.byte_count }, catalogue);
         free(text.bytes);
     }
-    if (status == TUNDISH_OK)
-        status = catalogue_finish(catalogue, &name, owners);
-    if (name != NULL)
-        return refuse_file(link, name, owners);
     return status;
+}
+
+/* Send the list of this node's own files, and take those of all nodes. */
+static tundish_status
+exchange_lists(struct link *link, const struct text *own, int64_t timeout_ns,
+               const _Atomic int *stop, struct catalogue *catalogue)
+{
+    struct link_key key = { .topic = LINK_FILES };
+    tundish_status status;
+
+    link_post(link, &key, own->bytes, own->byte_count);
+    status = link_wait_for_all(link, &key, timeout_ns, stop);
+    if (status == TUNDISH_OK)
+        status = take_lists(link, &key, catalogue);
+    link_forget(link, &key);
+    return status;
+}
+
+static tundish_status
+finish(struct link *link, struct catalogue *catalogue)
+{
+    const char *name = NULL;
+    uint32_t owners[2];
+    tundish_status status = catalogue_finish(catalogue, &name, owners);
+
+    if (status != TUNDISH_OK)
+        return refuse_file(link, name, owners);
+    catalogue_deal_urls(catalogue, link_size(link), link_rank(link));
+    return TUNDISH_OK;
+}
+
+static void
+log_files(const struct catalogue *catalogue)
+{
+    uint32_t here = 0;
+
+    for (uint32_t i = 0; i < catalogue->count; i++)
+        here += catalogue->files[i].is_here;
+    tnd_log(TND_LOG_NOTICE, "files", "%u files on all nodes, %u of them here", catalogue->count,
+            here);
 }
 
 tundish_status
 catalogue_share(struct link *link, struct plan *const *plans, uint32_t count, int64_t timeout_ns,
                 const _Atomic int *stop, struct catalogue *catalogue)
 {
-    struct link_key key = { .topic = LINK_FILES };
     struct text own = { 0 };
-    uint32_t here = 0;
-    bool is_local = false;
+    bool is_local = false, has_urls = false;
     tundish_status status = TUNDISH_OK;
 
     for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
         if (plans[i] != NULL && plans[i]->stream->distribute.files_local) {
             status = write_own(plans[i], &own);
             is_local = true;
+        } else if (plans[i] != NULL && plan_fetches_once(plans[i])) {
+            status = add_urls(plans[i], catalogue);
+            has_urls = true;
         }
-    if (status == TUNDISH_OK && is_local) {
-        link_post(link, &key, own.bytes, own.byte_count);
-        status = link_wait_for_all(link, &key, timeout_ns, stop);
-        if (status == TUNDISH_OK)
-            status = unite_catalogues(link, &key, catalogue);
-        link_forget(link, &key);
-    }
-    free(own.bytes);
-    for (uint32_t i = 0; i < catalogue->count; i++)
-        here += catalogue->files[i].is_here;
     if (status == TUNDISH_OK && is_local)
-        tnd_log(TND_LOG_NOTICE, "files", "%u files on all nodes, %u of them here", catalogue->count,
-                here);
+        status = exchange_lists(link, &own, timeout_ns, stop, catalogue);
+    free(own.bytes);
+    if (status != TUNDISH_OK || (!is_local && !has_urls))
+        return status;
+    status = finish(link, catalogue);
+    if (status == TUNDISH_OK)
+        log_files(catalogue);
     return status;
 }

@@ -1,4 +1,5 @@
-/* catalogue_share.h - all nodes' files, for streams with distribute.files: local. */
+/* catalogue_share.h - all nodes' files, for streams with distribute.files: local or remote.fetch:
+ * once. */
 #ifndef SESSION_CATALOGUE_SHARE_H
 #define SESSION_CATALOGUE_SHARE_H
 

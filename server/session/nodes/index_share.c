@@ -185,7 +185,8 @@ index_share(struct link *link, const struct plan *plan, uint32_t stream, int64_t
 
     source = find_source(plan->graph, NULL, &several);
     if (link_size(link) == 1 || plan->policy == SHARD_FILE || several ||
-        plan->stream->distribute.files_local || source == NULL || !source->shares_index)
+        plan->stream->distribute.files_local || plan_fetches_once(plan) || source == NULL ||
+        !source->shares_index)
         return TUNDISH_OK;
     sharing.kind = source->name;
     status = source_files_open(&options, &sharing.files);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "pipeline/pipeline.h"
 #include "source/files/matching_files.h"
 
 void
@@ -65,6 +66,23 @@ catalogue_finish(struct catalogue *catalogue, const char **ret_name, uint32_t re
     catalogue->count = kept;
     catalogue->is_made = true;
     return TUNDISH_OK;
+}
+
+/* By turns along the sorted names: files that are read one after the other are fetched by different
+ * nodes. */
+void
+catalogue_deal_urls(struct catalogue *catalogue, uint32_t node_count, uint32_t rank)
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < catalogue->count; i++) {
+        struct catalogue_file *file = &catalogue->files[i];
+
+        if (!spec_is_url(file->name))
+            continue;
+        file->owner = next++ % node_count;
+        file->is_here = file->owner == rank;
+    }
 }
 
 static int

@@ -1,8 +1,9 @@
 /* catalogue.h - the files of all nodes together, where each node has some (distribute.files:
- * local).
+ * local), and those at URLs that one node reads for all (remote.fetch: once).
  *
  * Every node makes the same one before it serves, so all see the same list of files and make the
  * same order of references. A file that several nodes have has one owner; who has it reads its own.
+ * Files at URLs are dealt: each has one owner, and only that node has it.
  */
 #ifndef SOURCE_CATALOGUE_H
 #define SOURCE_CATALOGUE_H
@@ -31,6 +32,9 @@ struct catalogue {
 /* Add the files of a node. They come in any order; catalogue_finish puts them right. */
 void catalogue_add(struct catalogue *catalogue, const char *name, uint64_t hash, uint32_t owner,
                    bool is_here);
+
+/* Deal the files at URLs among the nodes; this one is `rank`. After catalogue_finish. */
+void catalogue_deal_urls(struct catalogue *catalogue, uint32_t node_count, uint32_t rank);
 
 /* All have been added. A name that stands for unlike files gives E_ARGUMENT, with their owners. */
 tundish_status catalogue_finish(struct catalogue *catalogue, const char **ret_name,

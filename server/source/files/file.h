@@ -31,7 +31,7 @@ struct source_file {
     char *path;
     struct peers *peers; /* by which to read it where another node has it; NULL: it is here */
     uint32_t owner;      /* that node */
-    bool is_url;         /* file_remote.h: no door, but an object */
+    bool is_url;         /* file_remote.h: no door, but an object; false where another reads it */
     struct record_format format;
     const struct scan_input_ops *input; /* by which its records are found */
     struct scan *scan;                  /* ... and kept */

@@ -43,6 +43,7 @@ struct file_lookup {
 struct source_files {
     char *root;
     struct peers *peers;      /* NULL: every file is here */
+    bool are_local;           /* ... else: files that are not at URLs */
     struct peer_ahead *ahead; /* with `peers`; else NULL */
 
     pthread_mutex_t entering; /* guards entering files, paths and listings */
@@ -68,6 +69,7 @@ source_files_open(const struct source_files_options *options, struct source_file
 
     pthread_mutex_init(&files->entering, NULL);
     files->peers = options->peers;
+    files->are_local = options->are_local;
     files->ahead = options->peers == NULL ? NULL : peer_ahead_open();
     status = services_open(&files->services, options->cache_folder, options->reader_count);
     files->services.remote = options->remote;
@@ -226,9 +228,10 @@ look_for_owner(struct source_file *file, struct peers *peers)
 {
     const struct catalogue_file *known = catalogue_find(peers_catalogue(peers), file->name);
 
-    if (known == NULL || known->is_here)
+    if (known == NULL || known->is_here || !peer_reads(&file->format))
         return;
     file->peers = peers;
+    file->is_url = false; /* for this node */
     file->input = &peer_scan_input;
     file->owner = known->owner;
     file->is_known = true;
@@ -244,8 +247,6 @@ file_new(struct source_files *files, const char *name, size_t bytes,
     file->services = &files->services;
     file->name = tnd_strndup(name, bytes);
     file->is_url = spec_is_url(file->name);
-    if (file->is_url)
-        atomic_store_explicit(&files->has_urls, true, memory_order_relaxed);
     file->path = file->name[0] == '/' || file->is_url
                      ? tnd_strdup(file->name)
                      : tnd_sprintf("%s/%s", files->root, file->name);
@@ -253,8 +254,10 @@ file_new(struct source_files *files, const char *name, size_t bytes,
     file->input = format->packing == PACKING_NONE ? &scan_input_plain : &scan_input_packed;
     file->scan = scan_new(file);
     /* The identity of another node's file cannot be looked at. */
-    if (files->peers != NULL && !file->is_url)
+    if (files->peers != NULL && file->is_url != files->are_local)
         look_for_owner(file, files->peers);
+    if (file->is_url)
+        atomic_store_explicit(&files->has_urls, true, memory_order_relaxed);
     return file;
 }
 
@@ -405,6 +408,12 @@ struct peers *
 table_peers(const struct source_files *files)
 {
     return files->peers;
+}
+
+bool
+table_are_local(const struct source_files *files)
+{
+    return files->are_local;
 }
 
 struct peer_ahead *

@@ -31,7 +31,9 @@ struct source_files_options {
                                  quarter of the memory that there is when the first one is read; 0:
                                  that */
     const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
-    struct peers *peers;              /* files are those of all nodes; NULL: those found here */
+    struct peers *peers;              /* by which files are read that others own; NULL: none are */
+    bool are_local;                   /* with `peers`: files are those of all nodes; else those at
+                                         URLs have owners */
 };
 
 tundish_status source_files_open(const struct source_files_options *options,

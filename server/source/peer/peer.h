@@ -23,6 +23,7 @@ struct peers_options {
     struct peer_transport transport;
     const struct catalogue *catalogue; /* stays */
     const char *root, *cache_folder;
+    const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
 };
 
 /* Serves other nodes until it is closed, which must be after the transport's last message. */
@@ -30,6 +31,9 @@ tundish_status peers_open(const struct peers_options *options, struct peers **re
 void peers_close(struct peers *peers); /* accepts NULL */
 
 const struct catalogue *peers_catalogue(const struct peers *peers);
+
+/* Can records of that format come from another node? */
+bool peer_reads(const struct record_format *format);
 
 /* A row of a file that another node has. */
 struct peer_row {

@@ -15,6 +15,23 @@ static const struct scanner_ops *const scanners[] = {
 
 enum { SCANNERS = sizeof scanners / sizeof *scanners, NAME_BYTES_MAX = 1 << 16 };
 
+/* The count if it is none of them. */
+static uint32_t
+find_scanner(const struct record_format *format)
+{
+    uint32_t i = 0;
+
+    while (i < SCANNERS && scanners[i] != format->scanner)
+        i++;
+    return i;
+}
+
+bool
+peer_reads(const struct record_format *format)
+{
+    return find_scanner(format) < SCANNERS;
+}
+
 void
 peer_buffer_add(struct peer_buffer *text, const void *bytes, size_t byte_count)
 {
@@ -30,12 +47,11 @@ peer_buffer_add(struct peer_buffer *text, const void *bytes, size_t byte_count)
 void
 peer_buffer_add_file(struct peer_buffer *text, const struct source_file *file, uint32_t count)
 {
-    struct peer_file about = { .packing = file->format.packing,
+    struct peer_file about = { .scanner = find_scanner(&file->format),
+                               .packing = file->format.packing,
                                .name_bytes = (uint32_t)strlen(file->name),
                                .count = count };
 
-    while (about.scanner < SCANNERS && scanners[about.scanner] != file->format.scanner)
-        about.scanner++;
     memcpy(about.numbers, file->format.numbers, sizeof about.numbers);
     peer_buffer_add(text, &about, sizeof about);
     peer_buffer_add(text, file->name, about.name_bytes);

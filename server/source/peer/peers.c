@@ -27,7 +27,8 @@ peers_open(const struct peers_options *options, struct peers **ret_peers)
 {
     struct source_files_options files_options = { .root = options->root,
                                                   .cache_folder = options->cache_folder,
-                                                  .reader_count = 1 };
+                                                  .reader_count = 1,
+                                                  .remote = options->remote };
     struct peers *peers = tnd_zalloc(1, sizeof *peers);
     tundish_status status;
 

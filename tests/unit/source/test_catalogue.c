@@ -97,6 +97,28 @@ no_files_at_all_are_found_by_nobody(void **state)
     catalogue_close(&catalogue);
 }
 
+static void
+files_at_urls_are_dealt_by_turns_and_no_others(void **state)
+{
+    static const char *const names[] = { "s3://b/2", "s3://b/0", "own.txt", "s3://b/1" };
+    struct catalogue catalogue = { 0 };
+    const char *name = NULL;
+    uint32_t owners[2];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        catalogue_add(&catalogue, names[i], 7, 0, true);
+    assert_int_equal(catalogue_finish(&catalogue, &name, owners), TUNDISH_OK);
+    catalogue_deal_urls(&catalogue, 2, 1);
+    assert_int_equal(catalogue_find(&catalogue, "s3://b/0")->owner, 0);
+    assert_int_equal(catalogue_find(&catalogue, "s3://b/1")->owner, 1);
+    assert_int_equal(catalogue_find(&catalogue, "s3://b/2")->owner, 0);
+    assert_false(catalogue_find(&catalogue, "s3://b/0")->is_here);
+    assert_true(catalogue_find(&catalogue, "s3://b/1")->is_here);
+    assert_true(catalogue_find(&catalogue, "own.txt")->is_here);
+    catalogue_close(&catalogue);
+}
+
 TEST_FILE(test_catalogue)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +126,7 @@ TEST_FILE(test_catalogue)
         cmocka_unit_test(unlike_files_by_one_name_are_refused),
         cmocka_unit_test(patterns_match_names_as_they_match_paths),
         cmocka_unit_test(no_files_at_all_are_found_by_nobody),
+        cmocka_unit_test(files_at_urls_are_dealt_by_turns_and_no_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,12 +238,12 @@ open_pair(void **state)
         assert_int_equal(catalogue_finish(&pair->catalogues[rank], &name, owners), TUNDISH_OK);
         assert_int_equal(peers_open(&options, &pair->peers[rank]), TUNDISH_OK);
     }
-    assert_int_equal(
-        source_files_open(&(struct source_files_options){ .root = pair->folder,
-                                                          .cache_folder = pair->folder,
-                                                          .peers = pair->peers[ASKER] },
-                          &pair->files),
-        TUNDISH_OK);
+    assert_int_equal(source_files_open(&(struct source_files_options){ .root = pair->folder,
+                                                                       .cache_folder = pair->folder,
+                                                                       .peers = pair->peers[ASKER],
+                                                                       .are_local = true },
+                                       &pair->files),
+                     TUNDISH_OK);
     *state = pair;
     return 0;
 }

@@ -1,0 +1,173 @@
+"""fetch: once: the nodes of a job fetch each object once between them, and rows travel."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+
+from nodes_rig import NodesRig, end, main
+from rig import TUNDISH, batches, place
+from test_remote import RemoteRig
+from test_records import record
+from test_records import write as write_records
+
+ONCE, DATA = ", fetch: once", "{replicas: 1, auto_shard: DATA}"
+
+
+class FetchOnce(NodesRig, RemoteRig):
+    """A server makes a slow request again once it knows how long requests take, after 31 of them. Each
+    here makes fewer."""
+
+    def fetched(self):
+        """What the store was asked for of each object, by its bytes: {name: how often each}."""
+        times = {}
+        for method, target, span in self.store.requests:
+            data = self.store.objects.get(target)
+            if method != "GET" or data is None:
+                continue
+            first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", span).groups())
+            counts = times.setdefault(target.removeprefix("/bucket/"), [0] * len(data))
+            for at in range(first, min(last + 1, len(data))):
+                counts[at] += 1
+        return times
+
+    def assert_once(self, *names):
+        fetched = self.fetched()
+        self.assertEqual(sorted(fetched), sorted(names))
+        for name, counts in fetched.items():
+            self.assertEqual((min(counts), max(counts)), (1, 1), name)
+
+    def numbered(self, count):
+        names = [f"part-{i}.txt" for i in range(count)]
+        for i, name in enumerate(names):
+            self.put_numbers(name, 400 + 90 * i, 10000 * i)
+        return names
+
+    def serve_apart(self, file, nodes):
+        return self.serve_nodes([file] * nodes, apart=True)
+
+    def rows_of(self, stages, nodes, more, epochs=1, distribute=DATA):
+        """What each node delivers, and the bytes that were fetched for it."""
+        file = self.stream(stages, more, distribute=distribute, deliver=f"{{epochs: {epochs}}}")
+        self.store.requests.clear()
+        job = self.serve_apart(file, nodes)
+        got = self.read_all(nodes, 1)
+        self.assertEqual(self.stop_nodes(job), [0] * nodes, self.all_logs())
+        for rank in range(nodes):
+            self.assertEqual(got[rank, 0][-1], "end_of_stream")
+            self.node_log(rank).unlink()
+        return {rank: batches(got[rank, 0]) for rank in range(nodes)}
+
+    LINES = ["list_files: {file_pattern: 's3://bucket/part-*.txt', seed: 3}",
+             "interleave: {dataset: [text_line], cycle_length: 3}",
+             "decode_csv: {field_delim: ' ', record_defaults: [int64, string], "
+             "column_names: [value, rest]}", "select: value",
+             "shuffle: {buffer_size: 300, seed: 5}", "batch: 16"]
+
+    def assert_same_and_once(self, stages, nodes, *names, epochs=1):
+        each = self.rows_of(stages, nodes, "", epochs)
+        self.assertGreater(max(map(max, self.fetched().values())), 1)
+        self.assertEqual(self.rows_of(stages, nodes, ONCE, epochs), each)
+        self.assert_once(*names)
+        self.assertEqual(self.store.refused, [])
+
+    def test_of_three_nodes_each_byte_comes_once(self):
+        names = self.numbered(5)
+        self.assert_same_and_once(self.LINES, 3, *names, epochs=2)
+
+    def test_of_two_nodes_records_and_packed_files_come_once(self):
+        names = [f"part-{i}.tfrecord" for i in range(3)]
+        sizes = [3, 40000, 0, 17, 900, 20000, 70000, 5, 41] * 2
+        for i, name in enumerate(names):
+            write_records(self.path / name,
+                          [record(100 * i + k, size + i) for k, size in enumerate(sizes)])
+            self.put(name, (self.path / name).read_bytes())
+        urls = ", ".join(f"'s3://bucket/{name}'" for name in names)
+        self.assert_same_and_once([f"tfrecord: [{urls}]", "permute: {seed: 4}", "batch: 4"], 2,
+                                  *names)
+
+        names = [f"part-{i}.gz" for i in range(3)]
+        for i, name in enumerate(names):
+            self.put(name, gzip.compress(
+                "".join(f"{1000 * i + n}\n" for n in range(500)).encode()))
+        urls = ", ".join(f"'s3://bucket/{name}'" for name in names)
+        self.assert_same_and_once(
+            [f"text_line: {{filenames: [{urls}], compression_type: GZIP}}",
+             "string_to_number: {out_type: int64}", "shuffle: {buffer_size: 100}", "batch: 32"], 2,
+            *names)
+
+    def test_of_rows_that_decide_the_order_each_comes_once(self):
+        names = self.numbered(3)
+        stages = [*self.LINES[:4], 'filter: "value % 3 == 0"', *self.LINES[4:]]
+        self.assert_same_and_once(stages, 2, *names)
+
+    def test_what_is_not_at_a_url_is_read_by_every_node(self):
+        names = self.numbered(2)
+        (self.path / "own.txt").write_text("".join(f"{n} x\n" for n in range(200)))
+        columns = "field_delim: ' ', record_defaults: [int64, string], column_names: [value, rest]"
+        files = ", ".join(f"'{where}'" for where in
+                          [*(f"s3://bucket/{name}" for name in names), f"{self.path}/own.txt"])
+        self.assert_same_and_once([f"csv: {{filenames: [{files}], {columns}}}", "select: value",
+                                   "shuffle: {buffer_size: 300, seed: 5}", "batch: 16"], 2, *names)
+
+    def joined(self, got):
+        """The values of each step, those of all nodes together."""
+        steps = {}
+        for rank in sorted(got):
+            for epoch, step, values in got[rank]:
+                steps.setdefault((epoch, step), []).extend(values)
+        return steps
+
+    def test_a_rank_that_is_killed_costs_no_row_also_with_other_nodes_after(self):
+        self.numbered(5)
+        expected = self.joined(self.rows_of(self.LINES, 2, ""))
+        file = self.stream(self.LINES, ONCE, distribute=DATA)
+        self.serve_apart(file, 2)
+        holder = self.read_node(0, "--batches", "20", "--hold")
+        other = self.read_node(1)
+        self.wait_for_line(holder, "place ")
+        token = place(self.waited_through[holder])
+        os.kill(self.ranks[1], signal.SIGKILL)
+        self.assertIn("E_SERVER_GONE", self.whole(other)[-1])
+        holder.kill()
+        for rank in self.ranks.values():
+            end(rank)
+        for nodes in (2, 3):
+            self.ranks.clear()
+            for path in self.path.glob("log.*"):
+                path.unlink()
+            job = self.serve_apart(file, nodes)
+            got = self.read_all(nodes, 1, "--place", token)
+            self.assertEqual(self.joined({rank: batches(got[rank, 0]) for rank in range(nodes)}),
+                             {key: values for key, values in expected.items() if key[1] >= 20})
+            self.assertEqual(self.stop_nodes(job), [0] * nodes)
+
+    def plan_of(self, distribute, *options):
+        file = self.stream(self.LINES, ONCE, distribute=distribute)
+        out = subprocess.run([TUNDISH, "plan", file, *options], env=self.environment,
+                             capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        return out.stdout
+
+    def test_the_plan_says_who_fetches(self):
+        self.numbered(3)
+        self.assertIn("fetch: once: there is one node", self.plan_of(DATA))
+        self.assertIn("fetch: once: one of the 3 nodes fetches a file, and sends its rows to the others",
+                      self.plan_of(DATA, "--num-workers", "3"))
+        self.assertIn("fetch: once: files are sharded, so each has one reader anyway",
+                      self.plan_of("{replicas: 1, auto_shard: FILE}", "--num-workers", "2"))
+        once = json.loads(self.plan_of(DATA, "--num-workers", "3", "--json"))
+        self.assertEqual(once["remote"]["fetch"], "once")
+
+    def test_files_that_are_dealt_have_one_reader_anyway(self):
+        names = self.numbered(4)
+        dealt = "{replicas: 1, auto_shard: FILE}"
+        each = self.rows_of(self.LINES, 2, "", distribute=dealt)
+        self.assertEqual(self.rows_of(self.LINES, 2, ONCE, distribute=dealt), each)
+        self.assert_once(*names)
+
+
+if __name__ == "__main__":
+    main()
