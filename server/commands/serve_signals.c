@@ -25,21 +25,24 @@ _Atomic int serve_stop_signal;
 _Atomic bool serve_job_failed;
 static sem_t woken;
 
-/* Wait for signals until one ends the server. */
+/* Wait for signals until one ends the server. Slurm sends SIGUSR1, where `--signal` asks for it, to
+ * every process of a job step: only the process that started this one knows of the job's failure. */
 static int
 wait_for_signal(void)
 {
     sigset_t set;
-    int number = 0;
+    siginfo_t about;
 
     awaited_signals(&set);
     for (;;) {
-        if (sigwait(&set, &number) != 0)
-            continue;
-        if (number != SIGUSR1)
+        int number = sigwaitinfo(&set, &about);
+
+        if (number == SIGUSR1 && about.si_pid == getppid()) {
+            atomic_store(&serve_job_failed, true);
+            sem_post(&woken);
+        } else if (number > 0 && number != SIGUSR1) {
             return number;
-        atomic_store(&serve_job_failed, true);
-        sem_post(&woken);
+        }
     }
 }
 

@@ -31,7 +31,9 @@ class LaunchRig(unittest.TestCase):
         (self.folder / "tmp").mkdir()
 
     def start(self, trainer, *options, replicas=2, stderr=subprocess.PIPE, **environment):
-        command = [LAUNCH, "pipeline.yaml", "--tundish", SERVER, "--replicas", str(replicas)]
+        command = [LAUNCH, "pipeline.yaml", "--tundish", SERVER]
+        if replicas is not None:
+            command += ["--replicas", str(replicas)]
         if "--grace" not in options:  # the usual one might be over on a machine that is busy
             command += ["--grace", str(DEADLINE_S)]
         process = subprocess.Popen(
@@ -154,6 +156,22 @@ class Launch(LaunchRig):
         self.assertEqual(self.status_of(process)[0], 0)
         self.assertEqual(len(list(self.folder.glob("USR1*"))), 2)
 
+    def test_a_signal_to_the_launchers_own_processes_too_is_one_signal(self):
+        """Slurm sends a signal to all processes of a job step."""
+        process = self.start(f"exec {TRAINER} TERM=keep USR2=0", "--grace", str(2 * DEADLINE_S))
+        self.wait_for_all("{}.txt")
+        between = only_child_of(process.pid)
+        keeper = only_child_of(between)
+        process.send_signal(signal.SIGTERM)
+        self.wait_for_all("TERM{}")
+        for launcher in (between, keeper):
+            os.kill(launcher, signal.SIGTERM)
+            os.kill(launcher, signal.SIGINT)
+        for rank in (0, 1):
+            os.kill(int((self.folder / f"{rank}.txt").read_text()), signal.SIGUSR2)
+        self.assertEqual(self.status_of(process)[0], 0)
+        self.assertEqual(len(list(self.folder.glob("USR2*"))), 2)
+
     def test_a_group_that_failed_is_started_again_without_what_it_left(self):
         trainer = (
             "if [ $TORCHELASTIC_RESTART_COUNT = 1 ]; then exit 0; fi;"
@@ -193,8 +211,7 @@ class Launch(LaunchRig):
     def test_nothing_outlives_a_killed_keeper(self):
         process = self.start("setsid sleep 10000 & echo $! >$RANK.txt; wait")
         self.wait_for_all("{}.txt")
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        os.kill(int(children.read_text()), signal.SIGKILL)
+        os.kill(only_child_of(process.pid), signal.SIGKILL)
         self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
 
     def test_nothing_outlives_a_launcher_and_a_keeper_killed_at_once(self):
@@ -426,19 +443,75 @@ class LaunchOnNodes(LaunchRig):
             self.assertIn("--mca orte_keep_fqdn_hostnames 1 ", arguments)
             self.assertIn("--host a.example.org:1,b.example.org:1 ", arguments)
 
-    def test_an_allocation_of_slurm_is_used_through_srun(self):
+    def in_allocation(self, trainer, *options, replicas=None, **slurm):
+        """A launcher in a Slurm job of two nodes, with the stand-in for srun."""
         srun = self.folder / "srun"
-        srun.write_text(
-            "#!/bin/sh\n[ $1 = --mpi=list ] && echo pmix && exit\necho $@ >srun.args\n"
-            "while [ \"${1#-}\" != \"$1\" ]; do shift; done\n"
-            "for r in 0 1; do PMIX_RANK=$r PMI_SIZE=2 \"$@\" & done; wait\n")
-        srun.chmod(0o755)
-        process = LaunchRig.start(self, "echo $RANK $WORLD_SIZE", SLURM_JOB_ID="7",
-                               SLURM_JOB_NUM_NODES="2", SLURM_NTASKS="4",
-                               PATH=f"{self.folder}:{os.environ['PATH']}")
+        if not srun.exists():
+            srun.symlink_to(Path(__file__).with_name("fake_srun.py"))
+        variables = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "4", **slurm}
+        own = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
+        return LaunchRig.start(self, trainer, *options, replicas=replicas, **variables, **own)
+
+    def test_an_allocation_of_slurm_is_used_through_srun(self):
+        process = self.in_allocation("echo $RANK $WORLD_SIZE $TUNDISH_LAUNCH_ORDERS", replicas=2)
         out = self.status_of(process)[1]
         self.assertEqual(sorted(out.splitlines()), [f"{rank} 4" for rank in range(4)])
         self.assertIn("--ntasks-per-node=1", (self.folder / "srun.args").read_text())
+
+    def test_an_allocation_says_how_many_trainers_a_node_has(self):
+        for variables in ({"SLURM_NTASKS_PER_NODE": "3", "SLURM_NTASKS": "6"},
+                          {"SLURM_TASKS_PER_NODE": "3(x2)", "SLURM_NTASKS": "6"}):
+            with self.subTest(**variables):
+                status, out, err = self.status_of(self.in_allocation("echo $RANK", **variables))
+                self.assertEqual(status, 0, err)
+                self.assertEqual(sorted(out.split()), list("012345"))
+        one_node = {"SLURM_JOB_NUM_NODES": "1", "SLURM_NTASKS_PER_NODE": "3", "SLURM_NTASKS": "3"}
+        out = self.status_of(self.in_allocation("echo $RANK", **one_node))[1]
+        self.assertEqual(sorted(out.split()), list("012"))
+
+    def test_an_allocation_with_other_numbers_of_trainers_is_refused(self):
+        for variables, words in (
+            ({"SLURM_TASKS_PER_NODE": "2,1", "SLURM_NTASKS": "3"}, "Slurm would run 2,1 tasks on the nodes"),
+            ({"SLURM_NTASKS_PER_NODE": "0"}, "--replicas must be at least 1"),
+            ({"SLURM_TASKS_PER_NODE": "1(x2)", "SLURM_NTASKS": ""}, "sbatch --ntasks-per-node"),
+        ):
+            with self.subTest(**variables):
+                status, out, err = self.status_of(self.in_allocation("echo started", **variables))
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn(words, err)
+
+    def test_mpirun_starts_the_ranks_where_slurms_kind_of_mpi_is_another(self):
+        (self.folder / "mpirun").write_text("#!/bin/sh\nexit 5\n")
+        (self.folder / "mpirun").chmod(0o755)
+        for kind, status in (("none", 5), ("pmi2", 5), ("pmix_v4", 0)):
+            with self.subTest(kind=kind):
+                process = self.in_allocation("true", replicas=2, SLURM_MPI_TYPE=kind)
+                self.assertEqual(self.status_of(process)[0], status)
+
+    def test_trainers_under_srun_end_in_good_order(self):
+        process = self.in_allocation(f"exec {TRAINER} TERM=0", replicas=2)
+        self.wait_for_all("{}.txt")
+        process.send_signal(signal.SIGTERM)
+        status, _, err = self.status_of(process)
+        self.assertEqual(status, 0, err)
+        self.assertEqual(len(list(self.folder.glob("TERM[0-9]"))), 4)
+
+    def test_user_signals_under_srun_reach_trainers_alone(self):
+        process = self.in_allocation(f"exec {TRAINER} USR1=0", replicas=2)
+        self.wait_for_all("{}.txt")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.status_of(process)[0], 0)
+        self.assertEqual(len(list(self.folder.glob("USR1[0-9]"))), 4)
+        self.assertEqual(list(self.folder.glob("USR1server*")), [])
+
+    def test_ranks_of_srun_meet_on_its_first_node(self):
+        scontrol = self.folder / "scontrol"
+        scontrol.write_text("#!/bin/sh\n[ $3 = 'n[1-2]' ] && printf 'n1\\nn2\\n'\n")
+        scontrol.chmod(0o755)
+        ranks = [self.in_allocation("echo $MASTER_ADDR $MASTER_PORT", replicas=1, PMIX_RANK=str(rank),
+                                    SLURM_NTASKS="2", SLURM_JOB_NODELIST="n[0-2]",
+                                    SLURM_STEP_NODELIST="n[1-2]") for rank in (0, 1)]
+        self.assertEqual([self.status_of(rank)[1] for rank in ranks], ["n1 20007\n"] * 2)
 
     def test_wrong_arguments_are_refused(self):
         for nodes in ("a:1,b:2", "a:x", ":3", "a:2"):
@@ -468,6 +541,10 @@ class Attending(unittest.TestCase):
         """Of another process: locks are a process' own."""
         script = f"import runpy; print(runpy.run_path({str(LAUNCH)!r})['Attendance']({path!r}).look())"
         return ast.literal_eval(subprocess.check_output(["python3", "-B", "-c", script], text=True))
+
+
+def only_child_of(pid):
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
 
 def parent_of(pid):
