@@ -364,7 +364,8 @@ const struct command command_serve = {
         "  --log-format F      text, json, or journal (the default where journald reads standard\n"
         "                      error): levels as <N>\n"
         "\n"
-        "SIGUSR1 from the parent process reports that the job has failed on another node: trainers\n"
-        "get the error at once instead of after five seconds of silence. tundish-launch sends it.\n",
+        "SIGUSR1 from the parent process reports that the job has failed on another node:\n"
+        "trainers get the error at once instead of after five seconds of silence.\n"
+        "tundish-launch sends it.\n",
     .run = command_serve_run,
 };

@@ -25,8 +25,8 @@ _Atomic int serve_stop_signal;
 _Atomic bool serve_job_failed;
 static sem_t woken;
 
-/* Wait for signals until one ends the server. Slurm sends SIGUSR1, where `--signal` asks for it, to
- * every process of a job step: only the process that started this one knows of the job's failure. */
+/* Wait for signals until one ends the server. Where its `--signal` says so, Slurm sends SIGUSR1 to
+ * every process of a job step: only the process that started this one knows of a failure. */
 static int
 wait_for_signal(void)
 {
