@@ -402,10 +402,6 @@ find_next(struct lane *lane, uint64_t taken, uint64_t published, struct feed_rea
     line->step = look.step;
 }
 
-/* A silence is a pause if it is as long as this many steps, and so long. */
-enum { PAUSE_STEPS = 5 };
-#define PAUSE_NS INT64_C(500000000)
-
 /* A longer silence counts at once. A shorter one lowers the figure by an eighth at each step. */
 static void
 note_step(struct member *member, int64_t step_ns)
@@ -413,26 +409,6 @@ note_step(struct member *member, int64_t step_ns)
     int64_t faded_ns = member->usual_step_ns - member->usual_step_ns / 8;
 
     member->usual_step_ns = step_ns > faded_ns ? step_ns : faded_ns;
-}
-
-/* Steps are seen in whole looks, a tenth of a second apart, so shorter silences tell nothing. */
-static void
-note_pause(struct member *member, uint64_t taken, int64_t step_ns)
-{
-    struct feed_pauses *pauses = &member->pauses;
-
-    if (member->mean_step_ns == 0 || step_ns < PAUSE_NS ||
-        step_ns < PAUSE_STEPS * member->mean_step_ns) {
-        member->mean_step_ns = member->mean_step_ns == 0
-                                   ? step_ns
-                                   : member->mean_step_ns + (step_ns - member->mean_step_ns) / 8;
-        return;
-    }
-    if (pauses->count > 0 && taken > member->paused_at_taken)
-        pauses->every = taken - member->paused_at_taken;
-    pauses->count++;
-    pauses->all_ns += (uint64_t)step_ns;
-    member->paused_at_taken = taken;
 }
 
 /* Has its trainer taken or given back anything since the last look? */
@@ -449,7 +425,7 @@ observe_member(struct member *member, const struct lane_reader_stats *stats, int
         int64_t step_ns = now_ns - member->seen_at_ns - (waited_ns - member->seen_waited_ns);
 
         note_step(member, step_ns);
-        note_pause(member, stats->taken, step_ns);
+        pace_note(&member->pace, stats->taken, step_ns);
     }
     member->seen_released = stats->released;
     member->seen_taken = stats->taken;
@@ -477,7 +453,7 @@ fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *l
         .published = lane.published,
         .waits = stats.waits_ns >= 0,
         .usual_step_ns = member->usual_step_ns,
-        .pauses = member->pauses,
+        .pace = member->pace,
         .waits_ns = stats.waits_ns,
         .waited_ns = (int64_t)stats.waited_ns + (stats.waits_ns >= 0 ? stats.waits_ns : 0),
         .silent_ns = now_ns - member->seen_at_ns,

@@ -22,6 +22,7 @@
 
 #include "deliver/lane.h"
 #include "deliver/lane_reader.h"
+#include "deliver/pace.h"
 #include "shm/channel.h"
 
 struct feed;
@@ -172,13 +173,6 @@ void feed_tell_lost(struct feed *feed, const char *group, const char *text);
 /* End the group here: another server has lost replicas of it for good (PEER_LOST, which stays). */
 void feed_end_group(struct feed *feed, const char *group, const char *text);
 
-/* A trainer's pauses: silences that are far longer than its steps, as when it saves its state. */
-struct feed_pauses {
-    uint64_t count;
-    uint64_t all_ns; /* all together */
-    uint64_t every;  /* batches between the last two; 0: there were no two */
-};
-
 /* One line of the table of readers. */
 struct feed_reader_stats {
     char group[TND_NAME_BYTES];
@@ -190,7 +184,7 @@ struct feed_reader_stats {
     uint64_t taken_in_all; /* how many, wherever it began */
     bool waits;            /* in tundish_next, without a batch */
     int64_t usual_step_ns; /* its longest silence of late, waits left out; 0: none so far */
-    struct feed_pauses pauses;
+    struct pace pace;
     int64_t waits_ns;                       /* this time; -1: it does not */
     int64_t waited_ns;                      /* ever, this time included */
     uint64_t wait_counts[TND_WAIT_BUCKETS]; /* of those that are over, by duration */

@@ -24,9 +24,7 @@ struct member {
     int64_t seen_at_ns;
     int64_t seen_waited_ns; /* its total wait by then */
     int64_t usual_step_ns;
-    struct feed_pauses pauses;
-    int64_t mean_step_ns;     /* without pauses */
-    uint64_t paused_at_taken; /* the last time */
+    struct pace pace;
 };
 
 /* A group of the previous server that has not come back. Its name is unknown. When that server died

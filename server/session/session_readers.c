@@ -176,9 +176,9 @@ show_reader(struct session_reader_line *line, const struct feed_reader_stats *re
     tnd_stats_set(&values->waiting, reader->waits_ns > 0 ? (uint64_t)reader->waits_ns : 0);
     tnd_stats_set(&values->silent, (uint64_t)reader->silent_ns);
     tnd_stats_set(&values->usual_step, (uint64_t)reader->usual_step_ns);
-    tnd_stats_set(&values->pauses, reader->pauses.count);
-    tnd_stats_set(&values->paused, reader->pauses.all_ns);
-    tnd_stats_set(&values->pause_every, reader->pauses.every);
+    tnd_stats_set(&values->pauses, reader->pace.pauses);
+    tnd_stats_set(&values->paused, reader->pace.paused_ns);
+    tnd_stats_set(&values->pause_every, reader->pace.every);
     show_waits(line, reader);
 }
 
