@@ -4,6 +4,7 @@
 #include "batch/inputs.h"
 #include "content/content.h"
 #include "content/vocabulary/vocab.h"
+#include "core/memory.h"
 #include "core/status.h"
 #include "doctor/doctor.h"
 #include "session/lane_size.h"
@@ -15,14 +16,28 @@ add(uint64_t *sum, uint64_t bytes)
         *sum = UINT64_MAX;
 }
 
-/* A table that two stages use counts twice: it is a forecast. */
+/* Stages and streams that look up the same terms map one table. */
+static bool
+is_counted(struct doctor *doctor, const struct vocab *vocab)
+{
+    uint64_t fingerprint = vocab_fingerprint(vocab) ^ (uint64_t)vocab_keys(vocab);
+
+    for (uint32_t i = 0; i < doctor->table_count; i++)
+        if (doctor->tables[i] == fingerprint)
+            return true;
+    doctor->tables = tnd_realloc(doctor->tables, doctor->table_count + 1, sizeof *doctor->tables);
+    doctor->tables[doctor->table_count++] = fingerprint;
+    return false;
+}
+
 static void
 add_table(void *context, const char *name, const struct vocab *vocab)
 {
     struct doctor *doctor = context;
 
     (void)name;
-    add(&doctor->table_bytes, vocab_bytes(vocab));
+    if (!is_counted(doctor, vocab))
+        add(&doctor->table_bytes, vocab_bytes(vocab));
 }
 
 static void

@@ -36,6 +36,8 @@ struct doctor {
     uint64_t shm_bytes;    /* of batches in /dev/shm */
     uint64_t memory_bytes; /* of batches, wherever they lie, and of what shuffles hold */
     uint64_t table_bytes;  /* of vocabulary tables */
+    uint64_t *tables;      /* the fingerprints of those that are counted */
+    uint32_t table_count;
     bool huge_pages;       /* deliver.huge_pages is asked for */
 };
 

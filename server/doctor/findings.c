@@ -42,6 +42,7 @@ doctor_close(struct doctor *doctor)
         free(doctor->findings[i].advice);
     }
     free(doctor->findings);
+    free(doctor->tables);
     *doctor = (struct doctor){ 0 };
 }
 

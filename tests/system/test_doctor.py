@@ -4,6 +4,7 @@ import ctypes
 import errno
 import json
 import os
+import re
 import resource
 import struct
 import subprocess
@@ -188,6 +189,23 @@ class Doctor(Rig):
         file = self.pipeline(["text_line: words.txt",
                               "string_lookup: {columns: value, vocabulary: words.txt}", "batch: 10"])
         self.assertRegex(self.examine(file)["memory"]["text"], "vocabulary tables [1-9]")
+
+    def test_a_table_that_two_stages_share_is_counted_once(self):
+        def tables(*vocabularies):
+            columns = [f"c{i}" for i in range(len(vocabularies))]
+            lookups = [f"string_lookup: {{columns: {column}, vocabulary: {name}}}"
+                       for column, name in zip(columns, vocabularies, strict=True)]
+            copies = ", ".join(f"{column}: value" for column in columns)
+            file = self.pipeline(["text_line: words.txt", f"map: {{{copies}}}", *lookups, "batch: 10"])
+            text = self.examine(file)["memory"]["text"]
+            return int(re.search(r"vocabulary tables (\d+)", text)[1])
+
+        for name in ("words", "others"):
+            (self.path / f"{name}.txt").write_text("".join(f"{name}{i}\n" for i in range(200000)))
+        alone = tables("words.txt")
+        self.assertGreater(alone, 1)
+        self.assertEqual(tables("words.txt", "words.txt"), alone)
+        self.assertGreater(tables("words.txt", "others.txt"), alone)
 
     def test_too_many_arguments(self):
         done = subprocess.run([TUNDISH, "doctor", "a", "b"], capture_output=True, text=True,
