@@ -1,25 +1,14 @@
-/* api.c - the metrics as JSON. */
+/* api.c - nodes, plans and the pipeline file as JSON. */
 #include "api.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "watch/report.h"
 
-/* The rank of the node that is worst off. */
-static uint32_t
-worst_rank(const struct watcher *watcher)
-{
-    uint32_t worst = 0;
-
-    for (uint32_t i = 1; i < watcher_node_count(watcher); i++)
-        if (watcher_node(watcher, i)->there &&
-            watch_is_worse(&watcher_node(watcher, i)->diagnosis,
-                           &watcher_node(watcher, worst)->diagnosis))
-            worst = i;
-    return watcher_node(watcher, worst)->rank;
-}
+/* Reports are long: those of so many nodes are told at once. */
+enum { NODES_IN_FULL = 16 };
 
 static void
 write_node(struct json *json, const struct watcher_node *node)
@@ -28,95 +17,144 @@ write_node(struct json *json, const struct watcher_node *node)
     json_key_int(json, "rank", node->rank);
     json_key_int(json, "restarts", (int64_t)node->restarts);
     json_key(json, "report");
-    watch_report(node->before, node->now, json);
+    watch_report(node->before, node->now, &node->diagnosis, json);
     json_object_end(json);
+}
+
+/* What every answer about the job begins with. */
+static void
+write_job(struct json *json, const struct admin *admin, const uint32_t *numbers, uint32_t count)
+{
+    json_key_int(json, "time_unix", (int64_t)time(NULL));
+    json_key_int(json, "worst_rank",
+                 count > 0 ? watcher_node(admin->watcher, numbers[0])->rank : 0);
+    json_key_bool(json, "may_change", admin->guard.token[0] != '\0');
+    json_key_int(json, "node_count", count);
+}
+
+static int
+by_number(const void *one, const void *other)
+{
+    const uint32_t *a = one, *b = other;
+
+    return (*a > *b) - (*a < *b);
 }
 
 unsigned
 api_answer_status(const struct admin *admin, const struct route *route, FILE *body)
 {
+    uint32_t numbers[WATCHER_NODES], count = watcher_rank_nodes(admin->watcher, numbers);
+    uint32_t told = count < NODES_IN_FULL ? count : NODES_IN_FULL;
     struct json json;
 
     (void)route;
     json_start(&json, body);
     json_object(&json);
-    json_key_int(&json, "time_unix", (int64_t)time(NULL));
-    json_key_int(&json, "worst_rank", worst_rank(admin->watcher));
-    json_key_bool(&json, "may_change", admin->guard.token[0] != '\0');
+    write_job(&json, admin, numbers, count);
     json_key(&json, "nodes");
     json_array(&json);
-    for (uint32_t i = 0; i < watcher_node_count(admin->watcher); i++)
-        if (watcher_node(admin->watcher, i)->there)
-            write_node(&json, watcher_node(admin->watcher, i));
+    qsort(numbers, told, sizeof *numbers, by_number);
+    for (uint32_t i = 0; i < told; i++)
+        write_node(&json, watcher_node(admin->watcher, numbers[i]));
     json_array_end(&json);
     json_object_end(&json);
     fputc('\n', body);
     return 200;
 }
 
-/* JSON has no NaN, which stands for seconds without a value. */
-static void
-write_values(const struct history *history, const struct history_series *series, unsigned seconds,
-             FILE *body)
+/* Growth of a counter over the window, over all sets of the kind. */
+static double
+rate_of(const struct watcher_node *node, const char *kind, const char *field)
 {
-    fputc('[', body);
-    for (unsigned i = 0; i < seconds; i++) {
-        uint64_t second = history->second - seconds + 1 + i;
-        float value = series->values[second % HISTORY_SECONDS];
+    double passed_s = (double)(node->now->taken_ns - node->before->taken_ns) / 1e9, grown = 0;
+    const struct watch_set *set = NULL;
 
-        fprintf(body, isnan(value) ? "%snull" : "%s%.4g", i > 0 ? "," : "", (double)value);
-    }
-    fputc(']', body);
+    while ((set = watch_next(node->now, kind, set)) != NULL)
+        grown += (double)watch_growth(node->before, set, field);
+    return passed_s > 0 ? grown / passed_s : 0;
 }
 
-/* "NODE|WHAT|LABELS" as three members. */
-static void
-write_name(struct json *json, const struct history_series *series)
+static uint64_t
+sum_of(const struct watcher_node *node, const char *kind, const char *field)
 {
-    char name[HISTORY_NAME_BYTES];
-    char *what, *labels;
+    const struct watch_set *set = NULL;
+    uint64_t sum = 0;
 
-    memcpy(name, series->name, sizeof name);
-    what = strchr(name, '|');
-    labels = what != NULL ? strchr(what + 1, '|') : NULL;
-    if (labels == NULL)
-        return;
-    *what++ = *labels++ = '\0';
-    json_key_text(json, "rank", name);
-    json_key_text(json, "what", what);
-    json_key_text(json, "labels", labels);
+    while ((set = watch_next(node->now, kind, set)) != NULL)
+        sum += watch_value(set, field);
+    return sum;
+}
+
+static void
+key_float(struct json *json, const char *key, double value)
+{
+    json_key(json, key);
+    json_float(json, value, 9);
+}
+
+/* A node in one line of a table. */
+static void
+write_summary(struct json *json, const struct watcher_node *node)
+{
+    const struct watch_set *server = watch_next(node->now, "server", NULL);
+
+    json_object(json);
+    json_key_int(json, "rank", node->rank);
+    json_key_text(json, "host", node->now->copy.header->node);
+    json_key_text(json, "state", watch_state_name(node->now));
+    json_key_bool(json, "alive", tnd_stats_is_alive(&node->now->copy));
+    json_key_int(json, "restarts", (int64_t)node->restarts);
+    watch_report_verdict(&node->diagnosis, json);
+    key_float(json, "slowness", node->slowness);
+    json_key_int(json, "trainers", (int64_t)sum_of(node, "reader", "attached"));
+    key_float(json, "rows_rate", rate_of(node, "stream", "rows"));
+    key_float(json, "cpu_rate", rate_of(node, "server", "cpu") / 1e9);
+    json_key_int(json, "resident_memory_bytes", (int64_t)watch_value(server, "resident_memory"));
+    json_key_int(json, "segments_bytes", (int64_t)sum_of(node, "lane", "segments"));
+    json_key_int(json, "log_errors", (int64_t)watch_value(server, "log_errors"));
+    key_float(json, "link_wait_rate", rate_of(node, "link", "wait") / 1e9);
+    key_float(json, "link_sent_rate", rate_of(node, "link", "sent"));
+    key_float(json, "link_received_rate", rate_of(node, "link", "received"));
+    json_object_end(json);
 }
 
 unsigned
-api_answer_history(const struct admin *admin, const struct route *route, FILE *body)
+api_answer_nodes(const struct admin *admin, const struct route *route, FILE *body)
 {
-    const struct history *history = watcher_history(admin->watcher);
-    unsigned seconds = (unsigned)route->number;
+    uint32_t numbers[WATCHER_NODES], count = watcher_rank_nodes(admin->watcher, numbers);
     struct json json;
 
+    (void)route;
     json_start(&json, body);
     json_object(&json);
-    json_key_int(&json, "end_unix", (int64_t)history->second);
-    json_key_int(&json, "seconds", seconds);
-    json_key(&json, "series");
+    write_job(&json, admin, numbers, count);
+    json_key(&json, "nodes");
     json_array(&json);
-    for (unsigned i = 0; i < HISTORY_SERIES; i++) {
-        const struct history_series *series = &history->series[i];
-
-        /* A series that ended before the wanted time would be a row of nulls. */
-        if (series->name[0] == '\0' || series->last + seconds <= history->second)
-            continue;
-        json_object(&json);
-        write_name(&json, series);
-        json_key(&json, "values");
-        json_raw(&json);
-        write_values(history, series, seconds, body);
-        json_object_end(&json);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        write_summary(&json, watcher_node(admin->watcher, numbers[i]));
     json_array_end(&json);
     json_object_end(&json);
     fputc('\n', body);
     return 200;
+}
+
+unsigned
+api_answer_node(const struct admin *admin, const struct route *route, FILE *body)
+{
+    struct json json;
+
+    json_start(&json, body);
+    for (uint32_t i = 0; i < watcher_node_count(admin->watcher); i++) {
+        const struct watcher_node *node = watcher_node(admin->watcher, i);
+
+        if (!node->there || node->rank != (uint32_t)route->number)
+            continue;
+        write_node(&json, node);
+        fputc('\n', body);
+        return 200;
+    }
+    fputs("{\"error\": \"no node of that rank has been seen\"}\n", body);
+    return 404;
 }
 
 static const struct watch_snapshot *

@@ -4,10 +4,16 @@
 
 #include "routes.h"
 
+/* Whole reports: of all nodes, or of the sixteen that are worst off. */
 unsigned api_answer_status(const struct admin *admin, const struct route *route, FILE *body);
 
-/* route->number: seconds. */
+/* A line of each node, the worst off first; and the report of one, route->number being its rank. */
+unsigned api_answer_nodes(const struct admin *admin, const struct route *route, FILE *body);
+unsigned api_answer_node(const struct admin *admin, const struct route *route, FILE *body);
+
+/* Of all nodes, route->number being seconds; of one, of that rank, the whole hour. */
 unsigned api_answer_history(const struct admin *admin, const struct route *route, FILE *body);
+unsigned api_answer_node_history(const struct admin *admin, const struct route *route, FILE *body);
 
 /* The plan of each stream, as `tundish plan --json` prints it; and the pipeline file. */
 unsigned api_answer_plans(const struct admin *admin, const struct route *route, FILE *body);

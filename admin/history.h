@@ -1,7 +1,8 @@
-/* history.h - an hour of metrics, one value a second, in memory of a fixed size.
+/* history.h - an hour of metrics, one value a second, in memory that is bounded.
  *
- * A series is made when its figure is first seen and written once a second; a gap is NaN. When all
- * series are taken, the one longest silent gives way.
+ * A series is made when its figure is first seen and written once a second; a gap is NaN. When
+ * HISTORY_SERIES are there, the one longest silent gives way: a job of 4,096 trainers on 512 nodes
+ * has fewer.
  */
 #ifndef ADMIN_HISTORY_H
 #define ADMIN_HISTORY_H
@@ -12,19 +13,24 @@
 
 enum {
     HISTORY_SECONDS = 3600,
-    HISTORY_SERIES = 512,
+    HISTORY_SERIES = 16384,
+    HISTORY_CHAINS = 16384,
     HISTORY_NAME_BYTES = TND_STATS_LABEL_BYTES + 32
 };
 
 struct history_series {
-    char name[HISTORY_NAME_BYTES]; /* "" : not used */
+    char name[HISTORY_NAME_BYTES];
     uint64_t last;                 /* the second it was last written in */
+    struct history_series *next;   /* in its chain */
     float values[HISTORY_SECONDS]; /* second s is at s % HISTORY_SECONDS */
 };
 
 struct history {
-    uint64_t second;               /* now: seconds since 1970 */
-    struct history_series *series; /* HISTORY_SERIES of them */
+    uint64_t second;                /* now: seconds since 1970 */
+    uint64_t searched;              /* the last second in which no series could give way */
+    uint32_t count;                 /* of series */
+    struct history_series **series; /* in the order in which they were made */
+    struct history_series **chains; /* by a hash of the name */
 };
 
 int history_open(struct history *history); /* 0, or -1 when there is no memory */
@@ -32,6 +38,16 @@ void history_close(struct history *history);
 
 /* Go on to this second; those between are gaps. */
 void history_advance(struct history *history, uint64_t second);
+
+/* This second's value; history_add adds to it. */
 void history_note(struct history *history, const char *name, double value);
+void history_add(struct history *history, const char *name, double value);
+
+/* NULL: there is no such series. */
+const struct history_series *history_find(const struct history *history, const char *name);
+
+/* The mean of what is known of the last seconds; 0: nothing. */
+double history_mean(const struct history *history, const struct history_series *series,
+                    unsigned seconds);
 
 #endif

@@ -29,6 +29,7 @@ static const char TLS_PRIORITIES[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2
 /* A rendered body. It is good until the watcher takes its next snapshot. */
 struct rendered {
     uint64_t tick;
+    int rank; /* of a NODE */
     unsigned status;
     struct MHD_Response *response;
 };
@@ -103,15 +104,18 @@ refuse(struct MHD_Connection *connection, unsigned status, const char *sentence,
 }
 
 static struct MHD_Response *
-render(const struct http *http, const struct route *route, unsigned *ret_status)
+render(const struct http *http, const struct route *route, int rank, unsigned *ret_status)
 {
+    struct route asked = *route;
     char *text = NULL;
     size_t bytes = 0;
     FILE *body = open_memstream(&text, &bytes);
 
     if (body == NULL)
         return NULL;
-    *ret_status = route->answer(http->admin, route, body);
+    if (route->kind == ROUTE_NODE)
+        asked.number = rank;
+    *ret_status = route->answer(http->admin, &asked, body);
     if (fclose(body) != 0) {
         free(text);
         return NULL;
@@ -121,15 +125,16 @@ render(const struct http *http, const struct route *route, unsigned *ret_status)
 
 /* Send the page or the metrics. They are rendered for the first request after a change. */
 static enum MHD_Result
-send_rendered(struct http *http, struct MHD_Connection *connection, const struct route *route)
+send_rendered(struct http *http, struct MHD_Connection *connection, const struct route *route,
+              int rank)
 {
     struct rendered *rendered = &http->rendered[route - route_at(0)];
     /* 0 stands for a body that was never rendered. */
     uint64_t tick = route->kind == ROUTE_PAGE ? 1 : watcher_tick(http->admin->watcher) + 1;
 
     /* A response is counted by its users, so a slow reader keeps the old one until it is sent. */
-    if (rendered->tick != tick) {
-        struct MHD_Response *fresh = render(http, route, &rendered->status);
+    if (rendered->tick != tick || rendered->rank != rank) {
+        struct MHD_Response *fresh = render(http, route, rank, &rendered->status);
 
         if (fresh == NULL)
             return MHD_NO;
@@ -137,25 +142,27 @@ send_rendered(struct http *http, struct MHD_Connection *connection, const struct
             MHD_destroy_response(rendered->response);
         rendered->response = fresh;
         rendered->tick = tick;
+        rendered->rank = rank;
     }
     return MHD_queue_response(connection, rendered->status, rendered->response);
 }
 
 static enum MHD_Result
-answer(struct http *http, struct MHD_Connection *connection, const struct route *route)
+answer(struct http *http, struct MHD_Connection *connection, const struct route *route, int rank)
 {
     /* Not for control requests: they wait for the server, up to two seconds, and must not hold up
      * the watcher. */
-    bool locked = route->kind == ROUTE_METRICS || route->kind == ROUTE_NOW;
+    bool locked =
+        route->kind == ROUTE_METRICS || route->kind == ROUTE_NODE || route->kind == ROUTE_NOW;
     enum MHD_Result sent;
     unsigned status = 500;
 
     if (locked)
         watcher_lock(http->admin->watcher);
-    if (route->kind == ROUTE_PAGE || route->kind == ROUTE_METRICS) {
-        sent = send_rendered(http, connection, route);
+    if (route->kind != ROUTE_NOW && route->kind != ROUTE_CONTROL) {
+        sent = send_rendered(http, connection, route, rank);
     } else {
-        struct MHD_Response *response = render(http, route, &status);
+        struct MHD_Response *response = render(http, route, rank, &status);
 
         sent = send_once(connection, status, response);
     }
@@ -237,7 +244,8 @@ handle(void *user, struct MHD_Connection *connection, const char *url, const cha
 {
     static char headers_seen;
     struct http *http = user;
-    const struct route *route = route_find(url);
+    int rank;
+    const struct route *route = route_find(url, &rank);
     const char *sentence;
     bool is_read = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     unsigned status;
@@ -261,7 +269,7 @@ handle(void *user, struct MHD_Connection *connection, const char *url, const cha
     if (route->kind == ROUTE_CONTROL ? strcmp(method, "POST") != 0 : !is_read)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed",
                       route->kind == ROUTE_CONTROL ? "POST" : "GET, HEAD");
-    return answer(http, connection, route);
+    return answer(http, connection, route, rank);
 }
 
 static void

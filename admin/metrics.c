@@ -1,7 +1,9 @@
-/* metrics.c - metrics as Prometheus scrapes them: HELP, TYPE, base units, histograms with `le`.
+/* metrics.c - metrics as Prometheus scrapes them.
  *
- * Names come from the descriptions beside the values: tundish_KIND_FIELD[_seconds|_bytes][_total].
- * The lines of a family must be together, so each field in turn is written for all nodes.
+ * Names come from the descriptions beside the values: tundish_KIND_FIELD[_seconds|_bytes][_total]
+ * of a node, tundish_job_KIND_FIELD... of all nodes together. The lines of a family must be
+ * together, so each field in turn is written for all nodes. What all nodes have is left out of a
+ * large job, so that the answer stays below two megabytes.
  */
 #include "metrics.h"
 
@@ -10,74 +12,12 @@
 #include <sys/utsname.h>
 
 #include "core/clock.h"
+#include "metrics_family.h"
+#include "metrics_large.h"
 
-/* Times are kept in nanoseconds; Prometheus wants base units. */
-static double
-in_unit(const struct tnd_stats_field *field, uint64_t value)
-{
-    return field->unit == TND_STATS_SECONDS ? (double)value / 1e9 : (double)value;
-}
-
-static void
-name_of(const struct tnd_stats_kind_entry *kind, const struct tnd_stats_field *field,
-        char name[128])
-{
-    static const char *const units[] = { "", "_seconds", "_bytes" };
-
-    snprintf(name, 128, "tundish_%.23s_%.31s%s%s", kind->name, field->name,
-             field->unit < 3 ? units[field->unit] : "",
-             field->type == TND_STATS_COUNTER ? "_total" : "");
-}
-
-/* "a node's labels, then the set's", with room for one more. */
-static void
-write_labels(const struct watch_snapshot *snapshot, uint32_t rank, const struct watch_set *set,
-             const char *extra, FILE *file)
-{
-    fprintf(file, "{host=\"%s\",rank=\"%u\"%s%s%s}", snapshot->copy.header->node, rank,
-            set->labels[0] != '\0' ? "," : "", set->labels, extra);
-}
-
-static void
-write_histogram(const struct watch_snapshot *snapshot, uint32_t rank, const struct watch_set *set,
-                const char *name, const struct watch_histogram *histogram, FILE *file)
-{
-    uint64_t below = 0;
-
-    /* Prometheus' buckets are cumulative, and the last one has all observations. */
-    for (unsigned i = 0; i < TND_STATS_BUCKETS; i++) {
-        char bound[40];
-
-        below += histogram->buckets[i];
-        if (i + 1 < TND_STATS_BUCKETS)
-            snprintf(bound, sizeof bound, ",le=\"%.9g\"", (double)tnd_stats_bucket_ns(i) / 1e9);
-        else
-            snprintf(bound, sizeof bound, ",le=\"+Inf\"");
-        fprintf(file, "%s_bucket", name);
-        write_labels(snapshot, rank, set, bound, file);
-        fprintf(file, " %" PRIu64 "\n", below);
-    }
-    fprintf(file, "%s_sum", name);
-    write_labels(snapshot, rank, set, "", file);
-    fprintf(file, " %.9g\n%s_count", (double)histogram->sum_ns / 1e9, name);
-    write_labels(snapshot, rank, set, "", file);
-    fprintf(file, " %" PRIu64 "\n", below);
-}
-
-static void
-write_value(const struct watch_snapshot *snapshot, uint32_t rank, const struct watch_set *set,
-            uint32_t field, const char *name, FILE *file)
-{
-    const struct tnd_stats_field *about = &set->kind->fields[field];
-
-    if (about->type == TND_STATS_HISTOGRAM) {
-        write_histogram(snapshot, rank, set, name, &set->histograms[field], file);
-        return;
-    }
-    fputs(name, file);
-    write_labels(snapshot, rank, set, "", file);
-    fprintf(file, " %.17g\n", in_unit(about, set->values[field]));
-}
+/* A job is large if the lines of all nodes are estimated to take more than this: of a line without
+ * labels, LINE_BYTES. */
+enum { NODES_BYTES = 1000000, LINE_BYTES = 80 };
 
 static const struct watch_snapshot *
 snapshot_of(const struct watcher *watcher, uint32_t node)
@@ -85,6 +25,31 @@ snapshot_of(const struct watcher *watcher, uint32_t node)
     const struct watcher_node *shown = watcher_node(watcher, node);
 
     return shown->there ? shown->now : NULL;
+}
+
+static uint64_t
+lines_of(const struct tnd_stats_kind_entry *kind)
+{
+    uint64_t lines = 0;
+
+    for (uint32_t i = 0; i < kind->field_count; i++)
+        lines += kind->fields[i].type == TND_STATS_HISTOGRAM ? TND_STATS_BUCKETS + 2 : 1;
+    return lines;
+}
+
+static bool
+is_large(const struct watcher *watcher)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t node = 0; node < watcher_node_count(watcher); node++) {
+        const struct watch_snapshot *snapshot = snapshot_of(watcher, node);
+
+        for (uint32_t i = 0; snapshot != NULL && i < snapshot->set_count; i++)
+            bytes +=
+                lines_of(snapshot->sets[i].kind) * (LINE_BYTES + strlen(snapshot->sets[i].labels));
+    }
+    return bytes > NODES_BYTES;
 }
 
 /* Is this the first node that has such a set? */
@@ -102,23 +67,15 @@ static void
 write_family(const struct watcher *watcher, const struct tnd_stats_kind_entry *kind, uint32_t field,
              FILE *file)
 {
-    static const char *const types[] = { "untyped", "counter", "gauge", "histogram" };
-    const struct tnd_stats_field *about = &kind->fields[field];
-    char name[128];
+    struct metrics_family family;
 
-    name_of(kind, about, name);
-    fprintf(file, "# HELP %s %s: %s\n# TYPE %s %s\n", name, kind->help, about->help, name,
-            types[about->type < 4 ? about->type : 0]);
+    metrics_family_begin("", kind, field, "", &family, file);
     for (uint32_t node = 0; node < watcher_node_count(watcher); node++) {
         const struct watch_snapshot *snapshot = snapshot_of(watcher, node);
         const struct watch_set *set = NULL;
 
         while (snapshot != NULL && (set = watch_next(snapshot, kind->name, set)) != NULL)
-            /* Nodes may run servers of different versions, whose kinds have other fields at this
-             * number. */
-            if (field < set->kind->field_count &&
-                strcmp(set->kind->fields[field].name, about->name) == 0)
-                write_value(snapshot, watcher_node(watcher, node)->rank, set, field, name, file);
+            metrics_family_write_set(&family, watcher_node(watcher, node), set);
     }
 }
 
@@ -137,6 +94,49 @@ write_kinds(const struct watcher *watcher, uint32_t node, FILE *file)
         for (uint32_t field = 0; field < kind->field_count; field++)
             write_family(watcher, kind, field, file);
     }
+}
+
+/* The job's sets of one kind lie anywhere among the others. */
+static void
+write_job_family(const struct job *job, const struct tnd_stats_kind_entry *kind, uint32_t field,
+                 FILE *file)
+{
+    bool is_gauge = kind->fields[field].type == TND_STATS_GAUGE;
+    struct metrics_family family;
+
+    metrics_family_begin("job_", kind, field,
+                         is_gauge ? " (the highest of all nodes)" : " (the sum of all nodes)",
+                         &family, file);
+    for (uint32_t i = 0; i < job->count; i++) {
+        const struct job_set *set = job->sets[i];
+        uint32_t histogram = 0;
+
+        if (strcmp(set->kind->name, kind->name) != 0)
+            continue;
+        for (uint32_t before = 0; before < field; before++)
+            histogram += kind->fields[before].type == TND_STATS_HISTOGRAM;
+        metrics_family_write(
+            &family, "", set->labels, set->values[field],
+            kind->fields[field].type == TND_STATS_HISTOGRAM ? &set->histograms[histogram] : NULL);
+    }
+}
+
+static bool
+is_first_of_job(const struct job *job, uint32_t number)
+{
+    for (uint32_t i = 0; i < number; i++)
+        if (strcmp(job->sets[i]->kind->name, job->sets[number]->kind->name) == 0)
+            return false;
+    return true;
+}
+
+static void
+write_job(const struct job *job, FILE *file)
+{
+    for (uint32_t i = 0; i < job->count; i++)
+        for (uint32_t field = 0; is_first_of_job(job, i) && field < job->sets[i]->kind->field_count;
+             field++)
+            write_job_family(job, job->sets[i]->kind, field, file);
 }
 
 static const char up_help[] = "1: the node's server is alive; 0: it is not, or was never seen";
@@ -176,6 +176,41 @@ silent_s(const struct watch_snapshot *snapshot)
     return (double)watch_silent_ns(snapshot, tnd_clock_ns()) / 1e9;
 }
 
+/* What the verdict goes by: shares of the last seconds. */
+static void
+write_verdicts(const struct watcher *watcher, const char *name, const char *help,
+               double (*value_of)(const struct watcher_node *), FILE *file)
+{
+    fprintf(file, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+    for (uint32_t i = 0; i < watcher_node_count(watcher); i++) {
+        const struct watcher_node *node = watcher_node(watcher, i);
+        char labels[METRICS_NODE_BYTES];
+
+        if (!node->there)
+            continue;
+        metrics_node_labels(node, labels);
+        fprintf(file, "%s{%s} %.4g\n", name, labels, value_of(node));
+    }
+}
+
+static double
+wait_share(const struct watcher_node *node)
+{
+    return node->diagnosis.wait_share;
+}
+
+static double
+file_share(const struct watcher_node *node)
+{
+    return node->diagnosis.file_share;
+}
+
+static double
+slowness(const struct watcher_node *node)
+{
+    return node->slowness;
+}
+
 static void
 write_restarts(const struct watcher *watcher, FILE *file)
 {
@@ -212,16 +247,36 @@ write_servers(const struct watcher *watcher, FILE *file)
                 "time since the server's last sign of life; 0 after it has stopped", silent_s,
                 file);
     write_restarts(watcher, file);
+    write_verdicts(watcher, "tundish_node_wait_ratio",
+                   "of the last seconds, the share that the trainer waited that waits most",
+                   wait_share, file);
+    write_verdicts(watcher, "tundish_node_file_wait_ratio",
+                   "of the time in which threads work, the share that they wait for files",
+                   file_share, file);
+    write_verdicts(watcher, "tundish_node_slowness_ratio",
+                   "time for a row, of the median of the other nodes; 0: not known", slowness,
+                   file);
 }
 
 void
 metrics_write(const struct watcher *watcher, FILE *file)
 {
+    uint64_t left_out = 0;
+
     if (watcher_node_count(watcher) == 0) {
         write_unseen(file);
         return;
     }
     write_servers(watcher, file);
-    for (uint32_t node = 0; node < watcher_node_count(watcher); node++)
-        write_kinds(watcher, node, file);
+    write_job(watcher_job(watcher), file);
+    if (is_large(watcher))
+        left_out = metrics_large_write(watcher, file);
+    else
+        for (uint32_t node = 0; node < watcher_node_count(watcher); node++)
+            write_kinds(watcher, node, file);
+    fprintf(file,
+            "# HELP tundish_sets_left_out sets of metrics of nodes that are not told one by one, "
+            "because the job is large\n# TYPE tundish_sets_left_out gauge\n"
+            "tundish_sets_left_out %" PRIu64 "\n",
+            left_out);
 }

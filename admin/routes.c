@@ -1,6 +1,7 @@
 /* routes.c - the table of paths, and the short answers. */
 #include "routes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
@@ -77,8 +78,11 @@ static const struct route routes[] = {
     { "/favicon.svg", ROUTE_PAGE, "image/svg+xml", page_answer, PAGE_ICON },
     { "/api/v1/openapi.json", ROUTE_PAGE, json_type, page_answer, PAGE_OPENAPI },
     { "/api/v1/status", ROUTE_METRICS, json_type, api_answer_status, 0 },
+    { "/api/v1/nodes", ROUTE_METRICS, json_type, api_answer_nodes, 0 },
+    { "/api/v1/nodes/", ROUTE_NODE, json_type, api_answer_node, 0 },
     { "/api/v1/history", ROUTE_METRICS, json_type, api_answer_history, HISTORY_SECONDS },
     { "/api/v1/history/recent", ROUTE_METRICS, json_type, api_answer_history, 300 },
+    { "/api/v1/history/", ROUTE_NODE, json_type, api_answer_node_history, 0 },
     { "/api/v1/plans", ROUTE_METRICS, json_type, api_answer_plans, 0 },
     { "/api/v1/pipeline", ROUTE_METRICS, text_type, api_answer_pipeline, 0 },
     { "/metrics", ROUTE_METRICS, "text/plain; version=0.0.4; charset=utf-8", answer_metrics, 0 },
@@ -102,11 +106,29 @@ route_at(unsigned number)
     return number < sizeof routes / sizeof *routes ? &routes[number] : NULL;
 }
 
-const struct route *
-route_find(const char *path)
+/* A rank as it is written: digits, and no zero before others. -1: it is none. */
+static int
+read_rank(const char *text)
 {
-    for (unsigned i = 0; route_at(i) != NULL; i++)
-        if (strcmp(routes[i].path, path) == 0)
+    size_t digits = strspn(text, "0123456789");
+
+    if (digits == 0 || digits > 5 || text[digits] != '\0' || (text[0] == '0' && digits > 1))
+        return -1;
+    return atoi(text);
+}
+
+const struct route *
+route_find(const char *path, int *ret_rank)
+{
+    for (unsigned i = 0; route_at(i) != NULL; i++) {
+        size_t bytes = strlen(routes[i].path);
+
+        *ret_rank = 0;
+        if (routes[i].kind != ROUTE_NODE && strcmp(routes[i].path, path) == 0)
             return &routes[i];
+        if (routes[i].kind == ROUTE_NODE && strncmp(routes[i].path, path, bytes) == 0 &&
+            (*ret_rank = read_rank(path + bytes)) >= 0)
+            return &routes[i];
+    }
     return NULL;
 }

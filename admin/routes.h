@@ -11,6 +11,7 @@
 enum route_kind {
     ROUTE_PAGE,    /* the page and its files: they do not change */
     ROUTE_METRICS, /* the same for everyone until the watcher looks again */
+    ROUTE_NODE,    /* the same of one node, whose rank ends the path */
     ROUTE_NOW,     /* worked out each time: cheap */
     ROUTE_CONTROL  /* changes something: POST, with a token */
 };
@@ -19,13 +20,14 @@ struct route {
     const char *path;
     enum route_kind kind;
     const char *type; /* Content-Type */
-    /* Writes the body and returns the HTTP status. The watcher is locked for METRICS and NOW. */
+    /* Writes the body and returns the HTTP status. The watcher is locked for METRICS, NODE and
+     * NOW. */
     unsigned (*answer)(const struct admin *admin, const struct route *route, FILE *body);
-    int number; /* for `answer` */
+    int number; /* for `answer`; of a NODE its rank, in a copy of the row */
 };
 
-/* NULL: the path is not served. */
-const struct route *route_find(const char *path);
+/* NULL: the path is not served. The rank at its end, or 0. */
+const struct route *route_find(const char *path, int *ret_rank);
 
 /* All of them, one after another; NULL after the last. */
 const struct route *route_at(unsigned number);

@@ -12,12 +12,18 @@
 #include "core/clock.h"
 #include "core/status.h"
 
+/* Of more nodes than this fewer snapshots are kept of each, for the sake of memory. */
+enum { NODES_CLOSELY = 64, LEAN_WINDOW = 4 };
+static const int64_t LEAN_NS = INT64_C(5000000000);
+
 /* One server's file, and its snapshots of the last seconds. */
 struct watched {
     char path[192];
     struct tnd_stats_file file;
-    struct watch_snapshot window[WATCHER_WINDOW + 1]; /* a ring; `newest` is its last */
-    uint32_t seen, newest;
+    struct watch_snapshot window[WATCHER_WINDOW + 1]; /* the oldest first */
+    uint32_t seen;
+    bool is_fresh;                 /* the last look took a snapshot */
+    struct watch_diagnosis judged; /* by the thread, without the lock */
     struct watcher_node shown;
 };
 
@@ -30,14 +36,16 @@ struct watcher {
     uint64_t tick;
     uint32_t node_count; /* up to the highest that has ever been there */
     struct watched nodes[WATCHER_NODES];
+    struct watch_sibling siblings[WATCHER_NODES];
     struct history history;
+    struct job job;
 };
 
 /* Snapshots point into copies of the file that they were made from, so they go with it. */
 static void
 forget(struct watched *node)
 {
-    for (uint32_t i = 0; i <= WATCHER_WINDOW; i++)
+    for (uint32_t i = 0; i < node->seen; i++)
         watch_snapshot_close(&node->window[i]);
     node->seen = 0;
     tnd_stats_close(&node->file);
@@ -53,72 +61,114 @@ is_replaced(const struct watched *node)
                                              (uint64_t)about.st_dev != node->file.device);
 }
 
-static void
-reopen(struct watched *node)
+/* Open the file that is to be read now, where it is another one than before. Without one the old
+ * snapshots stay: a dead server is still shown. */
+static bool
+open_anew(const struct watched *node, struct tnd_stats_file *ret_file)
 {
-    bool had = node->file.descriptor >= 0;
-    struct tnd_stats_file fresh = TND_STATS_FILE_NONE;
-
-    if (had && !is_replaced(node))
-        return;
-    /* Without a new file the old snapshots stay: a dead server is still shown. */
-    if (tnd_stats_open_file(node->path, &fresh) != TUNDISH_OK)
-        return;
-    if (had)
-        node->shown.restarts++;
-    forget(node);
-    node->file = fresh;
+    if (node->file.descriptor >= 0 && !is_replaced(node))
+        return false;
+    return tnd_stats_open_file(node->path, ret_file) == TUNDISH_OK;
 }
 
-/* Take a snapshot. The ring has one more than the window, so that rates cover the whole window. */
 static void
-look(struct watched *node)
+take_over(struct watched *node, const struct tnd_stats_file *fresh)
 {
-    struct watch_snapshot snapshot;
-    uint32_t next = (node->newest + 1) % (WATCHER_WINDOW + 1);
-    uint32_t oldest;
+    node->shown.restarts += node->file.descriptor >= 0;
+    forget(node);
+    node->file = *fresh;
+}
 
-    reopen(node);
-    if (node->file.descriptor < 0 || watch_snapshot_open(&node->file, &snapshot) != TUNDISH_OK)
+/* Which snapshot gives way to another one. A lean window keeps the last two, and of the older ones
+ * two that are 5 s apart. */
+static uint32_t
+superfluous(const struct watched *node, bool is_lean)
+{
+    const struct watch_snapshot *last = &node->window[node->seen - 1];
+
+    return is_lean && last->taken_ns - node->window[1].taken_ns < LEAN_NS ? 2 : 0;
+}
+
+static void
+keep(struct watched *node, const struct watch_snapshot *snapshot, bool is_lean)
+{
+    /* One more than the seconds, so that rates cover all of them. */
+    const uint32_t most = is_lean ? LEAN_WINDOW : WATCHER_WINDOW + 1;
+
+    while (node->seen >= most) {
+        uint32_t gone = superfluous(node, is_lean);
+
+        watch_snapshot_close(&node->window[gone]);
+        node->seen--;
+        memmove(&node->window[gone], &node->window[gone + 1],
+                (node->seen - gone) * sizeof node->window[0]);
+    }
+    node->window[node->seen++] = *snapshot;
+}
+
+/* Take a snapshot. The file is read without the lock: requests wait for no
+ * disk. */
+static void
+look(struct watcher *watcher, struct watched *node)
+{
+    struct tnd_stats_file fresh = TND_STATS_FILE_NONE;
+    bool is_new = open_anew(node, &fresh);
+    struct tnd_stats_file *file = is_new ? &fresh : &node->file;
+    struct watch_snapshot snapshot;
+
+    node->is_fresh = false;
+    if (file->descriptor < 0)
         return;
-    watch_snapshot_close(&node->window[next]);
-    node->window[next] = snapshot;
-    node->newest = next;
-    if (node->seen <= WATCHER_WINDOW)
-        node->seen++;
-    /* With fewer snapshots than the ring holds, the window begins at the first of them. */
-    oldest = (next + WATCHER_WINDOW + 2 - node->seen) % (WATCHER_WINDOW + 1);
-    node->shown.there = true;
+    if (watch_snapshot_open(file, &snapshot) != TUNDISH_OK) {
+        if (is_new)
+            tnd_stats_close(&fresh);
+        return;
+    }
+    watcher_lock(watcher);
+    if (is_new)
+        take_over(node, &fresh);
+    keep(node, &snapshot, watcher->node_count > NODES_CLOSELY);
+    node->is_fresh = node->shown.there = true;
     node->shown.rank = (uint32_t)watch_value(watch_next(&snapshot, "server", NULL), "rank");
-    node->shown.now = &node->window[next];
-    node->shown.before = &node->window[oldest];
-    watch_diagnose(node->shown.before, node->shown.now, &node->shown.diagnosis);
+    node->shown.now = &node->window[node->seen - 1];
+    node->shown.before = &node->window[0];
+    watcher_unlock(watcher);
 }
 
 /* Growth in the last second. */
 static double
 growth(const struct watched *node, const struct watch_set *set, const char *field)
 {
-    const struct watch_snapshot *before =
-        &node->window[(node->newest + WATCHER_WINDOW) % (WATCHER_WINDOW + 1)];
+    const struct watch_snapshot *before = &node->window[node->seen > 1 ? node->seen - 2 : 0];
     double passed_s = (double)(node->shown.now->taken_ns - before->taken_ns) / 1e9;
 
-    return node->seen > 1 && passed_s > 0 ? (double)watch_growth(before, set, field) / passed_s : 0;
+    return passed_s > 0 ? (double)watch_growth(before, set, field) / passed_s : 0;
 }
 
+/* A series of the node's, and, where there are several nodes, the sum of all. The labels come last
+ * because they may be long: api_history.c cuts the name at the first two bars. */
 static void
-note(struct history *history, uint32_t rank, const struct watch_set *set, const char *what,
+note(struct watcher *watcher, uint32_t rank, const struct watch_set *set, const char *what,
      double value)
 {
     char name[HISTORY_NAME_BYTES];
 
-    /* The labels come last because they may be long: api.c cuts the name at the first two bars. */
     snprintf(name, sizeof name, "%u|%.12s|%s", rank, what, set->labels);
-    history_note(history, name, value);
+    history_note(&watcher->history, name, value);
 }
 
 static void
-note_node(struct history *history, const struct watched *node)
+note_sum(struct watcher *watcher, const struct watch_set *set, const char *what, double value)
+{
+    char name[HISTORY_NAME_BYTES];
+
+    snprintf(name, sizeof name, "all|%.12s|%s", what, set->labels);
+    if (watcher->node_count > 1)
+        history_add(&watcher->history, name, value);
+}
+
+static void
+note_node(struct watcher *watcher, const struct watched *node)
 {
     uint32_t rank = node->shown.rank;
     const struct watch_snapshot *now = node->shown.now;
@@ -128,34 +178,89 @@ note_node(struct history *history, const struct watched *node)
     if (!node->shown.there || !tnd_stats_is_alive(&now->copy))
         return;
     while ((set = watch_next(now, "stream", set)) != NULL) {
-        note(history, rank, set, "rows", growth(node, set, "rows"));
-        note(history, rank, set, "read", growth(node, set, "read"));
+        static const char *const figures[] = { "rows", "read" };
+
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+            double grown = growth(node, set, figures[i]);
+
+            note(watcher, rank, set, figures[i], grown);
+            note_sum(watcher, set, figures[i], grown);
+        }
     }
     while ((set = watch_next(now, "reader", set)) != NULL) {
-        note(history, rank, set, "batches", growth(node, set, "released"));
+        note(watcher, rank, set, "batches", growth(node, set, "released"));
         /* A wait that ended in this second may have begun before it. */
-        note(history, rank, set, "wait", fmin(1, growth(node, set, "wait") / 1e9));
+        note(watcher, rank, set, "wait", fmin(1, growth(node, set, "wait") / 1e9));
     }
     set = watch_next(now, "server", NULL);
     if (set != NULL)
-        note(history, rank, set, "cpu", growth(node, set, "cpu") / 1e9);
+        note(watcher, rank, set, "cpu", growth(node, set, "cpu") / 1e9);
+}
+
+/* Say what the snapshots show, of each node and against the others. Only this thread changes them,
+ * so it needs no lock to read them. */
+static void
+judge(struct watcher *watcher, struct watch_sibling siblings[WATCHER_NODES])
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < WATCHER_NODES; i++) {
+        struct watched *node = &watcher->nodes[i];
+
+        if (!node->shown.there)
+            continue;
+        watch_diagnose(node->shown.before, node->shown.now, &node->judged);
+        siblings[count++] = (struct watch_sibling){ .before = node->shown.before,
+                                                    .now = node->shown.now,
+                                                    .diagnosis = &node->judged };
+    }
+    watch_compare(siblings, count);
+}
+
+static void
+show_verdicts(struct watcher *watcher, const struct watch_sibling siblings[WATCHER_NODES])
+{
+    for (uint32_t i = 0, count = 0; i < WATCHER_NODES; i++)
+        if (watcher->nodes[i].shown.there) {
+            watcher->nodes[i].shown.diagnosis = watcher->nodes[i].judged;
+            watcher->nodes[i].shown.slowness = siblings[count++].slowness;
+        }
+}
+
+static void
+note_job(struct watcher *watcher)
+{
+    job_begin(&watcher->job);
+    for (uint32_t i = 0; i < watcher->node_count; i++) {
+        const struct watched *node = &watcher->nodes[i];
+        const struct watch_snapshot *before = !node->is_fresh  ? node->shown.now
+                                              : node->seen > 1 ? node->shown.now - 1
+                                                               : NULL;
+
+        if (node->shown.there)
+            job_note(&watcher->job, before, node->shown.now);
+    }
+    job_end(&watcher->job);
 }
 
 static void
 look_at_all(struct watcher *watcher)
 {
+    for (uint32_t i = 0; i < WATCHER_NODES; i++)
+        look(watcher, &watcher->nodes[i]);
+    judge(watcher, watcher->siblings);
+    watcher_lock(watcher);
+    show_verdicts(watcher, watcher->siblings);
     watcher->tick++;
     history_advance(&watcher->history, (uint64_t)time(NULL));
-    for (uint32_t i = 0; i < WATCHER_NODES; i++) {
-        struct watched *node = &watcher->nodes[i];
-
-        look(node);
-        if (!node->shown.there)
-            continue;
-        /* Nodes are not counted down: one that is gone stays on the page, as gone. */
-        watcher->node_count = i + 1;
-        note_node(&watcher->history, node);
-    }
+    /* Nodes are not counted down: one that is gone stays on the page, as gone. */
+    for (uint32_t i = 0; i < WATCHER_NODES; i++)
+        if (watcher->nodes[i].shown.there)
+            watcher->node_count = i + 1;
+    for (uint32_t i = 0; i < watcher->node_count; i++)
+        note_node(watcher, &watcher->nodes[i]);
+    note_job(watcher);
+    watcher_unlock(watcher);
 }
 
 static void *
@@ -168,7 +273,9 @@ watch(void *argument)
     clock_gettime(CLOCK_MONOTONIC, &next);
     pthread_mutex_lock(&watcher->lock);
     while (!watcher->stopping) {
+        pthread_mutex_unlock(&watcher->lock);
         look_at_all(watcher);
+        pthread_mutex_lock(&watcher->lock);
         next.tv_sec++;
         while (!watcher->stopping &&
                pthread_cond_timedwait(&watcher->stop, &watcher->lock, &next) == 0)
@@ -229,6 +336,7 @@ watcher_close(struct watcher *watcher)
     for (uint32_t i = 0; i < WATCHER_NODES; i++)
         forget(&watcher->nodes[i]);
     history_close(&watcher->history);
+    job_close(&watcher->job);
     pthread_cond_destroy(&watcher->stop);
     pthread_mutex_destroy(&watcher->lock);
     free(watcher);
@@ -264,8 +372,48 @@ watcher_node(const struct watcher *watcher, uint32_t number)
     return &watcher->nodes[number].shown;
 }
 
+/* Is the one worse off than the other? */
+static bool
+is_worse(const struct watcher_node *one, const struct watcher_node *other)
+{
+    if (watch_is_worse(&one->diagnosis, &other->diagnosis))
+        return true;
+    return !watch_is_worse(&other->diagnosis, &one->diagnosis) && one->slowness > other->slowness;
+}
+
+static int
+worse_first(const void *one, const void *other, void *context)
+{
+    const struct watcher *watcher = context;
+    const uint32_t *a = one, *b = other;
+    const struct watcher_node *first = watcher_node(watcher, *a),
+                              *second = watcher_node(watcher, *b);
+
+    if (is_worse(first, second) || is_worse(second, first))
+        return is_worse(first, second) ? -1 : 1;
+    return (*a > *b) - (*a < *b);
+}
+
+uint32_t
+watcher_rank_nodes(const struct watcher *watcher, uint32_t ret_numbers[WATCHER_NODES])
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < watcher->node_count; i++)
+        if (watcher->nodes[i].shown.there)
+            ret_numbers[count++] = i;
+    qsort_r(ret_numbers, count, sizeof *ret_numbers, worse_first, (void *)(uintptr_t)watcher);
+    return count;
+}
+
 const struct history *
 watcher_history(const struct watcher *watcher)
 {
     return &watcher->history;
+}
+
+const struct job *
+watcher_job(const struct watcher *watcher)
+{
+    return &watcher->job;
 }

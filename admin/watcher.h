@@ -9,19 +9,21 @@
 #define ADMIN_WATCHER_H
 
 #include "history.h"
-#include "watch/diagnosis.h"
+#include "job.h"
+#include "watch/siblings.h"
 
-enum { WATCHER_NODES = 64, WATCHER_WINDOW = 10 };
+/* Verdicts look back over so many seconds, at most; for a job of many nodes over five at least. */
+enum { WATCHER_NODES = TND_STATS_NODES, WATCHER_WINDOW = 10 };
 
 struct watcher;
 
-/* Verdicts look back this many seconds at most. */
 struct watcher_node {
     bool there;        /* there is at least one snapshot */
     uint32_t rank;     /* of its server in the job */
     uint64_t restarts; /* servers seen here after the first */
     struct watch_snapshot *before, *now;
     struct watch_diagnosis diagnosis;
+    double slowness; /* its time for a row, of the median of the other nodes'; 0: not known */
 };
 
 tundish_status watcher_open(const char *socket_path, struct watcher **ret_watcher);
@@ -35,6 +37,10 @@ void watcher_unlock(struct watcher *watcher);
 uint64_t watcher_tick(const struct watcher *watcher); /* looks so far */
 uint32_t watcher_node_count(const struct watcher *watcher);
 const struct watcher_node *watcher_node(const struct watcher *watcher, uint32_t number);
+
+/* The numbers of the nodes that are there, the worst off first; returns how many they are. */
+uint32_t watcher_rank_nodes(const struct watcher *watcher, uint32_t ret_numbers[WATCHER_NODES]);
 const struct history *watcher_history(const struct watcher *watcher);
+const struct job *watcher_job(const struct watcher *watcher);
 
 #endif

@@ -167,6 +167,9 @@ struct tnd_stats_description {
 };
 const struct tnd_stats_description *tnd_stats_describe(enum tnd_stats_kind kind);
 
+/* Nodes whose metrics rank 0 keeps beside its own, itself included. */
+enum { TND_STATS_NODES = 1024 };
+
 enum { TND_STATS_FILE_BYTES_MAX = 256 << 20 }; /* a server's file is never larger */
 
 /* A metrics file, and a copy of it as it was at one moment. It is copied rather than mapped: so

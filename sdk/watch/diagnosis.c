@@ -36,7 +36,7 @@ watch_cause_name(enum watch_cause cause)
 {
     static const char *const names[] = { "none",  "trainer", "source", "stage",  "order",
                                          "slots", "disk",    "error",  "server", "processors",
-                                         "data",  "store",   "memory" };
+                                         "data",  "store",   "memory", "node" };
 
     return names[cause];
 }
@@ -301,6 +301,7 @@ watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_sn
     watch_label(stream, "stream", diagnosis.stream, sizeof diagnosis.stream);
     watch_observation_make(&observation);
     diagnosis.wait_share = observation.wait_share;
+    diagnosis.file_share = observation.off_processor;
     if (watch_value(stream, "failed") != 0)
         say_failed(&observation, &diagnosis);
     else if (watch_value(stream, "paused") != 0)

@@ -37,7 +37,8 @@ enum watch_cause {
     WATCH_CAUSE_PROCESSORS,
     WATCH_CAUSE_DATA,
     WATCH_CAUSE_STORE,
-    WATCH_CAUSE_MEMORY
+    WATCH_CAUSE_MEMORY,
+    WATCH_CAUSE_NODE
 };
 
 struct watch_diagnosis {
@@ -47,6 +48,7 @@ struct watch_diagnosis {
     char culprit[64];  /* the stage's name, the replica, or the store */
     double wait_share; /* of the trainer that waits most, 0 .. 1 */
     double share;      /* how busy the culprit is, of its threads, 0 .. 1 */
+    double file_share; /* of the time in which threads work, they wait for files, 0 .. 1 */
     char sentence[640];
     char advice[480]; /* what to change, or "" */
 };

@@ -6,7 +6,14 @@
 
 #include "core/clock.h"
 
-static const char *const state_names[] = { "starting", "serving", "draining", "stopped" };
+const char *
+watch_state_name(const struct watch_snapshot *snapshot)
+{
+    static const char *const names[] = { "starting", "serving", "draining", "stopped" };
+    uint32_t state = tnd_stats_get_state(snapshot->copy.header);
+
+    return state < 4 ? names[state] : "?";
+}
 
 static double
 in_unit(const struct tnd_stats_field *field, uint64_t value)
@@ -104,7 +111,7 @@ write_set(struct json *json, const struct watch_snapshot *before, const struct w
             struct watch_histogram grown = { 0 };
 
             watch_observed(before, set, field->name, &grown);
-            write_histogram(json, field, &set->histograms[i], &grown);
+            write_histogram(json, field, watch_histogram_of(set, i), &grown);
             continue;
         }
         key_of(field, "", key);
@@ -134,8 +141,8 @@ write_sets(struct json *json, const struct watch_snapshot *before, const struct 
     json_array_end(json);
 }
 
-static void
-write_diagnosis(struct json *json, const struct watch_diagnosis *diagnosis)
+void
+watch_report_verdict(const struct watch_diagnosis *diagnosis, struct json *json)
 {
     json_key(json, "verdict");
     json_object(json);
@@ -174,7 +181,6 @@ write_server(struct json *json, const struct watch_snapshot *before,
              const struct watch_snapshot *now)
 {
     const struct tnd_stats_header *header = now->copy.header;
-    uint32_t state = atomic_load_explicit(&header->state, memory_order_relaxed);
     const struct watch_set *server = watch_next(now, "server", NULL);
 
     json_key(json, "server");
@@ -182,7 +188,7 @@ write_server(struct json *json, const struct watch_snapshot *before,
     json_key_text(json, "host", header->node);
     json_key_text(json, "version", header->version);
     json_key_int(json, "process", header->process);
-    json_key_text(json, "state", state < 4 ? state_names[state] : "?");
+    json_key_text(json, "state", watch_state_name(now));
     json_key_bool(json, "alive", tnd_stats_is_alive(&now->copy));
     write_paths(json, now);
     json_key(json, "started_unix");
@@ -203,7 +209,7 @@ write_stream(struct json *json, const struct watch_snapshot *before,
     watch_diagnose_stream(before, now, stream, &diagnosis);
     json_object(json);
     write_set(json, before, now, stream);
-    write_diagnosis(json, &diagnosis);
+    watch_report_verdict(&diagnosis, json);
     write_sets(json, before, now, "thread", stream, "threads");
     write_sets(json, before, now, "stage", stream, "stages");
     write_sets(json, before, now, "vocabulary", stream, "vocabularies");
@@ -240,17 +246,15 @@ write_notes(struct json *json, const struct watch_snapshot *now)
 
 void
 watch_report(const struct watch_snapshot *before, const struct watch_snapshot *now,
-             struct json *json)
+             const struct watch_diagnosis *verdict, struct json *json)
 {
-    struct watch_diagnosis diagnosis;
     const struct watch_set *stream = NULL;
 
-    watch_diagnose(before, now, &diagnosis);
     json_object(json);
     json_key(json, "window_seconds");
     json_float(json, (double)(now->taken_ns - before->taken_ns) / 1e9, 9);
     write_server(json, before, now);
-    write_diagnosis(json, &diagnosis);
+    watch_report_verdict(verdict, json);
     json_key(json, "streams");
     json_array(json);
     while ((stream = watch_next(now, "stream", stream)) != NULL)

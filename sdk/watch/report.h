@@ -18,8 +18,13 @@
 #include "core/json.h"
 #include "watch/diagnosis.h"
 
-/* `before` may be `now` itself: then rates are 0. */
+/* `before` may be `now` itself: then rates are 0. `verdict` is that of the server:
+ * watch_diagnose's, or as its siblings have changed it. */
 void watch_report(const struct watch_snapshot *before, const struct watch_snapshot *now,
-                  struct json *json);
+                  const struct watch_diagnosis *verdict, struct json *json);
+const char *watch_state_name(const struct watch_snapshot *snapshot); /* "serving" ... */
+
+/* Its key, "verdict", and the object. */
+void watch_report_verdict(const struct watch_diagnosis *verdict, struct json *json);
 
 #endif

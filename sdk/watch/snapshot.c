@@ -24,9 +24,28 @@ add_histogram(struct watch_histogram *sum, const unsigned char *values, uint64_t
     sum->sum_ns += word_at(values, offset + TND_STATS_BUCKETS * sizeof(uint64_t));
 }
 
+/* How many of the kind's first fields are histograms. */
+static uint32_t
+histograms_before(const struct tnd_stats_kind_entry *kind, uint32_t field)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < field; i++)
+        count += kind->fields[i].type == TND_STATS_HISTOGRAM;
+    return count;
+}
+
+const struct watch_histogram *
+watch_histogram_of(const struct watch_set *set, uint32_t field)
+{
+    return &set->histograms[histograms_before(set->kind, field)];
+}
+
 static void
 add_values(struct watch_set *set, const struct tnd_stats_set_entry *entry)
 {
+    struct watch_histogram *histogram = set->histograms;
+
     /* The value of a histogram is its count of observations, so it has a rate like a counter. */
     for (uint32_t i = 0; i < set->kind->field_count; i++) {
         const struct tnd_stats_field *field = &set->kind->fields[i];
@@ -35,10 +54,11 @@ add_values(struct watch_set *set, const struct tnd_stats_set_entry *entry)
             set->values[i] += word_at(entry->values, field->offset);
             continue;
         }
-        add_histogram(&set->histograms[i], entry->values, field->offset);
+        add_histogram(histogram, entry->values, field->offset);
         set->values[i] = 0;
         for (unsigned b = 0; b < TND_STATS_BUCKETS; b++)
-            set->values[i] += set->histograms[i].buckets[b];
+            set->values[i] += histogram->buckets[b];
+        histogram++;
     }
 }
 
@@ -80,7 +100,8 @@ find_or_add(struct watch_snapshot *snapshot, struct lookup *lookup,
     *set = (struct watch_set){ .number = snapshot->set_count, .kind = kind, .labels = labels };
     lookup->numbers[at] = snapshot->set_count + 1;
     set->values = calloc(kind->field_count + 1, sizeof *set->values);
-    set->histograms = calloc(kind->field_count + 1, sizeof *set->histograms);
+    set->histograms =
+        calloc(histograms_before(kind, kind->field_count) + 1, sizeof *set->histograms);
     snapshot->set_count++; /* counted first, so that a failure below frees it with the rest */
     return set->values != NULL && set->histograms != NULL ? set : NULL;
 }
@@ -222,9 +243,9 @@ watch_value(const struct watch_set *set, const char *field)
     return set != NULL && i < set->kind->field_count ? set->values[i] : 0;
 }
 
-/* The same set in another snapshot; most likely it has the same number there. */
-static const struct watch_set *
-find_again(const struct watch_snapshot *snapshot, const struct watch_set *set)
+/* Most likely it has the same number there. */
+const struct watch_set *
+watch_again(const struct watch_snapshot *snapshot, const struct watch_set *set)
 {
     if (set->number < snapshot->set_count) {
         const struct watch_set *likely = &snapshot->sets[set->number];
@@ -239,7 +260,7 @@ find_again(const struct watch_snapshot *snapshot, const struct watch_set *set)
 uint64_t
 watch_growth(const struct watch_snapshot *before, const struct watch_set *now, const char *field)
 {
-    uint64_t was = watch_value(find_again(before, now), field), is = watch_value(now, field);
+    uint64_t was = watch_value(watch_again(before, now), field), is = watch_value(now, field);
 
     /* A set that was freed and taken again, or a server that was restarted, may count from 0 again.
      */
@@ -250,22 +271,24 @@ bool
 watch_observed(const struct watch_snapshot *before, const struct watch_set *now, const char *field,
                struct watch_histogram *ret_grown)
 {
-    const struct watch_set *then = find_again(before, now);
+    const struct watch_set *then = watch_again(before, now);
     uint32_t is = find_field(now, field), was = then != NULL ? find_field(then, field) : 0;
-    bool has_before = then != NULL && was < then->kind->field_count;
+    bool has_before = then != NULL && was < then->kind->field_count &&
+                      then->kind->fields[was].type == TND_STATS_HISTOGRAM;
+    const struct watch_histogram *old_histogram = has_before ? watch_histogram_of(then, was) : NULL;
 
-    if (is == now->kind->field_count)
+    if (is == now->kind->field_count || now->kind->fields[is].type != TND_STATS_HISTOGRAM)
         return false;
-    *ret_grown = now->histograms[is];
+    *ret_grown = *watch_histogram_of(now, is);
     for (unsigned i = 0; i < TND_STATS_BUCKETS && has_before; i++) {
-        uint64_t old = then->histograms[was].buckets[i];
+        uint64_t old = old_histogram->buckets[i];
 
         /* Buckets are read one after the other while the server counts, so one may seem to shrink.
          */
         ret_grown->buckets[i] -= old < ret_grown->buckets[i] ? old : ret_grown->buckets[i];
     }
-    if (has_before && then->histograms[was].sum_ns <= ret_grown->sum_ns)
-        ret_grown->sum_ns -= then->histograms[was].sum_ns;
+    if (has_before && old_histogram->sum_ns <= ret_grown->sum_ns)
+        ret_grown->sum_ns -= old_histogram->sum_ns;
     return true;
 }
 

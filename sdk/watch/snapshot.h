@@ -19,7 +19,7 @@ struct watch_set {
     const struct tnd_stats_kind_entry *kind;
     const char *labels;
     uint64_t *values;                   /* by field; a histogram's is its count */
-    struct watch_histogram *histograms; /* by field; used by histograms alone */
+    struct watch_histogram *histograms; /* of the fields that are histograms, in their order */
 };
 
 struct watch_note {
@@ -55,8 +55,15 @@ const struct watch_set *watch_next(const struct watch_snapshot *snapshot, const 
 const struct watch_set *watch_find(const struct watch_snapshot *snapshot, const char *kind,
                                    const char *labels);
 
+/* The same set in another snapshot, or NULL. */
+const struct watch_set *watch_again(const struct watch_snapshot *snapshot,
+                                    const struct watch_set *set);
+
 /* A field's value, 0 if the field does not exist. */
 uint64_t watch_value(const struct watch_set *set, const char *field);
+
+/* That of a field, which is a histogram. */
+const struct watch_histogram *watch_histogram_of(const struct watch_set *set, uint32_t field);
 
 /* The growth of a counter between two snapshots; a new one began at 0. */
 uint64_t watch_growth(const struct watch_snapshot *before, const struct watch_set *now,

@@ -8,6 +8,7 @@
 static const double SHARE_MATTERS = 0.5;
 static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
 static const double SHORT_OF_MEMORY = 0.2;
+static const double MANY_REFUSED = 0.05; /* of a store's requests */
 
 /* The dealing thread waits for rows of a program stage. */
 static bool
@@ -62,6 +63,23 @@ name_delay(const struct watch_observation *observation, char text[WATCH_NAME_BYT
              (unsigned long long)(watch_value(observation->delay, "wait") / UINT64_C(1000000000)));
 }
 
+/* ", which refuses 12% of the requests for now (429, 503)", where it does so often enough to
+ * matter. */
+static bool
+name_refusals(const struct watch_observation *observation, char text[96])
+{
+    double requests = (double)watch_growth(observation->before, observation->store, "requests");
+    double refused =
+        (double)watch_growth(observation->before, observation->store, "server_retries");
+
+    text[0] = '\0';
+    if (requests <= 0 || refused < MANY_REFUSED * requests)
+        return false;
+    snprintf(text, 96, ", which refuses %d%% of the requests for now (429, 503)",
+             watch_percent(refused / requests));
+    return true;
+}
+
 /* The threads that work wait for files at URLs, or one waits for a single object all the time.
  * Those that read ahead wait too, which is no reason by itself. */
 static bool
@@ -73,18 +91,26 @@ say_store(const struct watch_observation *observation, struct watch_diagnosis *d
     bool is_long =
         observation->delay != NULL && (observation->long_call != NULL || observation->deals_long);
     char waiting[WATCH_WAITING_BYTES], store[TND_STATS_VALUE_BYTES], delay[WATCH_NAME_BYTES + 40];
+    char refusals[96];
+    bool is_throttled;
 
     if (observation->store == NULL || (!is_slow && !is_long))
         return false;
+    is_throttled = name_refusals(observation, refusals);
     watch_name_waiting(observation, waiting);
     watch_label(observation->store, "store", store, sizeof store);
     name_delay(observation, delay);
     watch_name_culprit(diagnosis, store, is_slow ? observation->off_processor : 1);
-    watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_STORE,
-              "Compare the bytes a second with the link: if it has room, raise remote.connections; "
-              "otherwise use smaller files or nearer data. Retries in the metrics tell of a store "
-              "that is overloaded.",
-              "%s: the server waits for the store %s%s", waiting, store, delay);
+    watch_say(
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_STORE,
+        is_throttled
+            ? "The store throttles: ask for fewer things at once (remote.connections), for "
+              "larger ones (remote.part), spread the files over several prefixes or buckets, "
+              "or have its limits raised. More connections make it worse."
+            : "Compare the bytes a second with the link: if it has room, raise "
+              "remote.connections; otherwise use smaller files or nearer data. Retries in the "
+              "metrics tell of a store that is overloaded.",
+        "%s: the server waits for the store %s%s%s", waiting, store, refusals, delay);
     return true;
 }
 

@@ -35,10 +35,12 @@ show(const char *socket, int64_t interval_ns, bool json)
         /* Rates need two looks, an interval apart. */
         status = status_view_next(&view, interval_ns);
         if (status == TUNDISH_OK && json) {
+            struct watch_diagnosis verdict;
             struct json out;
 
+            watch_diagnose(&view.before, &view.now, &verdict);
             json_start(&out, stdout);
-            watch_report(&view.before, &view.now, &out);
+            watch_report(&view.before, &view.now, &verdict, &out);
             putchar('\n');
         } else if (status == TUNDISH_OK) {
             status_print(&view, &status_page_plain);

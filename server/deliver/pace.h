@@ -1,5 +1,5 @@
-/* pace.h - a trainer's pace, and its pauses: silences that are far longer than its steps, as when it
- * saves its state.
+/* pace.h - a trainer's pace, and its pauses: silences that are far longer than its steps, as when
+ * it saves its state.
  *
  * One or two long steps in a row are a pause, counted when a usual step follows. Three in a row are
  * the trainer's new pace, and no pause.

@@ -38,7 +38,7 @@ struct doctor {
     uint64_t table_bytes;  /* of vocabulary tables */
     uint64_t *tables;      /* the fingerprints of those that are counted */
     uint32_t table_count;
-    bool huge_pages;       /* deliver.huge_pages is asked for */
+    bool huge_pages; /* deliver.huge_pages is asked for */
 };
 
 /* Add a finding. The advice may be NULL; it is no format. */

@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "stats/stats_private.h"
 
-enum { NODES_MAX = 64, PATH_MAX_BYTES = 200 };
+enum { PATH_MAX_BYTES = 200 };
 
 struct byte_view
 stats_relay_copy(const struct stats *stats)
@@ -45,7 +45,7 @@ stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy
     int file;
 
     /* The copy comes from another node: a bad rank must not choose a path. */
-    if (copy.size < sizeof *header || rank == 0 || rank >= NODES_MAX)
+    if (copy.size < sizeof *header || rank == 0 || rank >= TND_STATS_NODES)
         return;
     path_of(stats->path, rank, path);
     /* O_NOFOLLOW: the folder may be /tmp, where others could place a link. */
@@ -64,7 +64,7 @@ stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy
 void
 stats_relay_remove(const char *stats_path)
 {
-    for (uint32_t rank = 1; rank < NODES_MAX; rank++) {
+    for (uint32_t rank = 1; rank < TND_STATS_NODES; rank++) {
         char path[PATH_MAX_BYTES];
 
         path_of(stats_path, rank, path);

@@ -44,7 +44,7 @@ class Routes(AdminRig):
         statuses = {}
         for path, methods in description["paths"].items():
             for method, operation in methods.items():
-                asked = path.replace("{level}", "notice")
+                asked = path.replace("{level}", "notice").replace("{rank}", "0")
                 headers = [("Content-Length", "0"), BEARER] if method == "post" else []
                 status, headers, body = self.ask(asked, method.upper(), headers)
                 statuses[asked] = status

@@ -35,12 +35,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
     const struct route *route;
     const char *path, *sentence = NULL;
     unsigned status;
+    int rank;
 
     must(texts != NULL);
     if (data_bytes > 0)
         memcpy(texts, data, data_bytes);
     path = next(&rest);
-    route = path != NULL ? route_find(path) : NULL;
+    route = path != NULL ? route_find(path, &rank) : NULL;
     request.method = next(&rest);
     request.host = next(&rest);
     request.origin = next(&rest);

@@ -79,8 +79,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
         tnd_stats_read_tracks(&file, &tracks, &count) == TUNDISH_OK)
         free(tracks);
     if (watch_snapshot_open(&file, &snapshot) == TUNDISH_OK) {
+        struct watch_diagnosis verdict;
+
+        watch_diagnose(&snapshot, &snapshot, &verdict);
         json_start(&json, nowhere);
-        watch_report(&snapshot, &snapshot, &json);
+        watch_report(&snapshot, &snapshot, &verdict, &json);
         watch_snapshot_close(&snapshot);
     }
     tnd_stats_close(&file);

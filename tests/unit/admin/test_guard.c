@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "history.h"
 #include "unit/test_file.h"
 
 static const struct guard guard = { .hosts = { "127.0.0.1:1", "localhost:1" },
@@ -110,36 +109,6 @@ a_token_file_is_its_owners_alone(void **state)
     assert_non_null(guard_read_token(path, token));
 }
 
-static void
-history_forgets_the_oldest_and_keeps_gaps(void **state)
-{
-    struct history history;
-    const struct history_series *series;
-
-    (void)state;
-    assert_int_equal(history_open(&history), 0);
-    history_advance(&history, 1000000);
-    history_note(&history, "a", 1);
-    history_advance(&history, 1000003);
-    history_note(&history, "a", 2);
-    series = &history.series[0];
-    assert_string_equal(series->name, "a");
-    assert_true(series->values[1000000 % HISTORY_SECONDS] == 1);
-    assert_true(series->values[1000001 % HISTORY_SECONDS] !=
-                series->values[1000001 % HISTORY_SECONDS]); /* NaN */
-    assert_true(series->values[1000003 % HISTORY_SECONDS] == 2);
-    history_advance(&history, 1000003 + 2 * HISTORY_SECONDS);
-    for (uint32_t i = 0; i < HISTORY_SECONDS; i++)
-        assert_true(series->values[i] != series->values[i]);
-    for (int i = 0; i < HISTORY_SERIES + 5; i++) {
-        char name[16];
-
-        snprintf(name, sizeof name, "s%d", i);
-        history_note(&history, name, i);
-    }
-    history_close(&history);
-}
-
 TEST_FILE(test_guard)
 {
     const struct CMUnitTest tests[] = {
@@ -148,7 +117,6 @@ TEST_FILE(test_guard)
         cmocka_unit_test(a_token_is_right_whole_or_not_at_all),
         cmocka_unit_test(off_loopback_all_but_the_page_needs_the_token),
         cmocka_unit_test(a_token_file_is_its_owners_alone),
-        cmocka_unit_test(history_forgets_the_oldest_and_keeps_gaps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,10 +181,10 @@ histograms_count_by_duration(void **state)
     while (strcmp(set->kind->fields[field].name, "step_make") != 0)
         field++;
     assert_int_equal(set->values[field], 3);
-    assert_int_equal(set->histograms[field].buckets[0], 1);
-    assert_int_equal(set->histograms[field].buckets[1], 1);
-    assert_int_equal(set->histograms[field].buckets[TND_STATS_BUCKETS - 1], 1);
-    assert_int_equal(set->histograms[field].sum_ns, 1024 + 1025 + (UINT64_C(1) << 50));
+    assert_int_equal(watch_histogram_of(set, field)->buckets[0], 1);
+    assert_int_equal(watch_histogram_of(set, field)->buckets[1], 1);
+    assert_int_equal(watch_histogram_of(set, field)->buckets[TND_STATS_BUCKETS - 1], 1);
+    assert_int_equal(watch_histogram_of(set, field)->sum_ns, 1024 + 1025 + (UINT64_C(1) << 50));
     watch_snapshot_close(&snapshot);
 }
 

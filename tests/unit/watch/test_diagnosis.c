@@ -337,6 +337,35 @@ a_store_is_named_by_the_threads_that_wait_for_it(void **state)
     says(&diagnosis, "the server waits for the store s3://bucket");
 }
 
+/* A store that refuses requests for now throttles: more of them at once make it worse. */
+static void
+a_store_that_throttles_is_told_from_a_slow_one(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_store *store =
+        stats_add(world->stats, TND_STATS_KIND_store, "store=\"s3://bucket\"");
+    struct watch_diagnosis diagnosis;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    tnd_stats_set(&world->threads[0]->busy, 10 * SECOND);
+    tnd_stats_set(&world->read->busy, 10 * SECOND);
+    tnd_stats_set(&world->read->source, 1);
+    tnd_stats_set(&store->wait, 10 * SECOND);
+    tnd_stats_set(&store->requests, 1000);
+    tnd_stats_set(&store->server_retries, 10);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_STORE);
+    assert_null(strstr(diagnosis.sentence, "refuses"));
+    assert_non_null(strstr(diagnosis.advice, "raise remote.connections"));
+    tnd_stats_set(&store->server_retries, 300);
+    world->now_ns -= 10 * (int64_t)SECOND;
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_STORE);
+    says(&diagnosis, "the store s3://bucket, which refuses 30% of the requests for now (429, 503)");
+    assert_non_null(strstr(diagnosis.advice, "The store throttles"));
+    assert_null(strstr(diagnosis.advice, "raise remote.connections"));
+}
+
 static void
 an_object_that_does_not_come_is_named(void **state)
 {
@@ -855,6 +884,7 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_share_is_at_most_all),
         IN_WORLD(other_nodes_are_named_by_the_time_that_they_are_waited_for),
         IN_WORLD(a_store_is_named_by_the_threads_that_wait_for_it),
+        IN_WORLD(a_store_that_throttles_is_told_from_a_slow_one),
         IN_WORLD(an_object_that_does_not_come_is_named),
         IN_WORLD(a_slow_order_is_named),
         IN_WORLD(a_program_that_writes_slowly_is_named),
