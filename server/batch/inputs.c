@@ -28,7 +28,7 @@ static bool
 is_list(const struct plan_node *node)
 {
     if (node->source != NULL)
-        return node->source->is_list || node->source->words_are_values;
+        return node->source->order.is_list || node->source->words_are_values;
     for (uint32_t i = 0; i < node->input_count; i++)
         if (!is_list(node->inputs[i]))
             return false;

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "deliver/wakeup.h"
+#include "remote/seen.h"
 #include "session/checkpoint/session_state.h"
 #include "shm/channel.h"
 #include "shm/segment.h"
@@ -76,6 +77,7 @@ open_all(struct serve *serve)
                                  .user = serve };
     tundish_status status = serve_hear_signals();
 
+    serve->seen = remote_seen_open();
     tnd_log_start();
     serve_notify("", "opening %s", serve->pipeline_options.path);
     /* As early as possible: a launcher that dies from here on takes the server with it. */
@@ -159,6 +161,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     shard_trackers_close(serve->trackers);
     peers_close(serve->peers);
     catalogue_close(&serve->catalogue);
+    remote_seen_close(serve->seen);
     link_close(serve->link);
 }
 

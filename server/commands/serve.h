@@ -53,6 +53,7 @@ struct serve {
     struct named_sessions *named_sessions; /* sessions that trainers asked for */
     struct link *link;
     struct catalogue catalogue; /* of files that one node reads for all; unmade: none are */
+    struct remote_seen *seen;   /* what stores said when the server began */
     struct peer_link peer_link;
     struct peers *peers;
     struct stats *stats;

@@ -30,6 +30,7 @@ serve_session_options(const struct serve *serve)
             .root_seed = serve->pipeline_options.seed,
             .cache_folder = serve->pipeline_options.cache,
             .catalogue = &serve->catalogue,
+            .seen = serve->seen,
             .learned = serve->learned,
         },
         .thread_count = serve->thread_count,
@@ -85,6 +86,7 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
                                   .root = serve->file->root,
                                   .cache_folder = options.plan.cache_folder,
                                   .remote = &serve->file->remote,
+                                  .seen = serve->seen,
                                   .peers = plan_has_owners(plan) ? serve->peers : NULL,
                                   .are_local = stream->distribute.files_local,
                               },
@@ -113,6 +115,8 @@ open_named_sessions(struct serve *serve)
         .abandoned = serve_wake,
     };
 
+    /* A session that begins later sees what is at the store then. */
+    options.base.plan.seen = NULL;
     serve->named_sessions = named_sessions_open(&options);
 }
 

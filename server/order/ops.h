@@ -125,6 +125,7 @@ struct order_ops {
     bool counts_elements; /* the dataset object uses its element_counts: what is pulled from it is
                              remembered */
     bool counts_through;  /* passes over elements, but only by counting its inputs' */
+    bool is_list;         /* of a source: a list held in memory, of files above all */
 
     /* Names of parameters; NULL: it has no such thing. */
     const struct stage_question
@@ -170,6 +171,10 @@ struct order_ops {
     /* Sources of files, or of their names: see that those they will read are there, without reading
      * any. */
     tundish_status (*check)(struct order_iterator *iterator);
+
+    /* Sources of files: those it will read first are needed soon. Returns at once; false: none of
+     * them is far away, so that it need not be told of others. */
+    bool (*expect)(struct order_iterator *iterator);
 
     /* What the runs in this word hold. NULL: the same as in that word of the only input. */
     struct order_gathered (*gathered)(const struct plan_node *node, uint32_t word);

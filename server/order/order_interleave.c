@@ -5,6 +5,7 @@
  * exhausted slot is cleared and left, and opened again on the next visit. The order is thus the
  * same for any number of threads. If blocks are short, a slot's elements are pulled in chunks.
  */
+#include "order/announce.h"
 #include "order/arguments.h"
 #include "order/bodies.h"
 
@@ -28,6 +29,7 @@ struct slot {
 
 struct interleave {
     struct order_iterator *input; /* NULL: at its end */
+    struct announce announce;     /* of its elements */
     uint64_t cycle_length, block_length;
     struct slot *slots; /* those visited so far: a huge cycle_length over few outer elements takes
                            little memory */
@@ -78,6 +80,7 @@ interleave_open(struct order_iterator *iterator)
         return status;
     interleave->pulls_ahead =
         interleave->block_length < CHUNK && order_can_rewind(iterator->node->body->root);
+    announce_open(&interleave->announce, iterator, interleave->cycle_length);
     return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
 }
 
@@ -88,6 +91,7 @@ flat_map_open(struct order_iterator *iterator)
 
     interleave->cycle_length = 1;
     interleave->block_length = UINT64_MAX;
+    announce_open(&interleave->announce, iterator, interleave->cycle_length);
     return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
 }
 
@@ -173,6 +177,7 @@ visit_empty(struct order_iterator *iterator)
     }
     if (result != ORDER_OK)
         return result;
+    announce_step(&interleave->announce, iterator, outer_words);
     status = open_slot(iterator, outer_words);
     return status == TUNDISH_OK || status == TUNDISH_NO_VALUE ? ORDER_OK : ORDER_FAILED;
 }
@@ -364,6 +369,7 @@ interleave_close(struct order_iterator *iterator)
         close_slot(&interleave->slots[i], iterator->node);
     bodies_close(&interleave->bodies, iterator->node);
     free(interleave->slots);
+    announce_close(&interleave->announce);
     order_close(interleave->input);
 }
 

@@ -13,6 +13,7 @@
 
 struct catalogue;
 struct learned;
+struct remote_seen;
 struct stage_config;
 
 /* deliver.widen of one column: what its consumer makes of it. */
@@ -31,6 +32,7 @@ struct plan_options {
     uint64_t root_seed;                /* for what has no seed */
     const char *cache_folder;          /* NULL: the default one */
     const struct catalogue *catalogue; /* of all nodes' files (files: local), or NULL */
+    struct remote_seen *seen;          /* what stores said, or NULL */
     const struct learned *learned;     /* content/learned/learned.h; NULL: nothing is */
     struct plan_learning *learning;    /* while `tundish analyze` runs; else NULL */
 };

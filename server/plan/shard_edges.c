@@ -54,7 +54,7 @@ runs_on_list(const struct plan_node *node)
     input = node->inputs[0];
     if (input->order == &order_ordinal) /* inserted by the plan, unknown to TensorFlow */
         input = input->inputs[0];
-    return input->source != NULL && input->source->is_list;
+    return input->source != NULL && input->source->order.is_list;
 }
 
 /* TensorFlow treats datasets of datasets in a peculiar way: before a function that reads no files,

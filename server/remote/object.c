@@ -193,6 +193,12 @@ remote_object_expect(struct remote_object *object, uint64_t offset, bool is_lone
     parts_expect(object->parts, &object->list, offset, is_lone ? 1 : AHEAD_PARTS);
 }
 
+bool
+remote_object_is_here(struct remote_object *object, size_t bytes, uint64_t offset)
+{
+    return parts_are_here(object->parts, &object->list, bytes, offset);
+}
+
 static tundish_status
 write_all(int descriptor, const uint8_t *bytes, size_t count)
 {

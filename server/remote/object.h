@@ -25,6 +25,9 @@ tundish_status remote_object_read(struct remote_object *object, void *to, size_t
 /* It will be read from `offset` on: in order, or (`is_lone`) just there. Returns at once. */
 void remote_object_expect(struct remote_object *object, uint64_t offset, bool is_lone);
 
+/* Can these bytes, as far as it has them, be read without waiting? */
+bool remote_object_is_here(struct remote_object *object, size_t bytes, uint64_t offset);
+
 /* All of it in a file without a name in the folder, for readers that need one. The caller closes
  * it.
  */

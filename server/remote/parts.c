@@ -40,6 +40,8 @@ struct slot {
     enum slot_state state;
     uint32_t readers; /* that copy from it */
     uint64_t used_at;
+    uint64_t come_bytes;     /* COMING: the first bytes, which can be read */
+    uint64_t awaited;        /* ... how many somebody waits for; 0: nobody does */
     struct disk_claim claim; /* its file, if it has its own; named while it comes */
     uint32_t crc;
     uint64_t crc_bytes;   /* of the first bytes; UINT64_MAX: they did not come in order */
@@ -212,6 +214,17 @@ write_bytes(const struct slot *slot, uint64_t offset, const void *bytes, size_t 
     return 0;
 }
 
+/* The part is about to move: nobody reads it from here on. */
+static void
+wait_for_readers(struct slot *slot)
+{
+    pthread_mutex_lock(&slot->parts->lock);
+    slot->come_bytes = 0;
+    while (slot->readers > 0)
+        pthread_cond_wait(&slot->parts->changed, &slot->parts->lock);
+    pthread_mutex_unlock(&slot->parts->lock);
+}
+
 /* The disk is full: what has come of the part goes on to the memory, where the rest follows. */
 static int
 leave_disk(struct slot *slot, uint64_t come_bytes, int error)
@@ -222,6 +235,7 @@ leave_disk(struct slot *slot, uint64_t come_bytes, int error)
 
     disk_turn_off(slot->parts->disk, error);
     disk_leave(slot->parts->disk, &claim);
+    wait_for_readers(slot);
     slot->claim.descriptor = -1;
     error = 0;
     for (uint64_t at = 0; at < come_bytes && error == 0; at += PIECE_BYTES) {
@@ -248,7 +262,19 @@ add_to_checksum(struct slot *slot, uint64_t offset, const void *bytes, size_t co
     slot->crc_bytes += count;
 }
 
-/* The thread of the transfers alone touches a slot whose part comes. */
+static void
+note_come(struct slot *slot, uint64_t come_bytes)
+{
+    pthread_mutex_lock(&slot->parts->lock);
+    slot->come_bytes = come_bytes;
+    if (slot->awaited != 0 && slot->awaited <= come_bytes) {
+        slot->awaited = 0;
+        pthread_cond_broadcast(&slot->parts->changed);
+    }
+    pthread_mutex_unlock(&slot->parts->lock);
+}
+
+/* The thread of the transfers alone writes into a slot whose part comes. */
 static bool
 put_bytes(void *context, uint64_t offset, const void *bytes, size_t count)
 {
@@ -267,6 +293,8 @@ put_bytes(void *context, uint64_t offset, const void *bytes, size_t count)
     }
     if (slot->claim.descriptor >= 0)
         add_to_checksum(slot, offset, bytes, count);
+    if (offset + count > slot->come_bytes)
+        note_come(slot, offset + count);
     return true;
 }
 
@@ -277,13 +305,26 @@ learn_identity(const struct parts *parts, struct part_list *list,
 {
     uint64_t count;
 
-    if (list->identity.is_known)
+    if (list->identity.is_known || identity->bytes / parts->part_bytes >= PARTS_MAX)
         return;
     list->identity = *identity;
     count = (identity->bytes + parts->part_bytes - 1) / parts->part_bytes;
     list->part_count = count < 1 ? 1 : (uint32_t)count;
     list->slots = tnd_realloc(list->slots, list->part_count, sizeof *list->slots);
     memset(list->slots + 1, 0, (list->part_count - 1) * sizeof *list->slots);
+}
+
+static void
+begin_to_come(void *context, const struct answer *answer)
+{
+    struct slot *slot = context;
+    struct object_identity identity = request_identity(answer);
+
+    pthread_mutex_lock(&slot->parts->lock);
+    if (slot->list != NULL)
+        learn_identity(slot->parts, slot->list, &identity);
+    pthread_cond_broadcast(&slot->parts->changed);
+    pthread_mutex_unlock(&slot->parts->lock);
 }
 
 /* A part that has come into a file of the disk is whole: keep it there. Without a name it is still
@@ -426,6 +467,7 @@ ask_for(struct parts *parts, const struct task *task)
         .bytes = parts->part_bytes,
         .is_urgent = task->is_urgent,
         .put = put_bytes,
+        .begun = begin_to_come,
         .done = end_part,
         .context = task->slot,
         .store = task->list->store,
@@ -468,6 +510,8 @@ begin_part(struct parts *parts, struct task *task)
     slot->state = SLOT_COMING;
     slot->crc = 0;
     slot->crc_bytes = 0;
+    slot->come_bytes = 0;
+    slot->awaited = 0;
     task->list->slots[task->part] = (uint32_t)(slot - parts->slots) + 1;
     pthread_mutex_unlock(&parts->lock);
     if (parts->disk != NULL)
@@ -489,20 +533,40 @@ begin_part(struct parts *parts, struct task *task)
     return status;
 }
 
+/* A part, as far as it is wanted: its first bytes can be read while the others come. */
+struct wanted_part {
+    struct part_list *list;
+    uint32_t part;
+    uint64_t bytes; /* 0: none, but the object's identity */
+};
+
+static bool
+has_come(struct slot *slot, const struct wanted_part *wanted)
+{
+    if (slot->state != SLOT_COMING || !wanted->list->identity.is_known)
+        return slot->state == SLOT_READY;
+    if (slot->come_bytes >= wanted->bytes)
+        return true;
+    if (slot->awaited == 0 || slot->awaited > wanted->bytes)
+        slot->awaited = wanted->bytes;
+    return false;
+}
+
 /* The slot of a part that is there, NULL if it is not; a failure is told to all that waited for it.
  */
 static tundish_status
-look_for_part(struct parts *parts, struct part_list *list, uint32_t part, struct slot **ret_slot)
+look_for_part(struct parts *parts, const struct wanted_part *wanted, struct slot **ret_slot)
 {
-    struct slot *slot = slot_of(parts, list, part);
+    struct slot *slot = slot_of(parts, wanted->list, wanted->part);
 
     *ret_slot = NULL;
     if (slot != NULL && slot->state == SLOT_FAILED) {
         if (tnd_clock_ns() - slot->failed_at_ns < TELL_NS)
             return tnd_fail(slot->status, "%s", slot->text);
         /* A reader that comes later tries again. */
-        empty_slot(slot);
-    } else if (slot != NULL && slot->state == SLOT_READY) {
+        if (slot->readers == 0)
+            empty_slot(slot);
+    } else if (slot != NULL && has_come(slot, wanted)) {
         slot->used_at = ++parts->clock;
         *ret_slot = slot;
     }
@@ -511,35 +575,36 @@ look_for_part(struct parts *parts, struct part_list *list, uint32_t part, struct
 
 /* With the lock held: wait until the part is there. */
 static tundish_status
-wait_for_part(struct parts *parts, struct part_list *list, uint32_t part, struct slot **ret_slot)
+wait_for_part(struct parts *parts, const struct wanted_part *wanted, struct slot **ret_slot)
 {
+    struct part_list *list = wanted->list;
     struct store_wait wait;
     tundish_status status = TUNDISH_OK;
 
     store_wait_begin(list->store, &wait, list->url->name);
     while (status == TUNDISH_OK && *ret_slot == NULL) {
-        struct task task = { .list = list, .part = part, .is_urgent = true };
+        struct task task = { .list = list, .part = wanted->part, .is_urgent = true };
 
-        task.slot = slot_of(parts, list, part) == NULL ? take_slot(parts) : NULL;
+        task.slot = slot_of(parts, list, wanted->part) == NULL ? take_slot(parts) : NULL;
         task.is_late = tnd_clock_ns() - wait.since_ns > LATE_NS;
         status = task.slot != NULL ? begin_part(parts, &task) : wait_a_while(parts, WAIT_NS);
         if (status == TUNDISH_OK)
-            status = look_for_part(parts, list, part, ret_slot);
+            status = look_for_part(parts, wanted, ret_slot);
     }
     store_wait_end(list->store, &wait);
     return status;
 }
 
 static tundish_status
-have_part(struct parts *parts, struct part_list *list, uint32_t part, struct slot **ret_slot)
+have_part(struct parts *parts, const struct wanted_part *wanted, struct slot **ret_slot)
 {
-    tundish_status status = look_for_part(parts, list, part, ret_slot);
+    tundish_status status = look_for_part(parts, wanted, ret_slot);
 
-    store_count(&list->store->reads, 1);
+    store_count(&wanted->list->store->reads, 1);
     if (status == TUNDISH_OK && *ret_slot != NULL)
-        store_count(&list->store->hits, 1);
+        store_count(&wanted->list->store->hits, 1);
     else if (status == TUNDISH_OK)
-        status = wait_for_part(parts, list, part, ret_slot);
+        status = wait_for_part(parts, wanted, ret_slot);
     return status;
 }
 
@@ -551,7 +616,7 @@ parts_identify(struct parts *parts, struct part_list *list)
 
     pthread_mutex_lock(&parts->lock);
     if (!list->identity.is_known)
-        status = have_part(parts, list, 0, &slot);
+        status = have_part(parts, &(struct wanted_part){ .list = list }, &slot);
     pthread_mutex_unlock(&parts->lock);
     return status;
 }
@@ -559,23 +624,28 @@ parts_identify(struct parts *parts, struct part_list *list)
 tundish_status
 parts_read(struct parts *parts, struct part_list *list, void *to, size_t bytes, uint64_t offset)
 {
-    uint32_t part = (uint32_t)(offset / parts->part_bytes);
+    uint64_t from = offset % parts->part_bytes;
+    const struct wanted_part wanted = { list, (uint32_t)(offset / parts->part_bytes),
+                                        from + bytes };
+    uint64_t position = 0;
     size_t got = 0;
     struct slot *slot = NULL;
     tundish_status status;
-    int error;
+    int error, file = -1;
 
-    must(offset % parts->part_bytes + bytes <= parts->part_bytes);
+    must(from + bytes <= parts->part_bytes);
     pthread_mutex_lock(&parts->lock);
-    must(part < list->part_count);
-    status = have_part(parts, list, part, &slot);
-    if (status == TUNDISH_OK)
+    must(wanted.part < list->part_count);
+    status = have_part(parts, &wanted, &slot);
+    if (status == TUNDISH_OK) {
         slot->readers++;
+        file = file_of(slot);
+        position = position_of(slot);
+    }
     pthread_mutex_unlock(&parts->lock);
     if (status != TUNDISH_OK)
         return status;
-    error =
-        tnd_read_at(file_of(slot), to, bytes, position_of(slot) + offset % parts->part_bytes, &got);
+    error = tnd_read_at(file, to, bytes, position + from, &got);
     pthread_mutex_lock(&parts->lock);
     if (--slot->readers == 0)
         pthread_cond_broadcast(&parts->changed);
@@ -583,6 +653,41 @@ parts_read(struct parts *parts, struct part_list *list, void *to, size_t bytes, 
     if (error != 0 || got < bytes)
         return tnd_fail_errno(error != 0 ? error : EIO, "the file of what was fetched");
     return TUNDISH_OK;
+}
+
+static bool
+is_here(struct parts *parts, const struct part_list *list, uint32_t part, uint64_t bytes)
+{
+    const struct slot *slot = slot_of(parts, list, part);
+
+    if (slot == NULL)
+        return list->slots[part] != 0; /* on the disk */
+    return slot->state != SLOT_COMING || (list->identity.is_known && slot->come_bytes >= bytes);
+}
+
+bool
+parts_are_here(struct parts *parts, const struct part_list *list, size_t bytes, uint64_t offset)
+{
+    uint64_t end;
+    bool are_here = true;
+
+    pthread_mutex_lock(&parts->lock);
+    /* Of one that nobody has looked at, the first part says how large it is. */
+    if (!list->identity.is_known)
+        offset = 0;
+    end = list->identity.is_known ? list->identity.bytes : 1;
+    if (offset < end && bytes < end - offset)
+        end = offset + bytes;
+    for (uint64_t at = offset; at < end && are_here;) {
+        uint64_t part = at / parts->part_bytes, first = part * parts->part_bytes;
+        uint64_t left = end - first;
+
+        are_here = is_here(parts, list, (uint32_t)part,
+                           left < parts->part_bytes ? left : parts->part_bytes);
+        at = first + parts->part_bytes;
+    }
+    pthread_mutex_unlock(&parts->lock);
+    return are_here;
 }
 
 void

@@ -47,6 +47,11 @@ tundish_status parts_identify(struct parts *parts, struct part_list *list);
 tundish_status parts_read(struct parts *parts, struct part_list *list, void *to, size_t bytes,
                           uint64_t offset);
 
+/* Can these bytes, as far as the object has them, be read without waiting? Of a part that failed
+ * the reader is told so at once. */
+bool parts_are_here(struct parts *parts, const struct part_list *list, size_t bytes,
+                    uint64_t offset);
+
 /* Begin to fetch the parts from `offset` on, up to `count` of them, as far as there is nothing else
  * to do: fewer at an object's begin, so that the first parts of all objects that are read by turns
  * come before the later ones of the first. Returns at once. */

@@ -155,7 +155,7 @@ reply_ask_all(struct remote *remote, const struct remote_url *url, const char *a
     return ask(remote, url, NULL, &want, ret_reply);
 }
 
-static tundish_status
+tundish_status
 reply_ask_look(struct remote *remote, const struct remote_url *url, struct reply **ret_reply)
 {
     struct transfer_want want = { .is_look = true, .is_urgent = true };

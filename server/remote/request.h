@@ -31,6 +31,10 @@ struct reply;
 tundish_status reply_ask_all(struct remote *remote, const struct remote_url *url,
                              const char *address, uint64_t bytes_max, struct reply **ret_reply);
 
+/* Its size and identity, and no bytes. */
+tundish_status reply_ask_look(struct remote *remote, const struct remote_url *url,
+                              struct reply **ret_reply);
+
 /* A range of an object; `identity` as above. */
 struct reply_range {
     const struct object_identity *identity;

@@ -152,6 +152,23 @@ accept_part(struct transfer *transfer)
     return true;
 }
 
+/* What is asked for again must be of the version that has begun to come. */
+static void
+hold_version(struct transfer *transfer)
+{
+    struct transfer_want *want = &transfer->want;
+    const struct answer *answer = &transfer->answer;
+
+    if (want->tag == NULL && answer->tag[0] != '\0')
+        want->tag = tnd_strdup(answer->tag);
+    if (want->modified == NULL && answer->modified[0] != '\0')
+        want->modified = tnd_strdup(answer->modified);
+    want->total = answer->total;
+    if (want->begun != NULL)
+        want->begun(want->context, answer);
+    want->begun = NULL;
+}
+
 static size_t
 take_header(char *line, size_t size, size_t count, void *context)
 {
@@ -186,6 +203,8 @@ take_body(char *data, size_t size, size_t count, void *context)
         if (!(transfer->answer.code == 206 ? accept_part(transfer) : accept_whole(transfer)))
             return 0;
         transfer->is_accepted = true;
+        if (want->is_ranged)
+            hold_version(transfer);
     }
     if (bytes > want->bytes - transfer->got) {
         if (want->is_ranged)

@@ -42,6 +42,10 @@ struct transfer_want {
      * perhaps twice; false: they cannot be kept, and its sentence is in tnd_error_text. */
     bool (*put)(void *context, uint64_t offset, const void *bytes, size_t count);
 
+    /* Or NULL: a range is being answered, by that version of the object; the rest of it will be of
+     * the same. Once. */
+    void (*begun)(void *context, const struct answer *answer);
+
     /* It is over: `status` has its sentence in tnd_error_text. The answer's `has_total` is set if
      * all is well and a range was asked for. */
     void (*done)(void *context, tundish_status status, const struct answer *answer);

@@ -172,6 +172,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         .reader_count = options->reader_count,
         .row_group_bytes = options->stream->deliver.memory_limit,
         .remote = &options->file->remote,
+        .seen = options->plan.seen,
         .are_local = options->stream->distribute.files_local,
     };
     tundish_status status;

@@ -43,8 +43,9 @@ first_match(const struct spec_value *patterns, const struct spec_file *file)
     for (uint32_t i = 0; i < count && name == NULL; i++) {
         struct glob_list found = { 0 };
 
-        if (each[i].kind != SPEC_TEXT || glob_find(&(struct path_base){ file->root, &file->remote },
-                                                   &each[i].text, 1, &found) != TUNDISH_OK)
+        if (each[i].kind != SPEC_TEXT ||
+            glob_find(&(struct path_base){ .root = file->root, .remote = &file->remote },
+                      &each[i].text, 1, &found) != TUNDISH_OK)
             continue;
         if (found.count > 0)
             name = tnd_strdup(found.paths[0]);
@@ -64,7 +65,7 @@ example_of_source(const struct plan_graph *graph, const struct plan_node *node, 
         return NULL;
     if (node->source->lists_files)
         return first_match(spec_get(stage, "file_pattern"), file);
-    if (!node->source->is_list)
+    if (!node->source->order.is_list)
         return NULL;
     if (stage_parameter(stage->info, "filenames") >= 0)
         return first_text(graph, spec_get(stage, "filenames"), file);

@@ -158,20 +158,24 @@ enter_file(struct order_iterator *iterator, const struct spec_value *name,
 
 /* The first parts of the next files at URLs come while this one is read: a server far away answers
  * many requests in the time that it takes for one. */
-static void
-expect_files(struct order_iterator *iterator)
+bool
+reader_expect(struct order_iterator *iterator)
 {
     const struct reader_state *state = (const struct reader_state *)iterator->state;
 
-    for (size_t i = 0; i < FILES_AHEAD; i++) {
+    /* At first one alone: nothing takes from the link what the first batch needs. */
+    for (size_t i = 0; i < FILES_AHEAD && i <= state->next; i++) {
         const struct spec_value *name = name_at(iterator->node, state->next + i);
         struct source_file *file = NULL;
 
-        if (name == NULL || name->kind != SPEC_TEXT || !spec_is_url(name->text))
-            return;
-        if (enter_file(iterator, name, &file) == TUNDISH_OK && file->is_url)
+        if (name == NULL || enter_file(iterator, name, &file) != TUNDISH_OK)
+            return true;
+        if (file->is_url)
             file_remote_expect(file, 0);
+        else if (file->peers == NULL)
+            return false;
     }
+    return true;
 }
 
 /* Open the next file, and have the pool scan the one after it while this one is read. An error of
@@ -189,7 +193,7 @@ next_file(struct order_iterator *iterator, const struct spec_value *name)
     scan_cursor_open(&state->cursor, file, iterator->instance->services->stop);
     if (after != NULL && enter_file(iterator, after, &file) == TUNDISH_OK)
         scan_announce(file);
-    expect_files(iterator);
+    (void)reader_expect(iterator);
     return TUNDISH_OK;
 }
 

@@ -46,6 +46,7 @@ enum order_result reader_pass_over(struct order_iterator *iterator, uint64_t cou
                                    uint64_t *ret_passed);
 
 tundish_status reader_check(struct order_iterator *iterator);
+bool reader_expect(struct order_iterator *iterator);
 
 /* row_bytes of sources whose rows are what the reference says, byte for byte. */
 uint64_t reader_row_bytes(const uint64_t *words);
@@ -55,6 +56,7 @@ uint64_t reader_row_bytes(const uint64_t *words);
         .name = stage, .state_bytes = sizeof(struct reader_state), .open = reader_iterate,         \
         .next = reader_next, .close = reader_iterate_close, .count = reader_count,                 \
         .at = reader_at, .pass_over = reader_pass_over, .check = reader_check,                     \
+        .expect = reader_expect,                                                                   \
     }
 
 #endif

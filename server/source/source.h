@@ -65,9 +65,8 @@ struct source_ops {
      * is read. */
     uint64_t (*row_bytes)(const uint64_t *words);
 
-    /* As TensorFlow sees it: a reader of files that FILE sharding can cut, or not; a list held in
-     * memory, of files above all. */
-    bool reads_files, is_list;
+    /* As TensorFlow sees it: a reader of files that FILE sharding can cut, or not. */
+    bool reads_files;
 
     bool lists_files;        /* the names of files that were found */
     bool shares_index;       /* where its records lie follows from a file's bytes alone */

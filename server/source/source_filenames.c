@@ -27,7 +27,6 @@ const struct source_ops source_filenames = {
     .name = "filenames",
     .order = TENSOR_TABLE_ORDER("filenames"),
     .tell = tensor_table_tell,
-    .is_list = true,
     .state_bytes = sizeof(struct tensor_table),
     .open = filenames_open,
     .read = filenames_read,

@@ -23,7 +23,6 @@ const struct source_ops source_from_tensors = {
     .name = "from_tensors",
     .order = TENSOR_TABLE_ORDER("from_tensors"),
     .tell = tensor_table_tell,
-    .is_list = true,
     .state_bytes = sizeof(struct tensor_table),
     .open = from_tensors_open,
     .read = from_tensors_read,

@@ -272,6 +272,7 @@ list_files_tell(const void *state, struct source_files *files, const uint64_t *w
 const struct source_ops source_list_files = {
     .name = "list_files",
     .order = { .name = "list_files",
+               .is_list = true,
                .cardinality = list_files_cardinality,
                .state_bytes = sizeof(struct list_files_state),
                .open = list_files_iterate,
@@ -281,7 +282,6 @@ const struct source_ops source_list_files = {
                .count = list_files_count,
                .at = list_files_at },
     .tell = list_files_tell,
-    .is_list = true,
     .lists_files = true,
     .state_bytes = sizeof(struct list_files),
     .open = list_files_open,

@@ -115,8 +115,9 @@ mix_stage(uint64_t hash, const struct plan_node *node, const char *root)
             continue;
         hash = mix_value(hash, value);
         if (strcmp(parameter->name, "vocabulary") == 0 && value != NULL && value->kind == SPEC_TEXT)
-            hash =
-                mix_looked_up(hash, &(struct path_base){ root, &stage->file->remote }, value->text);
+            hash = mix_looked_up(
+                hash, &(struct path_base){ .root = root, .remote = &stage->file->remote },
+                value->text);
     }
     return hash;
 }
@@ -168,9 +169,10 @@ upstream_listing(const struct plan_node *node, const char *root)
 
         for (uint32_t i = 0; i < count; i++)
             if (each[i].kind == SPEC_TEXT)
-                listing =
-                    mix_matches(listing, &(struct path_base){ root, &node->stage->file->remote },
-                                each[i].text, true);
+                listing = mix_matches(
+                    listing,
+                    &(struct path_base){ .root = root, .remote = &node->stage->file->remote },
+                    each[i].text, true);
     }
     return listing;
 }

@@ -18,6 +18,10 @@ ACCESS_KEY, SECRET = "key-of-the-test", "secret:of/the+test"
 REGION = "nowhere-1"
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128  # connections beyond it would try again after a second
+
+
 class Store:
     """Objects by /BUCKET/KEY, served until close. `fail` makes the next answers go wrong."""
 
@@ -28,12 +32,13 @@ class Store:
         self.ranges = True  # else whole objects only
         self.tags = True  # else neither ETag nor Last-Modified
         self.delay_s = 0  # before each answer
+        self.hold = None  # called with the method, before each answer
         self.link = None  # which bodies go through, if it is slow
         self.lock = threading.Lock()
         self.faults = []
         self.requests = []  # (method, target, range) of all that came
         self.refused = []  # what the verifier of signatures said
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.handle_error = lambda *_: None  # connections that were cut
         self.server.store = self
@@ -121,6 +126,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         store = self.server.store
         time.sleep(store.delay_s)
+        if store.hold is not None:
+            store.hold(self.command)
         self.range = self.headers.get("Range", "")
         store.requests.append((self.command, self.path, self.range))
         kind, value = store.take_fault(self.path)
@@ -170,7 +177,9 @@ class Handler(BaseHTTPRequestHandler):
             first, last = max(first - 1, 0), last - 1
         headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
         body = data[first : last + 1]
-        if kind in ("reset", "short"):
+        if kind == "replace":
+            store.objects[unquote(self.path)] = value
+        if kind in ("reset", "short", "replace"):
             return self.break_off(body, headers, kind)
         if kind == "hang":
             return self.hang(body, headers, value)

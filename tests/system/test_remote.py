@@ -253,6 +253,54 @@ class Remote(RemoteRig):
         out = self.rows(file, "--steps", "1")
         self.assertEqual(out, here[:1])
 
+    def first_batch(self, file):
+        self.serve(file)
+        batch = self.read("--batches", "1")
+        self.assertEqual(batch.wait(timeout=120), 0)
+        return batches(self.lines(batch))
+
+    def test_the_first_batch_waits_for_a_list_and_for_beginnings_of_files_asked_for_at_once(self):
+        for i in range(6):
+            self.put(f"in/{i}", b"".join(b"%d %0500d\n" % (9000 * i + k, k) for k in range(9000)))
+        stages = [
+            "list_files: {file_pattern: '{}/in/*', seed: 3}",
+            "interleave: {dataset: [csv: {field_delim: ' ', record_defaults: [int64, string], "
+            "column_names: [value, rest]}], cycle_length: 4}",
+            "select: value",
+            "batch: 16",
+        ]
+        here = self.peek(self.stream([stage.replace("{}", str(self.path)) for stage in stages]))[0]
+        file = self.stream([stage.replace("{}", "s3://bucket") for stage in stages])
+        Path(file).write_text(Path(file).read_text().replace("part: 64KiB", "part: 8MiB"))
+        event = threading.Event()
+        self.addCleanup(event.set)
+        self.store.fail("hang", 999, "/in/", event)  # after half of the first part
+        self.assertEqual(self.first_batch(file), here[:1])
+        lists = [target for _, target, _ in self.store.requests if "list-type=2" in target]
+        self.assertEqual(len(lists), 1)
+        parts = [target for _, target, span in self.store.requests if span.startswith("bytes=0-")]
+        self.assertEqual(len(parts), len(set(parts)))
+        self.assertGreaterEqual(len(parts), 4)
+
+    def test_a_start_looks_once_at_each_name_at_the_same_time(self):
+        names = [f"in/{i}.txt" for i in range(6)]
+        for number, name in enumerate(names):
+            self.put_numbers(name, 50, 50 * number)
+        held = threading.Barrier(len(names))
+        self.store.hold = lambda method: held.wait(60) if method == "HEAD" else None
+        file = self.stream([*numbers(*names), "batch: 16"])
+        self.assertEqual(len(self.first_batch(file)), 1)
+        looks = [target for method, target, _ in self.store.requests if method == "HEAD"]
+        self.assertEqual(sorted(looks), [f"/bucket/{name}" for name in names])
+
+    def test_a_part_is_of_one_version_of_its_object(self):
+        old = b"1 %0300d\n" % 1 * 200
+        self.put("a.txt", old)
+        file = self.stream([*numbers("a.txt"), "batch: 16"])
+        self.store.fail("replace", 1, "a.txt", old.replace(b"1 ", b"2 "))
+        text = self.complaint(file)
+        self.assertIn("s3://bucket/a.txt: the object was changed or replaced", text)
+
     def test_100000_keys_are_listed(self):
         for i in range(100000):
             self.store.objects[f"/bucket/many/{i:06}"] = b""

@@ -12,8 +12,7 @@
 #include "content/content.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "remote/list.h"
-#include "remote/object.h"
+#include "remote/seen.h"
 #include "source/files/catalogue.h"
 #include "source/files/matching_files.h"
 #include "source/source.h"
@@ -61,6 +60,7 @@ struct search {
     struct place_files files;
     bool in_data;                      /* of what is being added */
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
+    struct remote_seen *seen;
 };
 
 /* Only the last part of a path counts: folders may differ between machines. */
@@ -109,15 +109,15 @@ add_object(struct search *search, const struct remote_match *object)
 static tundish_status
 add_url(struct search *search, const char *url)
 {
-    struct object_identity identity;
+    struct remote_match found = { 0 };
     struct remote *remote = NULL;
     tundish_status status = remote_get(&search->spec->remote, &remote);
 
     if (status == TUNDISH_OK)
-        status = remote_identify(remote, url, &identity);
+        status = remote_seen_look(search->seen, remote, url, &found);
     if (status == TUNDISH_OK)
-        add_object(search, &(struct remote_match){ (char *)(uintptr_t)url, identity.bytes,
-                                                   object_identity_hash(&identity) });
+        add_object(search, &found);
+    free(found.name);
     return status;
 }
 
@@ -129,7 +129,7 @@ add_urls(struct search *search, const char *pattern)
     tundish_status status = remote_get(&search->spec->remote, &remote);
 
     if (status == TUNDISH_OK)
-        status = remote_list(remote, pattern, &matches);
+        status = remote_seen_list(search->seen, remote, pattern, &matches);
     for (size_t i = 0; i < matches.count; i++)
         add_object(search, &matches.list[i]);
     remote_matches_close(&matches);
@@ -167,6 +167,18 @@ add_pattern(struct search *search, const char *pattern)
     return status;
 }
 
+/* All of a list are asked for before the first is waited for. */
+static void
+expect_urls(const struct search *search, const struct spec_value *list)
+{
+    struct remote *remote = NULL;
+
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->items[i].kind == SPEC_TEXT && spec_is_url(list->items[i].text) &&
+            remote_get(&search->spec->remote, &remote) == TUNDISH_OK)
+            remote_seen_expect(search->seen, remote, list->items[i].text);
+}
+
 static tundish_status
 walk_paths(struct search *search, const struct spec_value *value, bool are_patterns)
 {
@@ -180,6 +192,8 @@ walk_paths(struct search *search, const struct spec_value *value, bool are_patte
         status = add_url(search, value->text);
     else if (value->kind == SPEC_TEXT)
         add_file(search, value->text);
+    if (value->kind == SPEC_LIST && !are_patterns)
+        expect_urls(search, value);
     for (uint32_t i = 0; status == TUNDISH_OK && value->kind == SPEC_LIST && i < value->count; i++)
         status = walk_paths(search, &value->items[i], are_patterns);
     return status;
@@ -263,13 +277,14 @@ tundish_status
 place_files_open(const struct plan *plan, struct place_files *ret_files)
 {
     const struct catalogue *catalogue = plan->options.catalogue;
-    struct search search = { .spec = plan->file };
+    struct remote_seen *own = plan->options.seen == NULL ? remote_seen_open() : NULL;
+    struct search search = { .spec = plan->file, .seen = own != NULL ? own : plan->options.seen };
     tundish_status status;
 
     if (plan->stream->distribute.files_local && catalogue != NULL && catalogue->is_made)
         search.catalogue = catalogue;
     status = walk_graph(&search, plan->graph);
-
+    remote_seen_close(own);
     if (status != TUNDISH_OK) {
         place_files_close(&search.files);
         return status;

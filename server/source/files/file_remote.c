@@ -1,8 +1,11 @@
 /* file_remote.c - see file_remote.h. */
 #include "source/files/file_remote.h"
 
+#include <stdlib.h>
+
 #include "remote/object.h"
 #include "remote/ranges.h"
+#include "remote/seen.h"
 
 static tundish_status
 have_object(struct source_file *file, struct remote_object **ret_object)
@@ -130,11 +133,14 @@ file_remote_open(struct source_file *file, int *ret_descriptor)
 tundish_status
 file_remote_look(struct source_file *file)
 {
-    struct object_identity identity;
+    struct remote_match found = { 0 };
     struct remote *remote = NULL;
     tundish_status status = remote_get(file->services->remote, &remote);
 
-    return status == TUNDISH_OK ? remote_identify(remote, file->path, &identity) : status;
+    if (status == TUNDISH_OK)
+        status = remote_seen_look(file->services->seen, remote, file->path, &found);
+    free(found.name);
+    return status;
 }
 
 tundish_status
@@ -155,6 +161,18 @@ file_remote_follow(struct source_file *file, uint64_t offset)
 
     if (!file_has_ranges(file) && have_object(file, &object) == TUNDISH_OK)
         remote_object_expect(object, offset, false);
+}
+
+bool
+file_remote_is_here(struct source_file *file, size_t bytes, uint64_t offset)
+{
+    struct remote_object *object;
+
+    /* What fails here is told to the one who reads. */
+    if (have_object(file, &object) != TUNDISH_OK)
+        return true;
+    remote_object_expect(object, offset, false);
+    return remote_object_is_here(object, bytes, offset);
 }
 
 void

@@ -19,6 +19,9 @@ tundish_status file_remote_read(struct source_file *file, void *to, size_t bytes
 /* Hints; they return at once. The file is read from `offset` on. */
 void file_remote_follow(struct source_file *file, uint64_t offset);
 
+/* The same; have as many bytes come from there on, as far as the file has them? */
+bool file_remote_is_here(struct source_file *file, size_t bytes, uint64_t offset);
+
 /* A few bytes there are read soon. */
 void file_remote_expect(struct source_file *file, uint64_t offset);
 

@@ -73,6 +73,7 @@ source_files_open(const struct source_files_options *options, struct source_file
     files->ahead = options->peers == NULL ? NULL : peer_ahead_open();
     status = services_open(&files->services, options->cache_folder, options->reader_count);
     files->services.remote = options->remote;
+    files->services.seen = options->seen;
     files->blocks = block_cache_open(block_bytes);
     files->row_groups = row_groups_open(options->row_group_bytes);
     if (status == TUNDISH_OK && files->blocks == NULL)
@@ -391,8 +392,10 @@ table_list_paths(struct source_files *files, const struct path_search *search,
     pthread_mutex_lock(&files->entering);
     listing = find_listing(files, search->key, search->key_bytes);
     if (listing == NULL)
-        status = search->find(search->context,
-                              &(struct path_base){ files->root, files->services.remote }, &found);
+        status = search->find(
+            search->context,
+            &(struct path_base){ files->root, files->services.remote, files->services.seen },
+            &found);
     if (listing == NULL && status == TUNDISH_OK && found.count > UINT32_MAX / 2)
         status = tnd_fail(TUNDISH_E_DATA, "more than 2 billion files");
     if (listing == NULL && status == TUNDISH_OK)

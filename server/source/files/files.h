@@ -16,6 +16,7 @@
 #include "core/status.h"
 
 struct peers;
+struct remote_seen;
 struct spec_remote;
 struct source_files;
 
@@ -31,6 +32,7 @@ struct source_files_options {
                                  quarter of the memory that there is when the first one is read; 0:
                                  that */
     const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
+    struct remote_seen *seen;         /* what stores said before; NULL: they are asked */
     struct peers *peers;              /* by which files are read that others own; NULL: none are */
     bool are_local;                   /* with `peers`: files are those of all nodes; else those at
                                          URLs have owners */

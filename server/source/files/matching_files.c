@@ -13,7 +13,7 @@
 
 #include "core/memory.h"
 #include "pipeline/pipeline.h"
-#include "remote/list.h"
+#include "remote/seen.h"
 
 /* The walk has reached a folder: `folder` is open, and `path` is its name as far as it was
  * matched. */
@@ -146,14 +146,14 @@ find_one(const char *root, const char *pattern, struct glob_list *list)
 }
 
 static tundish_status
-find_at_store(const struct spec_remote *options, const char *pattern, struct glob_list *list)
+find_at_store(const struct path_base *base, const char *pattern, struct glob_list *list)
 {
     struct remote_matches matches = { 0 };
     struct remote *remote = NULL;
-    tundish_status status = remote_get(options, &remote);
+    tundish_status status = remote_get(base->remote, &remote);
 
     if (status == TUNDISH_OK)
-        status = remote_list(remote, pattern, &matches);
+        status = remote_seen_list(base->seen, remote, pattern, &matches);
     for (size_t i = 0; i < matches.count; i++) {
         add_path(list, matches.list[i].name);
         matches.list[i].name = NULL;
@@ -176,7 +176,7 @@ glob_find(const struct path_base *base, const char *const *patterns, size_t patt
     tundish_status status = TUNDISH_OK;
 
     for (size_t i = 0; i < pattern_count && status == TUNDISH_OK; i++)
-        status = spec_is_url(patterns[i]) ? find_at_store(base->remote, patterns[i], &list)
+        status = spec_is_url(patterns[i]) ? find_at_store(base, patterns[i], &list)
                                           : find_one(base->root, patterns[i], &list);
     if (status != TUNDISH_OK) {
         glob_list_close(&list);

@@ -11,6 +11,7 @@
 
 #include "core/status.h"
 
+struct remote_seen;
 struct spec_remote;
 
 struct glob_list {
@@ -19,10 +20,12 @@ struct glob_list {
     uint32_t *labels; /* one for each path, or NULL */
 };
 
-/* Where paths that are not absolute start, and how URLs are read (NULL: by the defaults). */
+/* Where paths that are not absolute start, how URLs are read (NULL: by the defaults), and what
+ * stores said before (or NULL). */
 struct path_base {
     const char *root;
     const struct spec_remote *remote;
+    struct remote_seen *seen;
 };
 
 /* Find the files that match any of the patterns; relative ones start at the root, and their matches

@@ -21,6 +21,7 @@ struct source_services {
     struct source_counters counters;
 
     const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
+    struct remote_seen *seen;         /* or NULL */
 
     pthread_mutex_t lock; /* guards the identity of files (file.h), and all below */
     char *cache_path;     /* NULL: the default */

@@ -55,7 +55,7 @@ tundish_status tensor_table_read(const struct tensor_table *table, const struct 
 
 #define TENSOR_TABLE_ORDER(stage)                                                                  \
     {                                                                                              \
-        .name = stage, .state_bytes = sizeof(struct tensor_table_state),                           \
+        .is_list = true, .name = stage, .state_bytes = sizeof(struct tensor_table_state),          \
         .open = tensor_table_iterate, .next = tensor_table_next,                                   \
         .close = tensor_table_iterate_close, .count = tensor_table_count, .at = tensor_table_at,   \
         .pass_over = tensor_table_pass_over, .cardinality = order_count_source,                    \

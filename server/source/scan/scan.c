@@ -165,7 +165,7 @@ static bool
 step_scan(struct read_ahead_job *job, uint8_t *buffer)
 {
     struct scan *scan = (struct scan *)job;
-    bool more;
+    bool more, is_awaited;
 
     pthread_mutex_lock(&scan->lock);
     scan->is_queued = false;
@@ -174,15 +174,20 @@ step_scan(struct read_ahead_job *job, uint8_t *buffer)
         return false;
     }
     scan->is_busy = true;
+    is_awaited = scan->is_awaited;
     pthread_mutex_unlock(&scan->lock);
 
-    step_unlocked(scan, buffer);
+    more = is_awaited || scan_work_is_here(scan->file, scan->work);
+    if (more)
+        step_unlocked(scan, buffer);
 
     pthread_mutex_lock(&scan->lock);
     scan->is_busy = false;
+    if (is_awaited)
+        scan->is_awaited = false;
     /* A scan that is far enough ahead rests, so that the threads serve the files that are needed
      * sooner. */
-    more = !scan->is_done && scan->segment_count < scan->wanted;
+    more = more && !scan->is_done && scan->segment_count < scan->wanted;
     scan->is_queued = more;
     pthread_cond_broadcast(&scan->progress);
     pthread_mutex_unlock(&scan->lock);
@@ -229,6 +234,7 @@ scan_wait_for_progress(struct scan *scan, const _Atomic int *stop)
     if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
         return tnd_fail(TUNDISH_STOPPED, "%s: stopped while it was being scanned",
                         scan->file->name);
+    scan->is_awaited = true;
     if (scan->file->services->ahead.thread_count == 0 && !scan->is_busy) {
         uint8_t *buffer = tnd_alloc(READ_AHEAD_BUFFER_BYTES);
 

@@ -27,8 +27,9 @@ struct scan {
     _Atomic uint64_t position; /* for readers of the progress */
     uint32_t wanted;           /* segments that may be made */
     uint32_t user_count;
-    bool is_busy;   /* a thread is in a step */
-    bool is_queued; /* ... or will be */
+    bool is_busy;    /* a thread is in a step */
+    bool is_queued;  /* ... or will be */
+    bool is_awaited; /* somebody waits for the next step; else it must not wait for a server */
     bool is_done;
     tundish_status end;
     char *end_text;

@@ -10,6 +10,7 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "source/files/file_remote.h"
 
 enum {
     FIRST_READ = 64 << 10, /* for formats that may jump ahead */
@@ -147,6 +148,15 @@ take_records(struct source_file *file, struct scan_work *work, struct record_wri
 
     work->record_count += writer->count;
     return status;
+}
+
+bool
+scan_work_is_here(struct source_file *file, const struct scan_work *work)
+{
+    uint64_t position = work != NULL ? work->position : 0;
+
+    return !file_is_remote(file) || file_has_ranges(file) ||
+           file_remote_is_here(file, STEP_BYTES + SCAN_READ_BYTES, position);
 }
 
 tundish_status

@@ -55,6 +55,10 @@ tundish_status scan_work_open(struct source_file *file, struct scan_work **ret_w
                               struct record_list **ret_list);
 void scan_work_close(struct scan_work *work); /* accepts NULL */
 
+/* Can the next step read without waiting for a server? Asks for the bytes if not. `work` may be
+ * NULL: before the first. */
+bool scan_work_is_here(struct source_file *file, const struct scan_work *work);
+
 /* Read for a while; the records found are in *writer in every case. `buffer` has
  * READ_AHEAD_BUFFER_BYTES. */
 tundish_status scan_work_step(struct source_file *file, struct scan_work *work, uint8_t *buffer,
