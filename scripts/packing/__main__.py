@@ -4,9 +4,9 @@ import argparse
 import subprocess
 import sys
 
-from . import deb, wheel
+from . import deb, image, source, wheel
 
-KINDS = {"deb": deb.make, "wheel": wheel.make}
+KINDS = {"deb": deb.make, "image": image.make, "wheel": wheel.make}
 
 
 def main():
@@ -24,7 +24,7 @@ def main():
         words = " ".join(map(str, error.cmd))
         print(f"package: status {error.returncode} of: {words}", file=sys.stderr)
         return 1
-    except deb.Missing as error:
+    except source.Missing as error:
         print(f"package: {error}", file=sys.stderr)
         return 1
     return 0

@@ -177,7 +177,7 @@ def install():
 
 
 def operations():
-    """what operators install: the service, Debian packages on a bare machine; installs what makes them"""
+    """what operators install: the service, Debian packages, the image; installs what makes them"""
     broken = build("release")
     if broken:
         return broken

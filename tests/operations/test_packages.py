@@ -12,7 +12,7 @@ from bare_root import DEADLINE_S, BareRoot
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
-from packing import deb  # noqa: E402
+from packing import deb, source  # noqa: E402
 
 NAMES = {
     "libtundish-cuda0", "libtundish-dev", "libtundish-transform0", "libtundish0", "python3-tundish",
@@ -25,7 +25,7 @@ OVERRIDES_MAX = 3
 def setUpModule():
     try:
         deb.needs_tools()
-    except deb.Missing as missing:
+    except source.Missing as missing:
         raise unittest.SkipTest(str(missing)) from missing
     command = [REPOSITORY / "scripts" / "package", "deb"]
     subprocess.run(command, check=True, timeout=DEADLINE_S, stdout=sys.stderr)
@@ -54,9 +54,8 @@ class Packages(unittest.TestCase):
         self.assertEqual(set(packages()), NAMES)
 
     def test_their_version_is_the_trees(self):
-        version = re.search(r"version: '([^']+)'", (REPOSITORY / "meson.build").read_text())[1]
         for package in packages().values():
-            self.assertEqual(field(package, "Version").rpartition("-")[0], version)
+            self.assertEqual(field(package, "Version").rpartition("-")[0], source.version())
 
     def test_few_overrides_of_lintian(self):
         files = [path for path in self.tree.rglob("usr/share/lintian/overrides/*") if path.is_file()]
