@@ -108,10 +108,13 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
     if (byte_count < sizeof stored)
         return tnd_fail(TUNDISH_E_PLACE, "the place is too short");
     memcpy(&stored, bytes, sizeof stored);
-    if (stored.magic != TND_PLACE_CONTENTS_MAGIC || stored.version != PLACE_VERSION)
-        return tnd_fail(
-            TUNDISH_E_PLACE,
-            "these bytes are not a place, or it was saved by another version of Tundish");
+    if (stored.magic != TND_PLACE_CONTENTS_MAGIC)
+        return tnd_fail(TUNDISH_E_PLACE, "these bytes are not a place");
+    if (stored.version != PLACE_VERSION)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "a server of another version saved this place (its version is %u, here it "
+                        "is %u): resume with that version, or start anew",
+                        stored.version, PLACE_VERSION);
     place = (struct place){
         .fingerprint = stored.fingerprint,
         .root_seed = stored.root_seed,

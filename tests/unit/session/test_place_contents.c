@@ -92,6 +92,11 @@ another_version_is_refused(void **state)
     place_write(&example, bytes);
     bytes[4]++;
     assert_int_equal(place_read(bytes, place_bytes(&example), &back), TUNDISH_E_PLACE);
+    assert_non_null(strstr(tnd_error_text(), "another version"));
+    bytes[4]--;
+    bytes[0]++;
+    assert_int_equal(place_read(bytes, place_bytes(&example), &back), TUNDISH_E_PLACE);
+    assert_non_null(strstr(tnd_error_text(), "not a place"));
 }
 
 struct stream {

@@ -61,6 +61,19 @@ every_flipped_bit_and_every_cut_is_noticed(void **state)
 }
 
 static void
+another_version_is_refused_by_its_number(void **state)
+{
+    struct tnd_place place = { .epoch = 1 }, back;
+    uint8_t bytes[128];
+
+    (void)state;
+    tnd_place_write(&place, bytes);
+    bytes[8] = 7;
+    assert_int_equal(tnd_place_read(bytes, tnd_place_bytes(&place), &back), TUNDISH_E_PLACE);
+    assert_string_equal(tnd_error_text(), "the place has version 7, this library knows 1");
+}
+
+static void
 tokens_of_every_length_come_back(void **state)
 {
     uint8_t bytes[100], back[256];
@@ -98,6 +111,7 @@ TEST_FILE(test_place)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(every_flipped_bit_and_every_cut_is_noticed),
+        cmocka_unit_test(another_version_is_refused_by_its_number),
         cmocka_unit_test(tokens_of_every_length_come_back),
         cmocka_unit_test(what_is_no_token_is_refused),
     };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/status.h"
 #include "deliver/lane_private.h"
 #include "shm/view.h"
 #include "unit/test_file.h"
@@ -139,7 +140,13 @@ another_layout_is_told_apart_from_damage(void **state)
     open_patient(&patient);
     patient.bytes[8]++;
     assert_int_equal(look(&patient), TUNDISH_E_LAYOUT);
+    assert_non_null(strstr(tnd_error_text(), "install the same version of both"));
     patient.bytes[8]--;
+    /* What a minor version adds is not needed. */
+    patient.bytes[10]++;
+    assert_int_equal(look(&patient), TUNDISH_OK);
+    tnd_view_close(&patient.view);
+    patient.bytes[10]--;
     patient.bytes[0]++;
     assert_int_equal(look(&patient), TUNDISH_E_CORRUPT);
     patient.bytes[0]--;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/log.h"
+#include "core/status.h"
 #include "stats/stats_process.h"
 #include "unit/test_file.h"
 #include "watch/snapshot.h"
@@ -435,6 +436,21 @@ a_file_cut_short_is_refused(void **state)
 }
 
 static void
+metrics_of_another_version_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tnd_stats_file file = TND_STATS_FILE_NONE;
+    FILE *out = fopen(fixture->path, "r+");
+
+    assert_int_equal(fputc('x', out), 'x'); /* of the magic number */
+    fclose(out);
+    assert_int_equal(tnd_stats_open_server(fixture->socket, &file), TUNDISH_OK);
+    assert_int_equal(tnd_stats_read(&file), TUNDISH_E_LAYOUT);
+    assert_non_null(strstr(tnd_error_text(), "another version"));
+    tnd_stats_close(&file);
+}
+
+static void
 a_stopped_server_is_still_read(void **state)
 {
     struct fixture *fixture = *state;
@@ -473,6 +489,7 @@ TEST_FILE(test_stats_writer)
         WITH_FILE(texts_are_found_by_name_and_stream),
         WITH_FILE(a_file_that_lies_is_survived),
         WITH_FILE(a_file_cut_short_is_refused),
+        WITH_FILE(metrics_of_another_version_are_refused),
         WITH_FILE(a_stopped_server_is_still_read),
     };
 
