@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch/combine.h"
+#include "source/files/files.h"
 
 void *
 evaluate_take(struct evaluation *evaluation, size_t count, size_t bytes)
@@ -27,6 +28,7 @@ evaluate_ready(struct evaluation *evaluation, const struct schema *schema, int64
         .scratch = evaluation->scratch,
         .errors = errors,
         .outer = outer,
+        .other_files = evaluation->files != NULL ? source_other_files(evaluation->files) : NULL,
         .observations = evaluation->observations,
     };
     for (uint32_t i = 0; i < schema->count; i++)

@@ -26,6 +26,7 @@ frame_errors_clear(struct frame_errors *errors)
     errors->bad_count = 0;
 }
 
+struct other_files;
 struct tnd_stats_vocabulary;
 
 struct frame {
@@ -50,6 +51,9 @@ struct frame {
     /* Where this thread counts for each vocabulary of the stage (content_ops.vocabularies), through
      * content/terms/lookup_counters.h; NULL: nobody counts. */
     struct tnd_stats_vocabulary *const *vocabularies;
+
+    /* Files of other nodes (content/records/other_files.h); NULL: all are here. */
+    const struct other_files *other_files;
 
     void *observations; /* of `tundish analyze`, for stages that only look; NULL: nobody looks */
 

@@ -250,14 +250,6 @@ sort_nodes(struct plan_graph *graph)
     graph->node_count = count;
 }
 
-/* Nodes exchange records of local files, but not whole files. */
-static bool
-needs_files(const struct plan_node *node)
-{
-    return (node->source != NULL && node->source->whole_files) ||
-           (node->content != NULL && node->content->whole_files);
-}
-
 static bool
 is_url_list(const struct spec_value *value)
 {
@@ -279,21 +271,47 @@ names_urls(const struct plan_node *node)
     return false;
 }
 
+/* Is there a list of files, which all nodes know? */
+static bool
+lists_files(const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if ((node->source != NULL && (node->source->lists_files || node->source->own_files)) ||
+            (node->body != NULL && lists_files(node->body)))
+            return true;
+    }
+    return false;
+}
+
+static tundish_status
+check_local_node(struct plan_builder *builder, const struct plan_node *node)
+{
+    if (names_urls(node))
+        return order_complain(builder->errors, node,
+                              "distribute.files: local is for files that lie on the nodes; URLs "
+                              "are read by every node with files: shared");
+    if (node->source != NULL && node->source->is_here_only)
+        return order_complain(builder->errors, node,
+                              "%s with distribute.files: local is not in this build", node->name);
+    /* A name that only a row holds may be another file on each node, or none. */
+    if (node->content != NULL && node->content->whole_files && !lists_files(builder->plan->graph))
+        return order_complain(builder->errors, node,
+                              "%s with distribute.files: local reads files that list_files or "
+                              "directory names, so that all nodes know where they are; this stream "
+                              "has no such stage",
+                              node->name);
+    return TUNDISH_OK;
+}
+
 static tundish_status
 check_local(struct plan_builder *builder, const struct plan_graph *graph)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
-        tundish_status status = TUNDISH_OK;
+        tundish_status status = check_local_node(builder, node);
 
-        if (names_urls(node))
-            status = order_complain(builder->errors, node,
-                                    "distribute.files: local is for files that lie on the nodes; "
-                                    "URLs are read by every node with files: shared");
-        else if (needs_files(node))
-            status =
-                order_complain(builder->errors, node,
-                               "%s with distribute.files: local is not in this build", node->name);
         if (status == TUNDISH_OK && node->body != NULL)
             status = check_local(builder, node->body);
         if (status != TUNDISH_OK)

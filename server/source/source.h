@@ -12,6 +12,8 @@
 #include "order/order.h"
 #include "plan/stage.h"
 
+struct glob_list;
+struct path_base;
 struct source_files;
 
 enum { SOURCE_WIDTH = 2 };
@@ -65,12 +67,19 @@ struct source_ops {
      * is read. */
     uint64_t (*row_bytes)(const uint64_t *words);
 
+    /* Where each node has some files: those that this node has of those that a folder names, or
+     * (base->catalogue) all nodes have; the caller closes the list. NULL: its parameters name the
+     * files, by name or by pattern. */
+    tundish_status (*own_files)(const void *state, const struct path_base *base,
+                                struct glob_list *ret_found);
+
     /* As TensorFlow sees it: a reader of files that FILE sharding can cut, or not. */
     bool reads_files;
 
     bool lists_files;        /* the names of files that were found */
     bool shares_index;       /* where its records lie follows from a file's bytes alone */
-    bool whole_files;        /* reads files as they are, not records of them */
+    bool whole_files;        /* reads files as they are, by their paths or in parts, not records */
+    bool is_here_only;       /* no other node can read its files for this one */
     const char *path_column; /* the path of the file that a row is; NULL: it tells none */
     bool words_are_values;   /* an element's words say all that is in its row */
     bool may_yield_batches;  /* it may yield rows or batches */

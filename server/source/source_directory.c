@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/records/other_files.h"
 #include "content/records/remote_files.h"
 #include "content/records/whole_file.h"
 #include "core/memory.h"
@@ -102,7 +103,17 @@ find_files(const void *context, const struct path_base *base, struct glob_list *
 
     if (spec_is_url(wanted->directory))
         return class_folders_list(wanted, base, ret_found);
+    if (base->catalogue != NULL)
+        return class_folders_unite(wanted, base, ret_found);
     return class_folders_find(wanted, base->root, ret_found);
+}
+
+static tundish_status
+directory_own(const void *state, const struct path_base *base, struct glob_list *ret_found)
+{
+    const struct directory *directory = state;
+
+    return class_folders_own(&directory->wanted, base, ret_found);
 }
 
 static tundish_status
@@ -206,15 +217,30 @@ read_urls(const struct source_read *read, const struct byte_view *paths, struct 
     return status;
 }
 
-static void
+static tundish_status
 read_paths(const struct source_read *read, const struct byte_view *paths, struct byte_view *values)
 {
     struct frame *output = read->output;
+    const struct other_files *others = source_other_files(read->files);
+    struct asked_files *asked =
+        others != NULL ? others->ask(others->context, paths, (size_t)read->count) : NULL;
+    tundish_status status = TUNDISH_OK;
 
-    for (size_t i = 0; i < (size_t)read->count; i++)
-        if (whole_file_read(table_root(read->files), paths[i], output->scratch, &values[i]) !=
-            TUNDISH_OK)
-            frame_reject(output, (int64_t)i, "%s", tnd_error_text());
+    for (size_t i = 0; i < (size_t)read->count && status == TUNDISH_OK; i++) {
+        if (others != NULL)
+            status = others->take(asked, i, output->scratch, &values[i]);
+        if (status == TUNDISH_OK && values[i].data == NULL)
+            status =
+                whole_file_read(table_root(read->files), paths[i], output->scratch, &values[i]);
+        /* A node that does not answer must not look like rows that are bad. */
+        if (status == TUNDISH_OK || status == TUNDISH_E_PEER_LOST)
+            continue;
+        frame_reject(output, (int64_t)i, "%s", tnd_error_text());
+        status = TUNDISH_OK;
+    }
+    if (others != NULL)
+        others->close(asked);
+    return status;
 }
 
 /* A file is read when its row is made, on a worker's thread: the order handles only path numbers.
@@ -243,7 +269,7 @@ directory_read(const void *state, const struct source_read *read)
     if (spec_is_url(directory->wanted.directory))
         status = read_urls(read, paths, values);
     else
-        read_paths(read, paths, values);
+        status = read_paths(read, paths, values);
     if (status != TUNDISH_OK)
         return status;
     for (size_t i = 0; i < count; i++)
@@ -281,6 +307,7 @@ const struct source_ops source_directory = {
                .pass_over = directory_pass_over },
     .tell = directory_tell,
     .whole_files = true,
+    .own_files = directory_own,
     .path_column = "path",
     .state_bytes = sizeof(struct directory),
     .open = directory_open,

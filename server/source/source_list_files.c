@@ -9,8 +9,8 @@
 #include "core/bytes.h"
 #include "core/memory.h"
 #include "order/cardinality.h"
+#include "source/files/catalogue.h"
 #include "source/files/files_private.h"
-#include "source/peer/peer.h"
 #include "source/source.h"
 #include "source/variable.h"
 
@@ -110,7 +110,6 @@ no_match(char *const *patterns, size_t pattern_count)
 struct patterns {
     char **list;
     size_t count;
-    const struct peers *peers; /* where files are those of all nodes; else NULL */
 };
 
 /* Where each node has some files, those of all nodes count: search the common catalogue, not this
@@ -121,9 +120,9 @@ find_files(const void *context, const struct path_base *base, struct glob_list *
     const struct patterns *patterns = context;
     tundish_status status = TUNDISH_OK;
 
-    if (patterns->peers != NULL)
-        catalogue_glob(peers_catalogue(patterns->peers), (const char *const *)patterns->list,
-                       patterns->count, ret_found);
+    if (base->catalogue != NULL)
+        catalogue_glob(base->catalogue, (const char *const *)patterns->list, patterns->count,
+                       ret_found);
     else
         status = glob_find(base, (const char *const *)patterns->list, patterns->count, ret_found);
     if (status == TUNDISH_OK && ret_found->count == 0)
@@ -159,16 +158,9 @@ list_files_iterate(struct order_iterator *iterator)
      * for the node. */
     for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
         status = resolve_pattern(iterator, pattern_at(files->patterns, i), &patterns[i]);
-    if (status == TUNDISH_OK) {
-        struct source_files *source_files = iterator->instance->services->files;
-        const struct patterns wanted = {
-            .list = patterns,
-            .count = count,
-            .peers = table_are_local(source_files) ? table_peers(source_files) : NULL,
-        };
-
-        status = list_paths(source_files, &wanted, &state->list);
-    }
+    if (status == TUNDISH_OK)
+        status = list_paths(iterator->instance->services->files,
+                            &(struct patterns){ patterns, count }, &state->list);
     for (uint32_t i = 0; i < count; i++)
         free(patterns[i]);
     free(patterns);

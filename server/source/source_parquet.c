@@ -327,7 +327,8 @@ parquet_close(void *state)
 const struct source_ops source_parquet = {
     .name = "parquet",
     .order = READER_ORDER("parquet"),
-    .whole_files = true, /* other nodes cannot read parts of them yet */
+    .whole_files = true,
+    .is_here_only = true, /* other nodes cannot read parts of them yet */
     .state_bytes = sizeof(struct parquet),
     .open = parquet_open,
     .read = parquet_read,

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hash_farm.h"
 #include "core/memory.h"
 #include "source/file_source.h"
 #include "source/files/fetch.h"
@@ -78,23 +77,6 @@ open_columns(struct sample_columns *columns, const struct stage_config *config,
     return status;
 }
 
-/* The parameters that the index of a file depends on. The columns decide which samples there are
- * only if samples that lack a column are skipped. */
-static int64_t
-hash_columns(const struct sample_columns *columns)
-{
-    uint64_t hash = 1;
-
-    if (!columns->skip_missing)
-        return 0;
-    for (uint32_t i = 0; i < columns->count; i++)
-        hash = tnd_hash_farm_cat(hash, columns->columns[i].extension_count);
-    for (uint32_t i = 0; i < columns->extension_count; i++)
-        hash = tnd_hash_farm_cat(
-            hash, tnd_hash_farm(columns->extensions[i].data, columns->extensions[i].size));
-    return (int64_t)hash;
-}
-
 static tundish_status
 webdataset_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
@@ -104,8 +86,9 @@ webdataset_open(void *state, const struct stage_config *config, struct schema *r
 
     /* Shards are often .tar.gz, and WebDataset goes by the name. */
     webdataset->reader.packing_by_name = true;
+    /* The index of a file depends on the hash. */
     webdataset->reader.format.samples = &webdataset->columns;
-    webdataset->reader.format.numbers[0] = hash_columns(&webdataset->columns);
+    webdataset->reader.format.numbers[0] = sample_columns_hash(&webdataset->columns);
     return status != TUNDISH_OK ? status : columns;
 }
 
@@ -245,7 +228,6 @@ webdataset_close(void *state)
 const struct source_ops source_webdataset = {
     .name = "webdataset",
     .order = READER_ORDER("webdataset"),
-    .whole_files = true,
     .state_bytes = sizeof(struct webdataset),
     .open = webdataset_open,
     .read = webdataset_read,

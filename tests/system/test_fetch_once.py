@@ -3,15 +3,20 @@
 import gzip
 import json
 import os
+import random
 import re
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
-from nodes_rig import NodesRig, end, main
-from rig import TUNDISH, batches, place
-from test_remote import RemoteRig
-from test_records import record
-from test_records import write as write_records
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from nodes_rig import NodesRig, end, main  # noqa: E402
+from rig import TUNDISH, batches, place  # noqa: E402
+from small_files import tar  # noqa: E402
+from test_records import record  # noqa: E402
+from test_records import write as write_records  # noqa: E402
+from test_remote import RemoteRig  # noqa: E402
 
 ONCE, DATA = ", fetch: once", "{replicas: 1, auto_shard: DATA}"
 
@@ -97,6 +102,20 @@ class FetchOnce(NodesRig, RemoteRig):
             [f"text_line: {{filenames: [{urls}], compression_type: GZIP}}",
              "string_to_number: {out_type: int64}", "shuffle: {buffer_size: 100}", "batch: 32"], 2,
             *names)
+
+    def test_of_three_nodes_samples_in_tars_come_once(self):
+        names = [f"part-{i}.tar" for i in range(4)]
+        for i, name in enumerate(names):
+            samples = []
+            for k in range(70):
+                samples.append((f"s{i}{k:03}.jpg", random.Random(k).randbytes(k * 70)))
+                samples += [(f"s{i}{k:03}.cls", b"%d" % i)] * bool(k % 5)
+            self.put(name, tar(samples))
+        urls = ", ".join(f"'s3://bucket/{name}'" for name in names)
+        self.assert_same_and_once(
+            [f"webdataset: {{filenames: [{urls}], columns: {{label: cls, value: [png, jpg]}}, "
+             "missing: skip}", "select: value", "shuffle: {buffer_size: 50, seed: 1}", "batch: 16"],
+            3, *names)
 
     def test_of_rows_that_decide_the_order_each_comes_once(self):
         names = self.numbered(3)

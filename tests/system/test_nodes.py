@@ -3,15 +3,19 @@
 import gzip
 import json
 import os
+import random
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
-from nodes_rig import NodesRig, end, main, rows
-from rig import DEADLINE_S, TUNDISH, batches, place, sleep
-from test_evaluation import finished_shards
-from test_records import record
-from test_records import write as write_records
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from nodes_rig import NodesRig, end, main, rows  # noqa: E402
+from rig import DEADLINE_S, TUNDISH, batches, place, sleep  # noqa: E402
+from small_files import tar  # noqa: E402
+from test_evaluation import finished_shards  # noqa: E402
+from test_records import record  # noqa: E402
+from test_records import write as write_records  # noqa: E402
 
 SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
 TWO = "{replicas: 2}"
@@ -447,6 +451,7 @@ class LocalFiles(NodesRig):
         self.spread(2, [])
         for i, name in enumerate(names):
             for folder in (f"node-{i % 2}", "all"):
+                (self.path / folder / name).parent.mkdir(parents=True, exist_ok=True)
                 write(self.path / folder / name, i)
 
     def assert_as_served_by_one(self, stages):
@@ -454,7 +459,7 @@ class LocalFiles(NodesRig):
         self.serve(self.whole(), "--replicas", "2")
         expected = [self.read(replica=replica) for replica in (0, 1)]
         expected = [batches(lines) for lines in self.all_lines(expected)]
-        self.assertGreater(len(expected[0]), 3)
+        self.assertGreater(sum(len(values) for _, _, values in expected[0]), 3)
         self.serve_nodes(files, apart=True)
         got = self.read_all(2, 1)
         self.assertEqual([batches(got[rank, 0]) for rank in (0, 1)], expected)
@@ -490,6 +495,91 @@ class LocalFiles(NodesRig):
             f"csv: {{filenames: [{', '.join(names)}], record_defaults: [int64, string], "
             "column_names: [value, text]}", "select: value", "shuffle: {buffer_size: 100}",
             "batch: 16"])
+
+    def write_tars(self):
+        """Samples of a picture and a class; of every fifth one the class is missing."""
+        def write(path, i):
+            samples = []
+            for k in range(60):
+                samples.append((f"s{i}{k:03}.jpg", random.Random(k).randbytes(k * 70)))
+                samples += [(f"s{i}{k:03}.cls", b"%d" % i)] * bool(k % 5)
+            path.write_bytes(gzip.compress(tar(samples)) if path.suffix == ".gz" else tar(samples))
+
+        names = ["part-0.tar", "part-1.tar.gz", "part-2.tar", "part-3.tar"]
+        self.write_all(names, write)
+        return ", ".join(names)
+
+    def test_may_be_samples_in_tars(self):
+        names = self.write_tars()
+        self.assert_as_served_by_one([
+            f"webdataset: {{filenames: [{names}], columns: {{value: jpg}}}}", "select: value",
+            "shuffle: {buffer_size: 50, seed: 1}", "batch: 16"])
+
+    def test_may_be_samples_of_which_some_are_skipped(self):
+        names = self.write_tars()
+        self.assert_as_served_by_one([
+            f"webdataset: {{filenames: [{names}], columns: {{label: cls, value: [png, jpg]}}, "
+            "missing: skip}", "select: value", "shuffle: {buffer_size: 50, seed: 1}", "batch: 16"])
+
+    def write_zoo(self):
+        """Folders of classes: of one only the second node has files, and of one no node has."""
+        names = [f"zoo/{name}/{i}.jpg" for i in range(40) for name in ("cat", "eel")]
+        self.write_all([*names, "zoo/owl/0.jpg", "zoo/owl/1.jpg"],
+                       lambda path, i: path.write_bytes(random.Random(i).randbytes(100 * i)))
+        (self.path / "node-0" / "zoo" / "owl" / "0.jpg").unlink()
+        (self.path / "all" / "zoo" / "owl" / "0.jpg").unlink()
+        for folder in ("node-0", "all"):
+            (self.path / folder / "zoo" / "bee").mkdir()
+
+    def test_may_be_whole_ones_in_folders_of_classes(self):
+        self.write_zoo()
+        for column in ("value", "cast(label, int64)"):
+            for more in ("", ", class_names: [owl, cat, eel]"):
+                self.assert_as_served_by_one([
+                    f"directory: {{directory: zoo{more}}}", f'map: {{value: "{column}"}}',
+                    "select: value", "shuffle: {buffer_size: 50, seed: 1}", "batch: 16"])
+                self.end_all()
+                self.processes.clear()
+                self.ranks.clear()
+                for log in self.path.glob("log*"):
+                    log.unlink()
+
+    def test_may_be_whole_ones_that_rows_name(self):
+        self.write_zoo()
+        self.assert_as_served_by_one([
+            'list_files: {file_pattern: "zoo/*/*.jpg", seed: 4}', "read_file", "batch: 8"])
+
+    def test_that_are_whole_decide_order_too(self):
+        self.write_zoo()
+        self.assert_as_served_by_one([
+            'list_files: {file_pattern: "zoo/*/*.jpg", seed: 4}', "read_file",
+            'filter: "length(value) % 3 == 0"', "batch: 2"])
+
+    def test_that_are_whole_and_named_by_no_list_are_an_error_everywhere(self):
+        """Also on the node that has one: another could have another of that name."""
+        self.write_all(["zoo/a.jpg", "zoo/b.jpg"], lambda path, i: path.write_bytes(b"%d" % i))
+        self.write_all(["names.txt"], lambda path, i: path.write_text("zoo/b.jpg\n./zoo/a.jpg\n"))
+        read = ["text_line: names.txt", "read_file"]
+        both = ('concatenate: {datasets: [[{list_files: {file_pattern: "zoo/*.jpg", shuffle: false}}], '
+                "[{text_line: names.txt}]]}")
+        file = self.pipeline([both, "read_file", "batch: 1"], self.LOCAL)
+        self.serve_nodes(self.roots(file, 2), apart=True)
+        for lines in self.read_all(2, 1).values():
+            self.assertIn("./zoo/a.jpg: with distribute.files: local only files that list_files or "
+                          "directory names are read", lines[-1])
+        out = subprocess.run([TUNDISH, "plan", self.pipeline([*read, "batch: 1"], self.LOCAL)],
+                             env=self.environment, capture_output=True, text=True)
+        self.assertEqual(out.returncode, 1)
+        self.assertIn("this stream has no such stage", out.stderr)
+
+    def test_that_are_whole_must_not_be_unlike_by_one_name(self):
+        self.write_zoo()
+        (self.path / "node-1" / "zoo" / "cat").mkdir()
+        (self.path / "node-1" / "zoo" / "cat" / "0.jpg").write_bytes(b"other")
+        files = self.roots(self.pipeline(["directory: zoo", "batch: 9"], self.LOCAL), 2)
+        self.assertEqual(self.statuses(self.serve_nodes(files, apart=True)), [3, 3])
+        for rank in (0, 1):
+            self.assertIn("file zoo/cat/0.jpg differs on", self.log_of(rank))
 
     def test_may_be_at_several_nodes(self):
         self.spread(2, [50, 60])
@@ -538,9 +628,19 @@ class LocalFiles(NodesRig):
             self.assertLess(peak_memory(self.ranks[rank]), 200 << 20)
 
     def test_go_on_where_they_stood_when_an_owner_comes_back(self):
-        """An owner is killed while rows travel: the job ends, and a new one goes on at the places."""
         total = self.spread(2, [3000, 3000])
-        stages = [*self.LINES, "shuffle: {buffer_size: 500, seed: 3}", "batch: 16"]
+        self.assert_goes_on([*self.LINES, "shuffle: {buffer_size: 500, seed: 3}", "batch: 16"],
+                            range(total))
+
+    def test_that_are_whole_go_on_where_they_stood_too(self):
+        names = [f"zoo/{name}/{i:03}.jpg" for i in range(300) for name in ("cat", "eel")]
+        self.write_all(names, lambda path, i: path.write_bytes(bytes([255] * i)))
+        self.assert_goes_on(["directory: zoo", 'map: {value: "cast(length(value), int64)"}',
+                             "select: value", "shuffle: {buffer_size: 50, seed: 3}", "batch: 4"],
+                            range(600))
+
+    def assert_goes_on(self, stages, total):
+        """An owner is killed while rows travel: the job ends, and a new one goes on at the places."""
         files = self.roots(self.pipeline(stages, self.LOCAL), 2)
         job = self.serve_nodes(files, apart=True)
         trainers = [self.read_node(rank, "--places", "--delay-ms", "20") for rank in (0, 1)]
@@ -562,7 +662,7 @@ class LocalFiles(NodesRig):
         rest = {rank: self.lines(again[rank]) for rank in (0, 1)}
         seen = [value for rank in (0, 1) for _, _, values in batches(lines[rank]) + batches(rest[rank])
                 for value in values]
-        self.assertEqual(sorted(seen), list(range(total)))
+        self.assertEqual(sorted(seen), list(total))
 
     def test_of_a_dead_owner_are_an_error(self):
         self.spread(2, [3000, 3000])

@@ -59,6 +59,7 @@ struct search {
     const struct spec_file *spec;
     struct place_files files;
     bool in_data;                      /* of what is being added */
+    bool are_local;                    /* each node has some of the files */
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
     struct remote_seen *seen;
 };
@@ -179,6 +180,20 @@ expect_urls(const struct search *search, const struct spec_value *list)
             remote_seen_expect(search->seen, remote, list->items[i].text);
 }
 
+/* A folder's files: known to be part of what is read only where other nodes have some of them. */
+static tundish_status
+add_own_files(struct search *search, const struct plan_node *node)
+{
+    const struct path_base base = { .root = search->spec->root, .catalogue = search->catalogue };
+    struct glob_list list = { 0 };
+    tundish_status status = node->source->own_files(node->state, &base, &list);
+
+    for (size_t i = 0; status == TUNDISH_OK && i < list.count; i++)
+        add_file(search, list.paths[i]);
+    glob_list_close(&list);
+    return status;
+}
+
 static tundish_status
 walk_paths(struct search *search, const struct spec_value *value, bool are_patterns)
 {
@@ -225,6 +240,9 @@ walk_stage(struct search *search, const struct plan_node *node)
                                 node->source != NULL && node->source->lists_files);
         else if (node->source != NULL)
             walk_arrays(search, node->stage->arguments[i]);
+    if (status == TUNDISH_OK && search->are_local && node->source != NULL &&
+        node->source->own_files != NULL)
+        status = add_own_files(search, node);
     search->in_data = false;
     return status;
 }
@@ -278,10 +296,12 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
 {
     const struct catalogue *catalogue = plan->options.catalogue;
     struct remote_seen *own = plan->options.seen == NULL ? remote_seen_open() : NULL;
-    struct search search = { .spec = plan->file, .seen = own != NULL ? own : plan->options.seen };
+    struct search search = { .spec = plan->file,
+                             .seen = own != NULL ? own : plan->options.seen,
+                             .are_local = plan->stream->distribute.files_local };
     tundish_status status;
 
-    if (plan->stream->distribute.files_local && catalogue != NULL && catalogue->is_made)
+    if (search.are_local && catalogue != NULL && catalogue->is_made)
         search.catalogue = catalogue;
     status = walk_graph(&search, plan->graph);
     remote_seen_close(own);

@@ -13,6 +13,7 @@
 
 #include "core/memory.h"
 #include "remote/list.h"
+#include "source/files/catalogue.h"
 
 /* A link to a parent folder never ends. Linux itself gives up after 40 links. */
 enum { DEPTH_MAX = 40 };
@@ -226,33 +227,47 @@ walk_close(struct walk *walk)
     names_close(&walk->folders);
 }
 
+/* As os.path.join, which adds no second slash. The root itself keeps its slash. */
+static char *
+class_path(const struct class_folders *wanted, const char *name)
+{
+    size_t bytes = strlen(wanted->directory);
+
+    while (bytes > 1 && wanted->directory[bytes - 1] == '/')
+        bytes--;
+    return tnd_sprintf("%.*s%s%s", (int)bytes, wanted->directory,
+                       wanted->directory[bytes - 1] == '/' ? "" : "/", name);
+}
+
+/* Add the files of the class folder `name`. */
+static tundish_status
+find_class(const struct class_folders *wanted, DIR *folder, const char *name, uint32_t label,
+           struct glob_list *list)
+{
+    struct walk walk = { .wanted = wanted };
+    tundish_status status = walk_folder(&walk, dirfd(folder), name, class_path(wanted, name), 0);
+
+    if (status == TUNDISH_OK)
+        take_class(&walk, label, list);
+    walk_close(&walk);
+    return status;
+}
+
 static tundish_status
 find_files(const struct class_folders *wanted, DIR *folder, const struct names *found,
            struct glob_list *list)
 {
     bool given = wanted->class_count > 0;
     size_t count = given ? wanted->class_count : found->count;
-    size_t directory_bytes = strlen(wanted->directory);
     tundish_status status = TUNDISH_OK;
 
-    /* As os.path.join, which adds no second slash. The root itself keeps its slash. */
-    while (directory_bytes > 1 && wanted->directory[directory_bytes - 1] == '/')
-        directory_bytes--;
     for (size_t i = 0; i < count && status == TUNDISH_OK; i++) {
-        struct walk walk = { .wanted = wanted };
         const char *name = given ? wanted->class_names[i] : found->list[i];
 
         if (given)
             status = check_class(wanted, found, name);
         if (status == TUNDISH_OK)
-            status = walk_folder(
-                &walk, dirfd(folder), name,
-                tnd_sprintf("%.*s%s%s", (int)directory_bytes, wanted->directory,
-                            wanted->directory[directory_bytes - 1] == '/' ? "" : "/", name),
-                0);
-        if (status == TUNDISH_OK)
-            take_class(&walk, (uint32_t)i, list);
-        walk_close(&walk);
+            status = find_class(wanted, folder, name, (uint32_t)i, list);
     }
     return status;
 }
@@ -296,12 +311,52 @@ class_folders_find(const struct class_folders *wanted, const char *root,
     return status;
 }
 
+static void
+add_class_folder(const struct class_folders *wanted, const char *name, struct glob_list *list)
+{
+    char *path = class_path(wanted, name);
+
+    list->paths = tnd_realloc(list->paths, list->count + 1, sizeof *list->paths);
+    list->paths[list->count++] = tnd_sprintf("%s/", path);
+    free(path);
+}
+
+/* A class that only other nodes have is no error. The labels are not used. */
+static tundish_status
+find_own(const struct class_folders *wanted, const char *root, struct glob_list *ret_found)
+{
+    char *path = wanted->directory[0] == '/' ? tnd_strdup(wanted->directory)
+                                             : tnd_sprintf("%s/%s", root, wanted->directory);
+    struct glob_list list = { 0 };
+    struct names found = { 0 };
+    DIR *folder = NULL;
+    bool is_there = access(path, F_OK) == 0;
+    tundish_status status =
+        is_there ? open_folder(AT_FDCWD, path, wanted->directory, &folder) : TUNDISH_OK;
+
+    if (status == TUNDISH_OK && is_there)
+        status = find_classes(wanted, folder, &found);
+    for (size_t i = 0; i < found.count && status == TUNDISH_OK; i++)
+        status = find_class(wanted, folder, found.list[i], 0, &list);
+    for (size_t i = 0; i < found.count && status == TUNDISH_OK; i++)
+        add_class_folder(wanted, found.list[i], &list);
+    if (status == TUNDISH_OK)
+        *ret_found = list;
+    else
+        glob_list_close(&list);
+    if (folder != NULL)
+        closedir(folder);
+    names_close(&found);
+    free(path);
+    return status;
+}
+
 /* The classes in the keys, which are sorted, so that those of a class lie together. */
 static void
-classes_of_keys(const struct remote_matches *keys, size_t folder_bytes, struct names *ret_names)
+classes_of_keys(const struct names *keys, size_t folder_bytes, struct names *ret_names)
 {
     for (size_t i = 0; i < keys->count; i++) {
-        const char *name = keys->list[i].name + folder_bytes, *slash = strchr(name, '/');
+        const char *name = keys->list[i] + folder_bytes, *slash = strchr(name, '/');
         size_t bytes = slash != NULL ? (size_t)(slash - name) : 0;
         const char *last = ret_names->count > 0 ? ret_names->list[ret_names->count - 1] : "";
 
@@ -315,15 +370,16 @@ classes_of_keys(const struct remote_matches *keys, size_t folder_bytes, struct n
 }
 
 static void
-walk_keys(struct walk *walk, const struct remote_matches *keys, const char *prefix)
+walk_keys(struct walk *walk, const struct names *keys, const char *prefix)
 {
     size_t prefix_bytes = strlen(prefix);
 
     for (size_t i = 0; i < keys->count; i++) {
-        const char *name = keys->list[i].name, *slash = strrchr(name, '/');
+        const char *name = keys->list[i], *slash = strrchr(name, '/');
         char *folder;
 
-        if (strncmp(name, prefix, prefix_bytes) != 0 || !has_extension(walk->wanted, slash + 1))
+        if (strncmp(name, prefix, prefix_bytes) != 0 || slash[1] == '\0' ||
+            !has_extension(walk->wanted, slash + 1))
             continue;
         folder = tnd_sprintf("%.*s", (int)(slash - name), name);
         add_name(&walk->folders, folder);
@@ -332,8 +388,8 @@ walk_keys(struct walk *walk, const struct remote_matches *keys, const char *pref
 }
 
 static tundish_status
-list_classes(const struct class_folders *wanted, const struct remote_matches *keys,
-             const char *folder, struct glob_list *list)
+list_classes(const struct class_folders *wanted, const struct names *keys, const char *folder,
+             struct glob_list *list)
 {
     bool given = wanted->class_count > 0;
     struct names found = { 0 };
@@ -362,29 +418,93 @@ list_classes(const struct class_folders *wanted, const struct remote_matches *ke
     return status;
 }
 
+/* The directory with one slash at its end: keys below begin so. */
+static char *
+key_folder(const struct class_folders *wanted)
+{
+    size_t bytes = strlen(wanted->directory);
+
+    while (bytes > 0 && wanted->directory[bytes - 1] == '/')
+        bytes--;
+    return tnd_sprintf("%.*s/", (int)bytes, wanted->directory);
+}
+
 tundish_status
 class_folders_list(const struct class_folders *wanted, const struct path_base *base,
                    struct glob_list *ret_found)
 {
-    size_t bytes = strlen(wanted->directory);
-    struct remote_matches keys = { 0 };
+    struct remote_matches matches = { 0 };
+    struct names keys = { 0 };
     struct glob_list list = { 0 };
     struct remote *remote = NULL;
-    char *folder;
+    char *folder = key_folder(wanted);
     tundish_status status = remote_get(base->remote, &remote);
 
-    while (bytes > 0 && wanted->directory[bytes - 1] == '/')
-        bytes--;
-    folder = tnd_sprintf("%.*s/", (int)bytes, wanted->directory);
     if (status == TUNDISH_OK)
-        status = remote_list_below(remote, folder, &keys);
+        status = remote_list_below(remote, folder, &matches);
+    for (size_t i = 0; i < matches.count; i++)
+        add_name(&keys, matches.list[i].name);
     if (status == TUNDISH_OK)
         status = list_classes(wanted, &keys, folder, &list);
     if (status == TUNDISH_OK)
         *ret_found = list;
     else
         glob_list_close(&list);
-    remote_matches_close(&keys);
+    free(keys.list); /* the names are the matches' */
+    remote_matches_close(&matches);
     free(folder);
     return status;
+}
+
+/* The names of the catalogue below the folder; the list is the caller's, they are the catalogue's.
+ */
+static struct names
+names_below(const struct catalogue *catalogue, const char *folder)
+{
+    struct names names = { 0 };
+    size_t bytes = strlen(folder);
+
+    for (uint32_t i = 0; i < catalogue->count; i++)
+        if (strncmp(catalogue->files[i].name, folder, bytes) == 0)
+            add_name(&names, catalogue->files[i].name);
+    return names;
+}
+
+tundish_status
+class_folders_unite(const struct class_folders *wanted, const struct path_base *base,
+                    struct glob_list *ret_found)
+{
+    char *folder = key_folder(wanted);
+    struct names keys = names_below(base->catalogue, folder);
+    struct glob_list list = { 0 };
+    tundish_status status = list_classes(wanted, &keys, folder, &list);
+
+    if (status == TUNDISH_OK)
+        *ret_found = list;
+    else
+        glob_list_close(&list);
+    free(keys.list);
+    free(folder);
+    return status;
+}
+
+tundish_status
+class_folders_own(const struct class_folders *wanted, const struct path_base *base,
+                  struct glob_list *ret_found)
+{
+    struct glob_list list = { 0 };
+    struct names keys;
+    char *folder;
+
+    if (base->catalogue == NULL)
+        return find_own(wanted, base->root, ret_found);
+    folder = key_folder(wanted);
+    keys = names_below(base->catalogue, folder);
+    list.paths = tnd_zalloc(keys.count + 1, sizeof *list.paths);
+    for (; list.count < keys.count; list.count++)
+        list.paths[list.count] = tnd_strdup(keys.list[list.count]);
+    *ret_found = list;
+    free(keys.list);
+    free(folder);
+    return TUNDISH_OK;
 }

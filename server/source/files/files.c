@@ -18,6 +18,7 @@
 #include "source/parquet/file.h"
 #include "source/parquet/row_groups.h"
 #include "source/peer/peer_ahead.h"
+#include "source/peer/peer_files.h"
 #include "source/scan/scan_work.h"
 
 /* A path by its number. */
@@ -42,9 +43,10 @@ struct file_lookup {
 
 struct source_files {
     char *root;
-    struct peers *peers;      /* NULL: every file is here */
-    bool are_local;           /* ... else: files that are not at URLs */
-    struct peer_ahead *ahead; /* with `peers`; else NULL */
+    struct peers *peers;            /* NULL: every file is here */
+    bool are_local;                 /* ... else: files that are not at URLs */
+    struct other_files other_files; /* where they are local */
+    struct peer_ahead *ahead;       /* with `peers`; else NULL */
 
     pthread_mutex_t entering; /* guards entering files, paths and listings */
     struct numbered table;
@@ -69,7 +71,9 @@ source_files_open(const struct source_files_options *options, struct source_file
 
     pthread_mutex_init(&files->entering, NULL);
     files->peers = options->peers;
-    files->are_local = options->are_local;
+    files->are_local = options->are_local && options->peers != NULL;
+    if (files->are_local)
+        files->other_files = peer_other_files(options->peers);
     files->ahead = options->peers == NULL ? NULL : peer_ahead_open();
     status = services_open(&files->services, options->cache_folder, options->reader_count);
     files->services.remote = options->remote;
@@ -385,6 +389,12 @@ table_list_paths(struct source_files *files, const struct path_search *search,
 {
     struct glob_list found = { 0 };
     struct listing *listing;
+    const struct path_base base = {
+        .root = files->root,
+        .remote = files->services.remote,
+        .seen = files->services.seen,
+        .catalogue = files->are_local ? peers_catalogue(files->peers) : NULL,
+    };
     tundish_status status = TUNDISH_OK;
 
     /* The lock is held during the search: two threads that list one folder must get the same
@@ -392,10 +402,7 @@ table_list_paths(struct source_files *files, const struct path_search *search,
     pthread_mutex_lock(&files->entering);
     listing = find_listing(files, search->key, search->key_bytes);
     if (listing == NULL)
-        status = search->find(
-            search->context,
-            &(struct path_base){ files->root, files->services.remote, files->services.seen },
-            &found);
+        status = search->find(search->context, &base, &found);
     if (listing == NULL && status == TUNDISH_OK && found.count > UINT32_MAX / 2)
         status = tnd_fail(TUNDISH_E_DATA, "more than 2 billion files");
     if (listing == NULL && status == TUNDISH_OK)
@@ -413,10 +420,10 @@ table_peers(const struct source_files *files)
     return files->peers;
 }
 
-bool
-table_are_local(const struct source_files *files)
+const struct other_files *
+source_other_files(const struct source_files *files)
 {
-    return files->are_local;
+    return files->are_local ? &files->other_files : NULL;
 }
 
 struct peer_ahead *

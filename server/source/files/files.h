@@ -15,6 +15,7 @@
 
 #include "core/status.h"
 
+struct other_files;
 struct peers;
 struct remote_seen;
 struct spec_remote;
@@ -41,6 +42,9 @@ struct source_files_options {
 tundish_status source_files_open(const struct source_files_options *options,
                                  struct source_files **ret_files);
 void source_files_close(struct source_files *files);
+
+/* Whole files of other nodes; NULL: all are here. */
+const struct other_files *source_other_files(const struct source_files *files);
 
 struct source_files_stats {
     uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits;

@@ -52,9 +52,6 @@ const char *table_path(const struct source_files *files, uint32_t number, size_t
 struct peers *table_peers(const struct source_files *files);
 struct peer_ahead *table_peer_ahead(const struct source_files *files);
 
-/* Are the files those of all nodes, not those found here? */
-bool table_are_local(const struct source_files *files);
-
 /* Is any of the files at a URL? Any thread. */
 bool table_has_urls(const struct source_files *files);
 

@@ -11,6 +11,7 @@
 
 #include "core/status.h"
 
+struct catalogue;
 struct remote_seen;
 struct spec_remote;
 
@@ -20,12 +21,13 @@ struct glob_list {
     uint32_t *labels; /* one for each path, or NULL */
 };
 
-/* Where paths that are not absolute start, how URLs are read (NULL: by the defaults), and what
- * stores said before (or NULL). */
+/* Where paths that are not absolute start, how URLs are read (NULL: by the defaults), what stores
+ * said before (or NULL), and the files of all nodes (NULL: files are those found here). */
 struct path_base {
     const char *root;
     const struct spec_remote *remote;
     struct remote_seen *seen;
+    const struct catalogue *catalogue;
 };
 
 /* Find the files that match any of the patterns; relative ones start at the root, and their matches

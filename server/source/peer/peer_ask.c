@@ -27,8 +27,8 @@ struct peer_rows {
     uint64_t bytes;
 };
 
-static struct peer_request *
-send_request(struct peers *peers, uint32_t owner, enum peer_kind kind, struct peer_buffer *text)
+struct peer_request *
+peer_request_send(struct peers *peers, uint32_t owner, enum peer_kind kind, struct byte_view bytes)
 {
     struct peer_request *request = tnd_zalloc(1, sizeof *request);
     const struct peer_transport *transport = &peers->options.transport;
@@ -41,7 +41,7 @@ send_request(struct peers *peers, uint32_t owner, enum peer_kind kind, struct pe
     request->next = peers->requests;
     peers->requests = request;
     pthread_mutex_unlock(&peers->lock);
-    transport->send(transport->context, owner, kind, request->number, text->bytes, text->used);
+    transport->send(transport->context, owner, kind, request->number, bytes.data, bytes.size);
     return request;
 }
 
@@ -59,11 +59,14 @@ withdraw_request(struct peers *peers, struct peer_request *request)
 }
 
 /* An answer that comes after this finds no request and is dropped. */
-static void
-request_close(struct peer_request *request)
+void
+peer_request_close(struct peer_request *request)
 {
-    struct peers *peers = request->peers;
+    struct peers *peers;
 
+    if (request == NULL)
+        return;
+    peers = request->peers;
     pthread_mutex_lock(&peers->lock);
     (void)withdraw_request(peers, request);
     pthread_mutex_unlock(&peers->lock);
@@ -213,6 +216,14 @@ wait_for(struct peer_request *request)
     return transport->wait(transport->context, request->owner, has_come, request);
 }
 
+tundish_status
+peer_request_wait(struct peer_request *request)
+{
+    tundish_status status = wait_for(request);
+
+    return status == TUNDISH_OK ? read_answer(request) : status;
+}
+
 static int
 compare_rows(const void *a, const void *b)
 {
@@ -284,7 +295,8 @@ ask_some(struct peer_rows *rows, size_t first, uint32_t owner)
         rows->requests =
             tnd_realloc(rows->requests, rows->request_count == 0 ? 1 : 2 * rows->request_count,
                         sizeof(struct peer_request *));
-    rows->requests[rows->request_count++] = send_request(rows->peers, owner, PEER_ASK_ROWS, &text);
+    rows->requests[rows->request_count++] =
+        peer_request_send(rows->peers, owner, PEER_ASK_ROWS, peer_buffer_view(&text));
     free(text.bytes);
     return next;
 }
@@ -377,7 +389,7 @@ peer_rows_close(struct peer_rows *rows)
     if (rows == NULL)
         return;
     for (uint32_t i = 0; i < rows->request_count; i++)
-        request_close(rows->requests[i]);
+        peer_request_close(rows->requests[i]);
     pthread_mutex_destroy(&rows->lock);
     free(rows->requests);
     free(rows->request_of);
@@ -421,15 +433,14 @@ find_records(struct source_file *file, uint64_t first, struct record_writer *wri
 
     peer_buffer_add_file(&text, file, 0);
     peer_buffer_add(&text, &first, sizeof first);
-    request = send_request(file->peers, file->owner, PEER_ASK_RECORDS, &text);
+    request =
+        peer_request_send(file->peers, file->owner, PEER_ASK_RECORDS, peer_buffer_view(&text));
     free(text.bytes);
-    status = wait_for(request);
-    if (status == TUNDISH_OK)
-        status = read_answer(request);
+    status = peer_request_wait(request);
     if (status == TUNDISH_OK &&
         !take_records((struct byte_view){ request->raw, request->raw_bytes }, writer, ret_is_over))
         status = makes_no_sense(request);
-    request_close(request);
+    peer_request_close(request);
     return status;
 }
 

@@ -12,9 +12,10 @@
 #include "core/bytes.h"
 #include "source/files/file.h"
 #include "source/peer/peer.h"
+#include "source/scan/samples.h"
 
 /* Of a message, whose number is the request's. */
-enum peer_kind { PEER_ASK_ROWS = 1, PEER_ASK_RECORDS, PEER_ANSWER, PEER_RATES };
+enum peer_kind { PEER_ASK_ROWS = 1, PEER_ASK_RECORDS, PEER_ANSWER, PEER_RATES, PEER_ASK_FILE };
 
 /* The cost of a MiB for the node that asks, on the wire and to unpack, in ns; 0: not known yet. */
 struct peer_rates {
@@ -28,12 +29,27 @@ struct peer_head {
     uint64_t raw_bytes;
 };
 
-/* Which file is meant, and how it is read; its name follows. */
+/* Which file is meant, and how it is read; its name follows, and of one whose numbers say that they
+ * matter, the columns of its samples. */
 struct peer_file {
     uint32_t scanner, packing;
     int64_t numbers[3];
     uint32_t name_bytes;
     uint32_t count; /* rows of it that follow, 12 bytes each */
+};
+
+/* The same, read. */
+struct peer_wanted {
+    char *name; /* the reader's to free */
+    struct record_format format;
+    uint32_t count;
+};
+
+/* Columns of samples that were asked with, for files that are open. */
+struct peer_samples {
+    struct peer_samples *next;
+    int64_t hash;
+    struct sample_columns columns; /* its own */
 };
 
 enum { PEER_ROW_BYTES = 12, PEER_RECORDS_HEAD = 9, PEER_RECORDS = 32 << 10 };
@@ -65,6 +81,7 @@ struct peer_responder {
     bool started;
     pthread_cond_t has_task;
     struct peer_task *first, *last;
+    struct scratch *scratch; /* for whole files */
 
     /* What packing costs, for a MiB, and what comes of it, in 1/1024. */
     uint64_t answers, pack_ns, ratio;
@@ -79,6 +96,7 @@ struct peers {
     uint64_t last_number;
     struct peer_rates rates, *told; /* own, and what each node was told of them */
     struct peer_rates *asked_at;    /* of nodes that ask */
+    struct peer_samples *samples;
     bool is_closing;
     _Atomic int stop_scans;
     struct peer_responder responders[PEER_QUEUES];
@@ -89,13 +107,24 @@ struct peer_buffer {
     uint8_t *bytes;
     size_t used, room;
 };
+static inline struct byte_view
+peer_buffer_view(const struct peer_buffer *text)
+{
+    return (struct byte_view){ text->bytes, text->used };
+}
 void peer_buffer_add(struct peer_buffer *text, const void *bytes, size_t byte_count);
 void peer_buffer_add_file(struct peer_buffer *text, const struct source_file *file, uint32_t count);
 
-/* Read a file's description; false: it makes no sense. The name is the caller's to free. */
+/* Read a file's description; false: it makes no sense. */
 bool peer_take(struct byte_view *from, void *to, size_t byte_count);
-bool peer_take_file(struct byte_view *from, struct peer_file *ret_file, char **ret_name,
-                    struct record_format *ret_format);
+bool peer_take_file(struct peers *peers, struct byte_view *from, struct peer_wanted *ret_wanted);
+void peer_free_samples(struct peers *peers);
+
+/* A request, and its answer: `raw`, once it was waited for. */
+struct peer_request *peer_request_send(struct peers *peers, uint32_t owner, enum peer_kind kind,
+                                       struct byte_view bytes);
+tundish_status peer_request_wait(struct peer_request *request);
+void peer_request_close(struct peer_request *request); /* accepts NULL */
 
 tundish_status peer_start_responders(struct peers *peers);
 void peer_stop_responders(struct peers *peers);

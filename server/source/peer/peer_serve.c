@@ -3,6 +3,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "content/records/whole_file.h"
 #include "core/clock.h"
 #include "core/memory.h"
 #include "source/files/files_private.h"
@@ -30,15 +31,31 @@ makes_no_sense(void)
 /* Only files of the catalogue may be asked for, so a peer cannot read any other file of this
  * machine. */
 static tundish_status
-open_requested(struct peers *peers, const char *name, const struct record_format *format,
-               struct source_file **ret_file)
+check_name(const struct peers *peers, const char *name)
 {
     const struct catalogue_file *known = catalogue_find(peers->options.catalogue, name);
 
     if (known == NULL || !known->is_here)
         return tnd_fail(TUNDISH_E_DATA, "%s: this node does not have the file", name);
-    *ret_file = table_enter(peers->files, name, strlen(name), format);
     return TUNDISH_OK;
+}
+
+/* The description of the file, and with it the file; frees the name. */
+static tundish_status
+open_wanted(struct peers *peers, struct byte_view *from, struct peer_wanted *ret_wanted,
+            struct source_file **ret_file)
+{
+    tundish_status status;
+
+    if (!peer_take_file(peers, from, ret_wanted))
+        return makes_no_sense();
+    status = check_name(peers, ret_wanted->name);
+    if (status == TUNDISH_OK)
+        *ret_file = table_enter(peers->files, ret_wanted->name, strlen(ret_wanted->name),
+                                &ret_wanted->format);
+    free(ret_wanted->name);
+    ret_wanted->name = NULL;
+    return status;
 }
 
 /* A packed file can be read only after it has been scanned. The node that asks has seen it scanned,
@@ -59,18 +76,13 @@ read_rows(struct peers *peers, struct byte_view from, struct peer_buffer *to)
     tundish_status status = TUNDISH_OK;
 
     while (from.size > 0 && status == TUNDISH_OK) {
-        struct record_format format;
         struct source_file *file = NULL;
-        struct peer_file about;
-        char *name;
+        struct peer_wanted wanted;
 
-        if (!peer_take_file(&from, &about, &name, &format))
-            return makes_no_sense();
-        status = open_requested(peers, name, &format, &file);
-        free(name);
+        status = open_wanted(peers, &from, &wanted, &file);
         if (status == TUNDISH_OK)
             status = make_readable(peers, file);
-        for (uint32_t i = 0; i < about.count && status == TUNDISH_OK; i++) {
+        for (uint32_t i = 0; status == TUNDISH_OK && i < wanted.count; i++) {
             uint64_t offset;
             uint32_t bytes;
 
@@ -93,29 +105,21 @@ read_rows(struct peers *peers, struct byte_view from, struct peer_buffer *to)
 static tundish_status
 read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
 {
-    uint64_t *words = tnd_alloc(PEER_RECORDS * 2 * sizeof *words);
-    struct record_format format;
+    uint64_t *words;
     struct source_file *file = NULL;
     struct scan_cursor cursor;
-    struct peer_file about;
+    struct peer_wanted wanted;
     uint64_t first, passed = 0, total = 0;
     enum order_result result;
     uint8_t is_over;
     size_t count = 0;
-    char *name;
-    tundish_status status;
+    tundish_status status = open_wanted(peers, &from, &wanted, &file);
 
-    if (!peer_take_file(&from, &about, &name, &format)) {
-        free(words);
-        return makes_no_sense();
-    }
-    status = peer_take(&from, &first, sizeof first) ? open_requested(peers, name, &format, &file)
-                                                    : makes_no_sense();
-    free(name);
-    if (status != TUNDISH_OK) {
-        free(words);
+    if (status == TUNDISH_OK && !peer_take(&from, &first, sizeof first))
+        status = makes_no_sense();
+    if (status != TUNDISH_OK)
         return status;
-    }
+    words = tnd_alloc(PEER_RECORDS * 2 * sizeof *words);
     scan_cursor_open(&cursor, file, &peers->stop_scans);
     /* A cursor per request keeps no state for a node that may never ask again. Passing over records
      * costs little, since groups are skipped. */
@@ -135,6 +139,37 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
     }
     free(words);
     return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
+}
+
+/* A whole file, by its name. */
+static tundish_status
+read_file(struct peer_responder *responder, struct byte_view name, struct peer_buffer *to)
+{
+    struct peers *peers = responder->peers;
+    char *text = tnd_strndup((const char *)name.data, name.size);
+    struct byte_view bytes;
+    tundish_status status = check_name(peers, text);
+
+    free(text);
+    if (status == TUNDISH_OK)
+        status = whole_file_read(table_root(peers->files), name, responder->scratch, &bytes);
+    if (status == TUNDISH_OK)
+        peer_buffer_add(to, bytes.data, bytes.size);
+    scratch_reset(responder->scratch);
+    return status;
+}
+
+static tundish_status
+read_asked(struct peer_responder *responder, const struct peer_message *message,
+           struct peer_buffer *to)
+{
+    struct byte_view from = { message->bytes, message->byte_count };
+
+    if (message->kind == PEER_ASK_ROWS)
+        return read_rows(responder->peers, from, to);
+    if (message->kind == PEER_ASK_RECORDS)
+        return read_records(responder->peers, from, to);
+    return read_file(responder, from, to);
 }
 
 /* The average is at least 1, because 0 means that it is not known. */
@@ -200,7 +235,6 @@ static void
 answer_request(struct peer_responder *responder, const struct peer_message *message)
 {
     struct peers *peers = responder->peers;
-    struct byte_view from = { message->bytes, message->byte_count };
     const struct peer_transport *transport = &peers->options.transport;
     struct peer_rates asker;
     struct peer_head head = { 0 };
@@ -211,8 +245,7 @@ answer_request(struct peer_responder *responder, const struct peer_message *mess
 
     wait_for_room(peers, message->from);
     peer_buffer_add(&raw, &head, sizeof head);
-    status = message->kind == PEER_ASK_ROWS ? read_rows(peers, from, &raw)
-                                            : read_records(peers, from, &raw);
+    status = read_asked(responder, message, &raw);
     head.status = status;
     if (status != TUNDISH_OK) {
         /* The rows that were read before the error are dropped: the message follows the head
@@ -298,6 +331,7 @@ peer_start_responders(struct peers *peers)
         int error;
 
         responder->peers = peers;
+        responder->scratch = scratch_open();
         error = pthread_create(&responder->thread, NULL, run_responder, responder);
         if (error != 0)
             return tnd_fail_errno(error, "cannot start a thread");
@@ -321,6 +355,7 @@ peer_stop_responders(struct peers *peers)
 
         if (responder->started)
             pthread_join(responder->thread, NULL);
+        scratch_close(responder->scratch);
         for (struct peer_task *task = responder->first, *next; task != NULL; task = next) {
             next = task->next;
             free(task->message.bytes);

@@ -10,7 +10,7 @@ hear_message(void *user, const struct peer_message *message)
 {
     struct peers *peers = user;
 
-    if (message->kind == PEER_ASK_ROWS)
+    if (message->kind == PEER_ASK_ROWS || message->kind == PEER_ASK_FILE)
         peer_hand_over(peers, PEER_QUEUE_ROWS, message);
     else if (message->kind == PEER_ASK_RECORDS)
         peer_hand_over(peers, PEER_QUEUE_RECORDS, message);
@@ -61,6 +61,7 @@ peers_close(struct peers *peers)
     peers->options.transport.listen(peers->options.transport.context, NULL, NULL);
     peer_stop_responders(peers);
     source_files_close(peers->files);
+    peer_free_samples(peers);
     for (int i = 0; i < PEER_QUEUES; i++)
         pthread_cond_destroy(&peers->responders[i].has_task);
     pthread_mutex_destroy(&peers->lock);

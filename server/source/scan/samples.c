@@ -1,6 +1,8 @@
 /* samples.c - see samples.h. */
 #include "source/scan/samples.h"
 
+#include "core/hash_farm.h"
+
 /* WebDataset ignores members with such names as __index__: they describe the archive. */
 static bool
 is_about_archive(struct byte_view name)
@@ -55,4 +57,20 @@ sample_extension(const struct sample_columns *columns, uint32_t from, struct byt
         if (is_same(columns->extensions[from], extension))
             return from;
     return columns->extension_count;
+}
+
+/* The columns decide which samples there are only if samples that lack a column are skipped. */
+int64_t
+sample_columns_hash(const struct sample_columns *columns)
+{
+    uint64_t hash = 1;
+
+    if (!columns->skip_missing)
+        return 0;
+    for (uint32_t i = 0; i < columns->count; i++)
+        hash = tnd_hash_farm_cat(hash, columns->columns[i].extension_count);
+    for (uint32_t i = 0; i < columns->extension_count; i++)
+        hash = tnd_hash_farm_cat(
+            hash, tnd_hash_farm(columns->extensions[i].data, columns->extensions[i].size));
+    return (int64_t)hash;
 }

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "../unit_draw.h"
+#include "content/records/other_files.h"
 #include "core/bytes.h"
 #include "core/memory.h"
 #include "source/files/ask_ahead.h"
@@ -389,6 +390,33 @@ only_what_is_served_is_read(void **state)
 }
 
 static void
+whole_files_come_as_they_are_and_only_those_that_are_served(void **state)
+{
+    const struct pair *pair = *state;
+    const struct other_files *others = source_other_files(pair->files);
+    static const char *const names[] = { "small", "nowhere", "secret", "small\0", "large" };
+    struct scratch *scratch = scratch_open();
+    struct byte_view paths[5], bytes;
+    struct asked_files *asked;
+
+    write_file(pair, "secret", "shh", 3);
+    for (int i = 0; i < 5; i++)
+        paths[i] = (struct byte_view){ (const uint8_t *)names[i], strlen(names[i]) + (i == 3) };
+    asked = others->ask(others->context, paths, 5);
+    assert_int_equal(others->take(asked, 0, scratch, &bytes), TUNDISH_OK);
+    assert_int_equal(bytes.size, SMALL_BYTES);
+    assert_memory_equal(bytes.data, pair->large + 77, SMALL_BYTES);
+    assert_int_equal(others->take(asked, 1, scratch, &bytes), TUNDISH_E_DATA);
+    assert_non_null(strstr(tnd_error_text(), "nowhere: with distribute.files: local only files"));
+    assert_int_equal(others->take(asked, 2, scratch, &bytes), TUNDISH_E_DATA);
+    assert_string_equal(tnd_error_text(), "secret: this node does not have the file");
+    assert_int_equal(others->take(asked, 3, scratch, &bytes), TUNDISH_E_DATA);
+    others->close(asked); /* one has not been taken */
+    assert_null(pair->peers[ASKER]->requests);
+    scratch_close(scratch);
+}
+
+static void
 a_lost_owner_is_an_error_and_a_late_answer_nobodys(void **state)
 {
     const struct pair *pair = *state;
@@ -556,6 +584,49 @@ requests_without_sense_are_answered_with_an_error(void **state)
     free(text.bytes);
 }
 
+/* The columns of samples that are skipped go with the file, for the owner has to know them. */
+static void
+columns_of_samples_without_sense_are_answered_with_an_error(void **state)
+{
+    struct pair *pair = *state;
+    struct byte_view extensions[] = { { (const uint8_t *)"jpg", 3 },
+                                      { (const uint8_t *)"cls", 3 } };
+    const struct sample_columns columns = { .count = 2,
+                                            .columns = { { 0, 1 }, { 1, 1 } },
+                                            .extension_count = 2,
+                                            .extensions = extensions,
+                                            .skip_missing = true };
+    const struct record_format format = { .scanner = &scanner_webdataset,
+                                          .numbers = { sample_columns_hash(&columns) },
+                                          .samples = &columns };
+    struct source_file *file = table_enter(pair->files, "small", 5, &format);
+    struct peer_buffer text = { 0 };
+    uint64_t offset = 0;
+    uint32_t bytes = 10;
+    size_t described;
+
+    peer_buffer_add_file(&text, file, 1);
+    described = text.used;
+    peer_buffer_add(&text, &offset, sizeof offset);
+    peer_buffer_add(&text, &bytes, sizeof bytes);
+    put_request(pair, PEER_ASK_ROWS, text.bytes, text.used);
+    assert_int_equal(wire.last_status, TUNDISH_OK);
+    for (size_t cut = 1; cut < text.used; cut++) {
+        put_request(pair, PEER_ASK_ROWS, text.bytes, cut);
+        assert_true(wire.last_status < 0);
+    }
+    /* After the name, each byte of the columns counts: the hash says which they are. */
+    for (size_t at = described - (3 * 4 + 2 * 7); at < described; at++) {
+        text.bytes[at] ^= (uint8_t)(1 + draw() % 255);
+        put_request(pair, PEER_ASK_ROWS, text.bytes, text.used);
+        assert_true(wire.last_status < 0);
+        peer_buffer_add_file(&(struct peer_buffer){ text.bytes, 0, text.room }, file, 1);
+    }
+    assert_int_equal(pair->peers[OWNER]->samples->hash, format.numbers[0]);
+    assert_null(pair->peers[OWNER]->samples->next);
+    free(text.bytes);
+}
+
 static void
 records_are_those_that_the_owner_finds(void **state)
 {
@@ -679,10 +750,12 @@ TEST_FILE(test_peer)
         test(rows_come_as_they_are_where_the_wire_is_fast),
         test(what_the_owner_cannot_read_is_its_error),
         test(only_what_is_served_is_read),
+        test(whole_files_come_as_they_are_and_only_those_that_are_served),
         test(a_lost_owner_is_an_error_and_a_late_answer_nobodys),
         test(answers_to_the_request_of_another_are_dropped),
         test(answers_without_sense_are_refused),
         test(requests_without_sense_are_answered_with_an_error),
+        test(columns_of_samples_without_sense_are_answered_with_an_error),
         test(records_are_those_that_the_owner_finds),
         test(records_that_cannot_be_are_refused),
         test(rows_asked_ahead_stay_until_their_step_is_forgotten),
