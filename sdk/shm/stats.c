@@ -234,6 +234,16 @@ tnd_stats_read_tracks(const struct tnd_stats_file *file, struct tnd_stats_track_
     return TUNDISH_OK;
 }
 
+static uint64_t
+relay_silence_ns(const struct tnd_stats_header *header)
+{
+    int64_t every_ns = header->relay_every_ns;
+
+    if (every_ns <= 0 || every_ns > INT64_MAX / 3 || 3 * (uint64_t)every_ns < RELAY_SILENCE_NS)
+        return RELAY_SILENCE_NS;
+    return 3 * (uint64_t)every_ns;
+}
+
 bool
 tnd_stats_is_alive(const struct tnd_stats_file *file)
 {
@@ -243,7 +253,7 @@ tnd_stats_is_alive(const struct tnd_stats_file *file)
     if (tnd_stats_get_state(file->header) == TND_STATS_STOPPED)
         return false;
     if (relayed_ns != 0)
-        return (uint64_t)tnd_clock_ns() - (uint64_t)relayed_ns < RELAY_SILENCE_NS;
+        return (uint64_t)tnd_clock_ns() - (uint64_t)relayed_ns < relay_silence_ns(file->header);
     return file->is_locked;
 }
 

@@ -82,7 +82,8 @@ struct tnd_stats_header {
     int64_t started_wall_ns; /* since 1970 */
     char version[32], node[64];
     _Atomic int64_t
-        relayed_ns; /* not 0: a copy of another node's, as it came in at this time here */
+        relayed_ns;         /* not 0: a copy of another node's, as it came in at this time here */
+    int64_t relay_every_ns; /* and how often they come, about */
     alignas(TND_STATS_LINE) _Atomic uint64_t used_bytes; /* entries but tracks lie below */
     _Atomic uint64_t tracks_offset;                      /* tracks lie from here to the end */
     _Atomic uint64_t note_count;                         /* so far; note i is notes[i % NOTES] */

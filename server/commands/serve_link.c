@@ -52,7 +52,7 @@ serve_hear_others(void *user, uint32_t from, const struct link_key *key, struct 
     struct serve *serve = user;
 
     if (key != NULL && key->topic == LINK_COUNTERS) {
-        stats_relay_keep(serve->stats, from, bytes);
+        stats_relay_keep(serve->stats, from, bytes, link_counters_ns(serve->link, TND_STATS_NODES));
         return;
     }
     if (key != NULL && key->topic == LINK_CREW) {

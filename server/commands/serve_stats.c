@@ -95,8 +95,10 @@ show_link(struct serve *serve)
     tnd_stats_set(&counters->waits, stats.waits);
     tnd_stats_copy(&counters->each_wait, &stats.wait_times);
     tnd_stats_set(&counters->failed, link_check(serve->link) != TUNDISH_OK);
-    /* Once a second: rank 0 writes them into files beside its own, for its tundish-admin. */
-    if (link_rank(serve->link) != 0 && ++serve->ticks % TICKS_A_RELAY == 0) {
+    /* Once a second, if the tree lets it: rank 0 writes them into files beside its own, for its
+     * tundish-admin. */
+    if (link_rank(serve->link) != 0 && link_rank(serve->link) < TND_STATS_NODES &&
+        ++serve->ticks % TICKS_A_RELAY == 0) {
         struct byte_view copy = stats_relay_copy(serve->stats);
 
         link_post(serve->link, &key, copy.data, copy.size);

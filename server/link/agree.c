@@ -1,14 +1,20 @@
-/* agree.c - every node posts its parts and compares all posts with that of rank 0. All nodes see
- * the same posts, so all reach the same conclusion. */
+/* agree.c - every node tells a hash over its parts. If these differ, rank 0 posts its parts, each
+ * compares its own with them, and the lowest rank that differs says how, for all. */
 #include "link/agree.h"
 
+#include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash_farm.h"
 #include "core/memory.h"
 
 /* A part as posted: 64-bit hash, length of the name including its NUL, name. */
-enum { HEAD_BYTES = 12 };
+enum { HEAD_BYTES = 12, VERDICT_BYTES = 1020 };
+
+/* Parts of LINK_PART's keys. */
+enum { PART_HASH, PART_LIST, PART_VERDICT };
 
 struct list {
     uint8_t *bytes;
@@ -50,58 +56,45 @@ next_part(struct list *list, struct agree_part *ret_part)
     return true;
 }
 
-static tundish_status
-refuse(struct link *link, uint32_t rank, const char *what, const char *how)
+/* What this node says of a difference: its rank, so that the lowest is heard, and a sentence. All
+ * bits set: there is none. */
+struct verdict {
+    uint32_t rank; /* the highest byte first */
+    char text[VERDICT_BYTES];
+};
+
+static void
+refuse(struct link *link, const char *what, const char *how, struct verdict *ret_verdict)
 {
+    uint32_t rank = link_rank(link);
     char first[160], other[160];
 
     link_name(link, 0, first, sizeof first);
     link_name(link, rank, other, sizeof other);
-    return tnd_fail(TUNDISH_E_ARGUMENT, "%s %s on %s and %s: all nodes of a job need the same",
-                    what, how, first, other);
+    ret_verdict->rank = htobe32(rank);
+    snprintf(ret_verdict->text, sizeof ret_verdict->text,
+             "%s %s on %s and %s: all nodes of a job need the same", what, how, first, other);
 }
 
-static tundish_status
-compare(struct link *link, uint32_t rank, struct list first, struct list other)
+static void
+compare(struct link *link, struct list first, struct list own, struct verdict *ret_verdict)
 {
     /* Parts are in the same order everywhere, so the first difference is the one to name. */
     for (;;) {
         struct agree_part expected = { 0 }, found = { 0 };
-        bool more = next_part(&first, &expected), other_more = next_part(&other, &found);
+        bool more = next_part(&first, &expected), own_more = next_part(&own, &found);
 
-        if (!more && !other_more)
-            return TUNDISH_OK;
-        if (!more || !other_more || strcmp(expected.name, found.name) != 0)
-            return refuse(link, rank, more ? expected.name : found.name, "is not the same thing");
-        if (expected.hash != found.hash)
-            return refuse(link, rank, expected.name, "differs");
+        if (!more && !own_more)
+            return;
+        if (!more || !own_more || strcmp(expected.name, found.name) != 0) {
+            refuse(link, more ? expected.name : found.name, "is not the same thing", ret_verdict);
+            return;
+        }
+        if (expected.hash != found.hash) {
+            refuse(link, expected.name, "differs", ret_verdict);
+            return;
+        }
     }
-}
-
-tundish_status
-agree(struct link *link, const struct agree_part *parts, size_t count, int64_t timeout_ns,
-      const _Atomic int *stop)
-{
-    struct link_key key = { .topic = LINK_PART };
-    struct list own = { 0 }, first = { 0 };
-    tundish_status status;
-
-    write_parts(parts, count, &own);
-    link_post(link, &key, own.bytes, own.byte_count);
-    free(own.bytes);
-    status = link_wait_for_all(link, &key, timeout_ns, stop);
-    if (status != TUNDISH_OK)
-        return tnd_fail_while(status, "comparing this node with the others");
-    link_find(link, &key, 0, &first.bytes, &first.byte_count);
-    for (uint32_t rank = 1; status == TUNDISH_OK && rank < link_size(link); rank++) {
-        struct list other = { 0 };
-
-        link_find(link, &key, rank, &other.bytes, &other.byte_count);
-        status = compare(link, rank, first, other);
-        free(other.bytes);
-    }
-    free(first.bytes);
-    return status;
 }
 
 static bool
@@ -114,6 +107,69 @@ first_has_posted(struct link *link, void *context)
         return false;
     free(bytes);
     return true;
+}
+
+/* Some node has other parts. Which, and what is it? */
+static tundish_status
+find_difference(struct link *link, struct list own, int64_t timeout_ns, const _Atomic int *stop)
+{
+    struct link_key key = { .topic = LINK_PART, .part = PART_LIST };
+    struct verdict verdict = { .rank = UINT32_MAX };
+    struct link_tally tally = { .merge = LINK_LOWEST, .bytes = (uint8_t *)&verdict };
+    struct link_total total;
+    struct list first = { 0 };
+    tundish_status status;
+
+    if (link_rank(link) == 0)
+        link_post(link, &key, own.bytes, own.byte_count);
+    status = link_wait(link, first_has_posted, &key, timeout_ns, stop);
+    if (status != TUNDISH_OK)
+        return status;
+    link_find(link, &key, 0, &first.bytes, &first.byte_count);
+    compare(link, first, own, &verdict);
+    free(first.bytes);
+    link_forget(link, &key);
+    key.part = PART_VERDICT;
+    tally.byte_count = sizeof verdict;
+    status = link_tally_all(link, &key, &tally, timeout_ns, stop, &total);
+    if (status != TUNDISH_OK)
+        return status;
+    if (total.byte_count == sizeof verdict)
+        memcpy(&verdict, total.bytes, sizeof verdict);
+    free(total.bytes);
+    verdict.text[sizeof verdict.text - 1] = '\0';
+    if (verdict.rank == UINT32_MAX)
+        snprintf(verdict.text, sizeof verdict.text, "the nodes' files differ");
+    return tnd_fail(TUNDISH_E_ARGUMENT, "%s", verdict.text);
+}
+
+tundish_status
+agree(struct link *link, const struct agree_part *parts, size_t count, int64_t timeout_ns,
+      const _Atomic int *stop)
+{
+    struct link_key key = { .topic = LINK_PART, .part = PART_HASH };
+    struct list own = { 0 };
+    struct link_total total;
+    tundish_status status;
+    uint64_t hash;
+
+    write_parts(parts, count, &own);
+    hash = tnd_hash_farm(own.bytes, own.byte_count);
+    status = link_tally_all(link, &key,
+                            &(struct link_tally){ .merge = LINK_KINDS,
+                                                  .bytes = (const uint8_t *)&hash,
+                                                  .byte_count = sizeof hash },
+                            timeout_ns, stop, &total);
+    if (status == TUNDISH_OK) {
+        if (!link_are_same(&total))
+            status = find_difference(link, own, timeout_ns, stop);
+        free(total.bytes);
+    }
+    free(own.bytes);
+    if (status == TUNDISH_E_ARGUMENT)
+        return status;
+    return status == TUNDISH_OK ? status
+                                : tnd_fail_while(status, "comparing this node with the others");
 }
 
 tundish_status

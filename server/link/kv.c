@@ -10,21 +10,21 @@
 enum { CHAINS = 256 };
 
 struct kv_value {
-    bool posted;
+    uint32_t rank;
     uint8_t *bytes;
     size_t byte_count;
 };
 
-/* A post of each node under one key. Chains are fixed: keys are forgotten after use, so there are
- * hundreds at most. */
+/* The posts under one key, mostly of one node. Chains are fixed: keys are forgotten after use, so
+ * there are hundreds at most. */
 struct entry {
     struct entry *next;
     struct link_key key;
-    struct kv_value values[]; /* by rank */
+    uint32_t count, room;
+    struct kv_value *values;
 };
 
 struct kv {
-    uint32_t size;
     struct entry *chains[CHAINS];
 };
 
@@ -40,22 +40,20 @@ find_entry(const struct kv *kv, const struct link_key *key)
 }
 
 struct kv *
-kv_open(uint32_t size)
+kv_open(void)
 {
-    struct kv *kv = tnd_zalloc(1, sizeof *kv);
-
-    kv->size = size;
-    return kv;
+    return tnd_zalloc(1, sizeof(struct kv));
 }
 
 static void
-drop(struct kv *kv, struct entry **at)
+drop(struct entry **at)
 {
     struct entry *entry = *at;
 
     *at = entry->next;
-    for (uint32_t i = 0; i < kv->size; i++)
+    for (uint32_t i = 0; i < entry->count; i++)
         free(entry->values[i].bytes);
+    free(entry->values);
     free(entry);
 }
 
@@ -64,8 +62,28 @@ kv_close(struct kv *kv)
 {
     for (uint32_t i = 0; i < CHAINS; i++)
         while (kv->chains[i] != NULL)
-            drop(kv, &kv->chains[i]);
+            drop(&kv->chains[i]);
     free(kv);
+}
+
+static struct kv_value *
+find_value(const struct entry *entry, uint32_t rank)
+{
+    for (uint32_t i = 0; i < entry->count; i++)
+        if (entry->values[i].rank == rank)
+            return &entry->values[i];
+    return NULL;
+}
+
+static struct kv_value *
+add_value(struct entry *entry, uint32_t rank)
+{
+    if (entry->count == entry->room) {
+        entry->room = entry->room * 2 + 1;
+        entry->values = tnd_realloc(entry->values, entry->room, sizeof *entry->values);
+    }
+    entry->values[entry->count] = (struct kv_value){ .rank = rank };
+    return &entry->values[entry->count++];
 }
 
 void
@@ -76,27 +94,29 @@ kv_put(struct kv *kv, const struct link_key *key, uint32_t rank, const void *byt
     struct kv_value *value;
 
     if (*at == NULL) {
-        *at = tnd_zalloc(1, sizeof **at + kv->size * sizeof(struct kv_value));
+        *at = tnd_zalloc(1, sizeof **at);
         (*at)->key = *key;
     }
-    value = &(*at)->values[rank];
+    value = find_value(*at, rank);
+    if (value == NULL)
+        value = add_value(*at, rank);
     free(value->bytes);
     /* One byte more, so that an empty post has an address, too. */
     value->bytes = tnd_alloc(byte_count + 1);
     if (byte_count > 0)
         memcpy(value->bytes, bytes, byte_count);
     value->byte_count = byte_count;
-    value->posted = true;
 }
 
 bool
 kv_find(const struct kv *kv, const struct link_key *key, uint32_t rank, struct byte_view *ret_bytes)
 {
     const struct entry *entry = *find_entry(kv, key);
+    const struct kv_value *value = entry != NULL ? find_value(entry, rank) : NULL;
 
-    if (entry == NULL || !entry->values[rank].posted)
+    if (value == NULL)
         return false;
-    *ret_bytes = (struct byte_view){ entry->values[rank].bytes, entry->values[rank].byte_count };
+    *ret_bytes = (struct byte_view){ value->bytes, value->byte_count };
     return true;
 }
 
@@ -106,5 +126,5 @@ kv_forget(struct kv *kv, const struct link_key *key)
     struct entry **at = find_entry(kv, key);
 
     if (*at != NULL)
-        drop(kv, at);
+        drop(at);
 }

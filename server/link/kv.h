@@ -6,7 +6,7 @@
 
 struct kv;
 
-struct kv *kv_open(uint32_t size);
+struct kv *kv_open(void);
 void kv_close(struct kv *kv);
 
 /* Copied; replaces what that node had there. */

@@ -18,8 +18,9 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "link/job.h"
+#include "link/tree.h"
 
-static const int64_t BEAT_NS = 500000000, SILENCE_NS = 5000000000;
+static const int64_t BEAT_NS = 500000000, SILENCE_NS = 5000000000, COUNTERS_NS = 500000000;
 static const int64_t PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 10000000, PAUSE_WANTED_NS = 1000000;
 /* Shorter pauses while messages flow: more are likely. */
 static const int64_t PAUSE_BUSY_NS = 300000, BUSY_NS = 100000000;
@@ -238,6 +239,15 @@ set_state(struct link *link, enum link_state state)
     pthread_mutex_unlock(&link->lock);
 }
 
+/* All come over rank 0's children, the first of which has the most nodes below. */
+int64_t
+link_counters_ns(const struct link *link, uint32_t nodes)
+{
+    uint32_t size = nodes < link->size ? nodes : link->size;
+
+    return COUNTERS_NS / tree_levels(link->size) * tree_nodes_below(size, 1);
+}
+
 /* Release the lock around MPI calls, which may take long or never return. Meanwhile other threads
  * only append to the node's queues. */
 static bool
@@ -277,6 +287,7 @@ open_node(struct link *link)
         .host = link->host,
         .beat_ns = BEAT_NS,
         .silence_ns = SILENCE_NS,
+        .counters_ns = COUNTERS_NS,
         .arrived = arrived,
         .message_came = link_message_came,
         .user = link,

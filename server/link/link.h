@@ -22,20 +22,22 @@ struct link;
 /* What posts are about. `stream` counts the streams of the pipeline file; `part` tells posts of one
  * topic apart. */
 enum link_topic {
-    LINK_HOST = 1,    /* the node's name */
+    LINK_HOST = 1,    /* the nodes' names */
     LINK_SEED,        /* the root seed; rank 0's holds */
     LINK_PART,        /* agree.h: what must be the same everywhere */
     LINK_INDEX,       /* the records of a file */
-    LINK_EPOCH_STATE, /* the content of the node's place at an epoch's start */
-    LINK_STEPS,       /* struct link_steps: how far an epoch goes here */
-    LINK_RESTART,     /* every replica of the node wants the next epoch */
-    LINK_ORDER,       /* a hash over the order so far */
-    LINK_ERROR,       /* struct link_error and a sentence */
-    LINK_DEATH,       /* a trainer died: its group and replica; or the group has ended */
-    LINK_COUNTERS,    /* the metrics of the node's server (shm/stats.h); sent to rank 0 alone */
-    LINK_FILES,       /* the files that a node has of a stream */
-    LINK_CREW,        /* a word between launchers (serve_crew.h) */
-    LINK_LEVEL,       /* where trainers that have ended stood, as a place */
+    LINK_EPOCH_STATE, /* the content of nodes' places at an epoch's start */
+    LINK_EPOCH_STATES,
+    LINK_STEPS,    /* how far nodes are in an epoch */
+    LINK_ENDED,    /* where they have no more steps */
+    LINK_RESTART,  /* every replica of the node wants the next epoch */
+    LINK_ORDER,    /* a hash over the order so far */
+    LINK_ERROR,    /* struct link_error and a sentence */
+    LINK_DEATH,    /* a trainer died: its group and replica; or the group has ended */
+    LINK_COUNTERS, /* the metrics of the node's server (shm/stats.h); sent to rank 0 alone */
+    LINK_FILES,    /* the files that a node has of a stream */
+    LINK_CREW,     /* a word between launchers (serve_crew.h) */
+    LINK_LEVEL,    /* where trainers that have ended stood, as a place */
     LINK_TOPIC_COUNT
 };
 
@@ -72,6 +74,52 @@ void link_name(struct link *link, uint32_t rank, char *ret_name, size_t name_byt
 /* Any thread; never waits. */
 void link_post(struct link *link, const struct link_key *key, const void *bytes, size_t byte_count);
 void link_forget(struct link *link, const struct link_key *key);
+
+/* One value made of those of all nodes. Any order of merging gives the same. */
+enum link_merge {
+    LINK_LOWEST,  /* the first in the order of bytes */
+    LINK_HIGHEST, /* the last */
+    LINK_ANY,     /* the bits that any has set; a shorter one ends in zeros */
+    LINK_EACH,    /* all, by rank: link_next_of_each */
+    LINK_KINDS,   /* those that differ, each with the lowest rank that gave it: likewise */
+    LINK_MERGE_COUNT
+};
+
+struct link_tally {
+    enum link_merge merge;
+    bool is_running; /* the total follows every change; else it comes when all have spoken */
+    const uint8_t *bytes;
+    size_t byte_count;
+};
+
+struct link_total {
+    uint32_t nodes; /* whose values it is made of; all, unless it is running */
+    uint8_t *bytes;
+    size_t byte_count;
+};
+
+/* Give this node's value under the key. A tally has its own keys, which no post has. Any thread;
+ * never waits. */
+void link_tally(struct link *link, const struct link_key *key, const struct link_tally *own);
+
+/* What came of it, a copy, whose bytes the caller frees; false: nothing yet. */
+bool link_find_total(struct link *link, const struct link_key *key, struct link_total *ret_total);
+
+/* Give a value, and wait for that of all. */
+tundish_status link_tally_all(struct link *link, const struct link_key *key,
+                              const struct link_tally *own, int64_t timeout_ns,
+                              const _Atomic int *stop, struct link_total *ret_total);
+
+/* Wait for the total of a tally that is not running. */
+tundish_status link_wait_for_total(struct link *link, const struct link_key *key,
+                                   int64_t timeout_ns, const _Atomic int *stop,
+                                   struct link_total *ret_total);
+
+/* A total of LINK_KINDS: did all give the same? */
+bool link_are_same(const struct link_total *total);
+
+/* Go through a total of LINK_EACH or LINK_KINDS. False: there is no more. */
+bool link_next_of_each(struct byte_view *rest, uint32_t *ret_rank, struct byte_view *ret_bytes);
 
 /* A copy of what `rank` posted, which the caller frees; false: nothing yet. */
 bool link_find(struct link *link, const struct link_key *key, uint32_t rank, uint8_t **ret_bytes,
@@ -121,16 +169,16 @@ tundish_status link_wait_for_one(struct link *link, uint32_t rank,
 bool link_is_lost(struct link *link, uint32_t rank);
 bool link_has_left(struct link *link, uint32_t rank);
 
-/* Wait until every node has posted under the key. */
-tundish_status link_wait_for_all(struct link *link, const struct link_key *key, int64_t timeout_ns,
-                                 const _Atomic int *stop);
-
-/* Be told of posts of other nodes and of the job's failure (key NULL; the bytes are a sentence), in
- * a thread of the link's, with no lock held. Posts that came before are told first. One subscriber;
- * NULL ends it, and returns when it is not being called any more. */
+/* Be told of posts of other nodes, of totals (`from` is 0) and of the job's failure (key NULL; the
+ * bytes are a sentence), in a thread of the link's, with no lock held. Posts that came before are
+ * told first. One subscriber; NULL ends it, and returns when it is not being called any more. */
 typedef void (*link_subscriber)(void *user, uint32_t from, const struct link_key *key,
                                 struct byte_view bytes);
 void link_subscribe(struct link *link, link_subscriber subscriber, void *user);
+
+/* How often rank 0 gets the LINK_COUNTERS of a node, if so many nodes post them: fewer come from
+ * each, the more there are. */
+int64_t link_counters_ns(const struct link *link, uint32_t nodes);
 
 struct link_stats {
     uint64_t messages_sent, messages_received, beats_sent, posts_sent;

@@ -25,8 +25,10 @@ link_size(const struct link *link)
 void
 link_name(struct link *link, uint32_t rank, char *ret_name, size_t name_bytes)
 {
+    char name[NODE_NAME_BYTES];
+
     pthread_mutex_lock(&link->lock);
-    snprintf(ret_name, name_bytes, "%s", node_name(link->node, rank));
+    snprintf(ret_name, name_bytes, "%s", node_name(link->node, rank, name));
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -47,6 +49,33 @@ link_forget(struct link *link, const struct link_key *key)
     pthread_mutex_lock(&link->lock);
     node_forget(link->node, key);
     pthread_mutex_unlock(&link->lock);
+}
+
+void
+link_tally(struct link *link, const struct link_key *key, const struct link_tally *own)
+{
+    pthread_mutex_lock(&link->lock);
+    node_tally(link->node, key, own);
+    link->has_posted = true;
+    pthread_cond_signal(&link->posted);
+    pthread_mutex_unlock(&link->lock);
+}
+
+bool
+link_find_total(struct link *link, const struct link_key *key, struct link_total *ret_total)
+{
+    struct link_total found;
+    bool is_there;
+
+    pthread_mutex_lock(&link->lock);
+    is_there = node_find_total(link->node, key, &found);
+    if (is_there) {
+        *ret_total = found;
+        ret_total->bytes = tnd_alloc(found.byte_count + 1);
+        memcpy(ret_total->bytes, found.bytes, found.byte_count);
+    }
+    pthread_mutex_unlock(&link->lock);
+    return is_there;
 }
 
 bool
@@ -93,9 +122,11 @@ reason_to_stop(int64_t deadline_ns, const _Atomic int *stop)
 static tundish_status
 has_ended(const struct link *link, uint32_t rank)
 {
+    char name[NODE_NAME_BYTES];
+
     return tnd_fail(TUNDISH_E_PEER_LOST,
                     "%s has stopped while this node still needed it: its log says why",
-                    node_name(link->node, rank));
+                    node_name(link->node, rank, name));
 }
 
 /* The wait needs all nodes: fail if any is lost or has left. */
@@ -196,29 +227,37 @@ link_has_left(struct link *link, uint32_t rank)
     return left;
 }
 
+struct wanted_total {
+    struct link_key key;
+    struct link_total total;
+};
+
 static bool
-all_have_posted(struct link *link, void *context)
+has_total(struct link *link, void *context)
 {
-    const struct link_key *key = context;
-    bool all = true;
+    struct wanted_total *wanted = context;
 
-    pthread_mutex_lock(&link->lock);
-    for (uint32_t i = 0; all && i < link->size; i++) {
-        struct byte_view unused;
-
-        all = node_find(link->node, key, i, &unused);
-    }
-    pthread_mutex_unlock(&link->lock);
-    return all;
+    return link_find_total(link, &wanted->key, &wanted->total);
 }
 
 tundish_status
-link_wait_for_all(struct link *link, const struct link_key *key, int64_t timeout_ns,
-                  const _Atomic int *stop)
+link_wait_for_total(struct link *link, const struct link_key *key, int64_t timeout_ns,
+                    const _Atomic int *stop, struct link_total *ret_total)
 {
-    struct link_key copy = *key;
+    struct wanted_total wanted = { .key = *key };
+    tundish_status status = link_wait(link, has_total, &wanted, timeout_ns, stop);
 
-    return link_wait(link, all_have_posted, &copy, timeout_ns, stop);
+    if (status == TUNDISH_OK)
+        *ret_total = wanted.total;
+    return status;
+}
+
+tundish_status
+link_tally_all(struct link *link, const struct link_key *key, const struct link_tally *own,
+               int64_t timeout_ns, const _Atomic int *stop, struct link_total *ret_total)
+{
+    link_tally(link, key, own);
+    return link_wait_for_total(link, key, timeout_ns, stop, ret_total);
 }
 
 void

@@ -26,10 +26,11 @@ path_of(const char *stats_path, uint32_t rank, char path[PATH_MAX_BYTES])
 
 /* Write the values before the header: a reader trusts what the header counts. */
 static void
-write_copy(int file, const struct tnd_stats_header *header, struct byte_view copy)
+write_copy(int file, const struct tnd_stats_header *header, struct byte_view copy, int64_t every_ns)
 {
     struct tnd_stats_header own = *header;
 
+    own.relay_every_ns = every_ns;
     atomic_store_explicit(&own.relayed_ns, tnd_clock_ns(), memory_order_relaxed);
     if (pwrite(file, copy.data + sizeof own, copy.size - sizeof own, sizeof own) < 0 ||
         pwrite(file, &own, sizeof own, 0) < 0) {
@@ -38,7 +39,7 @@ write_copy(int file, const struct tnd_stats_header *header, struct byte_view cop
 }
 
 void
-stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy)
+stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy, int64_t every_ns)
 {
     struct tnd_stats_header *header;
     char path[PATH_MAX_BYTES];
@@ -55,7 +56,7 @@ stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy
     header = aligned_alloc(TND_STATS_LINE, sizeof *header); /* a message may lie at any address */
     if (header != NULL) {
         memcpy(header, copy.data, sizeof *header);
-        write_copy(file, header, copy);
+        write_copy(file, header, copy, every_ns);
     }
     free(header);
     close(file);

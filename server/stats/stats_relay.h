@@ -13,9 +13,10 @@
 /* The bytes to post; valid until the next call. */
 struct byte_view stats_relay_copy(const struct stats *stats);
 
-/* Rank 0: keep the copy that another node has posted. Bytes that are not such a copy are
- * dropped. */
-void stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy);
+/* Rank 0: keep the copy that another node has posted, which posts about that often. Bytes that are
+ * not such a copy are dropped. */
+void stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy,
+                      int64_t every_ns);
 
 /* Remove the files of all nodes. */
 void stats_relay_remove(const char *stats_path);

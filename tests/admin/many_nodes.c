@@ -238,7 +238,8 @@ relay(const struct job *job, uint32_t rank, double seconds)
     memcpy(copy, view.data, view.size);
     snprintf(copy->node, sizeof copy->node, "node-%03u", rank);
     number_replicas(copy, view.size, rank, job->trainers);
-    stats_relay_keep(job->own.stats, rank, (struct byte_view){ (const uint8_t *)copy, view.size });
+    stats_relay_keep(job->own.stats, rank, (struct byte_view){ (const uint8_t *)copy, view.size },
+                     INT64_C(1000000000));
     free(copy);
 }
 

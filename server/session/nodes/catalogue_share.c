@@ -93,34 +93,32 @@ refuse_file(struct link *link, const char *name, const uint32_t owners[2])
 }
 
 static tundish_status
-take_lists(struct link *link, const struct link_key *key, struct catalogue *catalogue)
+take_lists(struct link *link, struct byte_view rest, struct catalogue *catalogue)
 {
+    struct byte_view files;
+    uint32_t rank;
     tundish_status status = TUNDISH_OK;
 
-    for (uint32_t rank = 0; rank < link_size(link) && status == TUNDISH_OK; rank++) {
-        struct text text = { 0 };
-
-        if (!link_find(link, key, rank, &text.bytes, &text.byte_count))
-            continue;
-        status =
-            read_files(link, rank, (struct byte_view){ text.bytes, text.byte_count }, catalogue);
-        free(text.bytes);
-    }
+    while (status == TUNDISH_OK && link_next_of_each(&rest, &rank, &files))
+        status = read_files(link, rank, files, catalogue);
     return status;
 }
 
-/* Send the list of this node's own files, and take those of all nodes. */
+/* Give the list of this node's own files, and take those of all nodes. */
 static tundish_status
 exchange_lists(struct link *link, const struct text *own, int64_t timeout_ns,
                const _Atomic int *stop, struct catalogue *catalogue)
 {
     struct link_key key = { .topic = LINK_FILES };
-    tundish_status status;
+    struct link_tally tally = { .merge = LINK_EACH,
+                                .bytes = own->bytes,
+                                .byte_count = own->byte_count };
+    struct link_total total = { 0 };
+    tundish_status status = link_tally_all(link, &key, &tally, timeout_ns, stop, &total);
 
-    link_post(link, &key, own->bytes, own->byte_count);
-    status = link_wait_for_all(link, &key, timeout_ns, stop);
     if (status == TUNDISH_OK)
-        status = take_lists(link, &key, catalogue);
+        status = take_lists(link, (struct byte_view){ total.bytes, total.byte_count }, catalogue);
+    free(total.bytes);
     link_forget(link, &key);
     return status;
 }

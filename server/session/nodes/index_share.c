@@ -68,6 +68,8 @@ find_wanted(struct sharing *sharing)
 {
     uint32_t count = sharing->list.count;
     struct link_key key = key_of(sharing, 0);
+    struct link_tally tally = { .merge = LINK_ANY, .byte_count = count };
+    struct link_total total = { 0 };
     tundish_status status;
 
     sharing->wanted = tnd_zalloc(count + 1, 1);
@@ -75,18 +77,12 @@ find_wanted(struct sharing *sharing)
         sharing->wanted[i] =
             is_data(sharing, i) &&
             source_index_is_wanted(sharing->files, sharing->list.list[i].name, sharing->kind);
-    link_post(sharing->link, &key, sharing->wanted, count);
-    status = link_wait_for_all(sharing->link, &key, sharing->timeout_ns, sharing->stop);
-    for (uint32_t rank = 0; status == TUNDISH_OK && rank < link_size(sharing->link); rank++) {
-        uint8_t *bytes;
-        size_t byte_count;
-
-        if (!link_find(sharing->link, &key, rank, &bytes, &byte_count))
-            continue;
-        for (uint32_t i = 0; i < count && i < byte_count; i++)
-            sharing->wanted[i] |= bytes[i] != 0 ? 2 : 0;
-        free(bytes);
-    }
+    tally.bytes = sharing->wanted;
+    status =
+        link_tally_all(sharing->link, &key, &tally, sharing->timeout_ns, sharing->stop, &total);
+    for (uint32_t i = 0; i < count && i < total.byte_count; i++)
+        sharing->wanted[i] |= total.bytes[i] != 0 ? 2 : 0;
+    free(total.bytes);
     link_forget(sharing->link, &key);
     return status;
 }

@@ -1,29 +1,44 @@
 /* session_level.c - find the lowest of all nodes' places, and go back to it. */
 #include "session/nodes/session_level.h"
 
+#include <endian.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "session/checkpoint/session_state.h"
 #include "session/session_private.h"
 #include "shm/place.h"
 
-/* A node's post, and its content. Without bytes: the stream's beginning. */
+/* The lowest place. Without bytes: the stream's beginning. */
 struct standing {
     uint8_t *bytes;
     size_t byte_count;
     struct tnd_place place;
 };
 
+/* What a node gives: the highest byte first, so that bytes are in the order of places. Then its
+ * place's bytes, if it has some. */
+struct standing_head {
+    uint64_t epoch, step;
+    uint8_t is_empty;
+};
+
+enum { LEVEL_BYTES = 17 };
+enum level_part { LEVEL_LOWEST, LEVEL_HIGHEST };
+
 static struct link_key
-level_key(const struct session *session, uint64_t number)
+level_key(const struct session *session, enum level_part part, uint64_t number)
 {
     return (struct link_key){
         .topic = LINK_LEVEL,
         .stream = session->linked.stream,
+        .epoch = part,
         .part = number,
     };
 }
@@ -47,11 +62,41 @@ wait_until_unread(struct session *session, const _Atomic int *stop)
     return TUNDISH_OK;
 }
 
+static tundish_status
+tell_place(struct session *session, uint64_t number, const uint8_t *bytes, size_t byte_count)
+{
+    struct link_key lowest = level_key(session, LEVEL_LOWEST, number);
+    struct link_key highest = level_key(session, LEVEL_HIGHEST, number);
+    uint8_t *given = tnd_alloc(LEVEL_BYTES + byte_count);
+    struct standing_head level = { .is_empty = byte_count == 0 };
+    tundish_status status = TUNDISH_OK;
+    struct tnd_place place;
+
+    if (byte_count > 0) {
+        status = tnd_place_read(bytes, byte_count, &place);
+        level.epoch = htobe64(place.epoch);
+        level.step = htobe64(place.step);
+        memcpy(given + LEVEL_BYTES, bytes, byte_count);
+    }
+    memcpy(given, &level, LEVEL_BYTES);
+    if (status == TUNDISH_OK) {
+        link_tally(session->linked.link, &lowest,
+                   &(struct link_tally){ .merge = LINK_LOWEST,
+                                         .bytes = given,
+                                         .byte_count = LEVEL_BYTES + byte_count });
+        link_tally(session->linked.link, &highest,
+                   &(struct link_tally){ .merge = LINK_HIGHEST,
+                                         .bytes = given,
+                                         .byte_count = offsetof(struct standing_head, is_empty) });
+    }
+    free(given);
+    return status;
+}
+
 tundish_status
 session_level_tell(struct session *session, uint64_t number, const _Atomic int *stop)
 {
     struct session_link *linked = &session->linked;
-    struct link_key key = level_key(session, number);
     tundish_status status;
     uint8_t *bytes;
     size_t count = 0;
@@ -64,56 +109,39 @@ session_level_tell(struct session *session, uint64_t number, const _Atomic int *
         return status;
     bytes = session_state_place(session, &count);
     if (bytes != NULL)
-        link_post(linked->link, &key, bytes, count);
+        status = tell_place(session, number, bytes, count);
     else /* nothing was published since the last time */
-        link_post(linked->link, &key, linked->level != NULL ? linked->level : (const uint8_t *)"",
-                  linked->level_bytes);
+        status = tell_place(session, number, linked->level, linked->level_bytes);
     free(bytes);
-    return TUNDISH_OK;
+    return status;
 }
 
+/* Wait for the lowest of all nodes' places, whose bytes the caller frees, and for whether any is
+ * another. */
 static tundish_status
-read_standing(struct session *session, const struct link_key *key, uint32_t rank,
-              struct standing *ret_standing)
+find_lowest(struct session *session, uint64_t number, const _Atomic int *stop,
+            struct standing *ret_lowest, bool *ret_differ)
 {
-    *ret_standing = (struct standing){ 0 };
-    if (!link_find(session->linked.link, key, rank, &ret_standing->bytes,
-                   &ret_standing->byte_count))
-        return tnd_fail(TUNDISH_E_PEER_LOST, "a node did not report the position of its trainers");
-    return ret_standing->byte_count == 0
-               ? TUNDISH_OK
-               : tnd_place_read(ret_standing->bytes, ret_standing->byte_count,
-                                &ret_standing->place);
-}
+    struct link_key lowest = level_key(session, LEVEL_LOWEST, number);
+    struct link_key highest = level_key(session, LEVEL_HIGHEST, number);
+    struct link_total low = { 0 }, high = { 0 };
+    tundish_status status = link_wait_for_total(session->linked.link, &lowest, -1, stop, &low);
 
-static bool
-is_before(const struct tnd_place *a, const struct tnd_place *b)
-{
-    return a->epoch < b->epoch || (a->epoch == b->epoch && a->step < b->step);
-}
-
-/* Find the lowest of all nodes' places, whose bytes the caller frees, and whether any place differs
- * from it. */
-static tundish_status
-find_lowest(struct session *session, const struct link_key *key, struct standing *ret_lowest,
-            bool *ret_differ)
-{
-    struct link *link = session->linked.link;
-    tundish_status status = read_standing(session, key, 0, ret_lowest);
-
-    *ret_differ = false;
-    for (uint32_t rank = 1; status == TUNDISH_OK && rank < link_size(link); rank++) {
-        struct standing other, higher;
-
-        status = read_standing(session, key, rank, &other);
-        higher = other;
-        if (status == TUNDISH_OK && is_before(&other.place, &ret_lowest->place)) {
-            higher = *ret_lowest;
-            *ret_lowest = other;
-        }
-        *ret_differ |= is_before(&ret_lowest->place, &higher.place);
-        free(higher.bytes);
+    if (status == TUNDISH_OK)
+        status = link_wait_for_total(session->linked.link, &highest, -1, stop, &high);
+    if (status == TUNDISH_OK && low.byte_count < LEVEL_BYTES)
+        status = tnd_fail(TUNDISH_E_CORRUPT, "malformed position of trainers");
+    if (status == TUNDISH_OK) {
+        *ret_differ =
+            high.byte_count > LEVEL_BYTES || memcmp(low.bytes, high.bytes, high.byte_count) != 0;
+        ret_lowest->byte_count = low.byte_count - LEVEL_BYTES;
+        ret_lowest->bytes = tnd_alloc(low.byte_count);
+        memcpy(ret_lowest->bytes, low.bytes + LEVEL_BYTES, ret_lowest->byte_count);
+        if (ret_lowest->byte_count > 0)
+            status = tnd_place_read(ret_lowest->bytes, ret_lowest->byte_count, &ret_lowest->place);
     }
+    free(low.bytes);
+    free(high.bytes);
     return status;
 }
 
@@ -165,16 +193,13 @@ tundish_status
 session_level_reach(struct session *session, uint64_t number, const _Atomic int *stop)
 {
     struct session_link *linked = &session->linked;
-    struct link_key key = level_key(session, number);
     struct standing lowest = { 0 };
     bool differ = false;
     tundish_status status;
 
     if (linked->link == NULL)
         return TUNDISH_OK;
-    status = link_wait_for_all(linked->link, &key, -1, stop);
-    if (status == TUNDISH_OK)
-        status = find_lowest(session, &key, &lowest, &differ);
+    status = find_lowest(session, number, stop, &lowest, &differ);
     /* All nodes go back: a node that goes back needs steps that the others have already dealt. */
     if (status == TUNDISH_OK && differ)
         status = go_back(session, &lowest);

@@ -6,6 +6,7 @@
  */
 #include "session/nodes/session_link.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,6 @@ enum { DEATH_OF_REPLICA, DEATH_OF_GROUP }; /* parts of LINK_DEATH */
 
 /* Marks keys of sessions that trainers asked for, which have no number. */
 static const uint32_t EXTRA = UINT32_C(0x80000000);
-
-/* Posted as LINK_STEPS: the worker has rows at every step below `has`; ended: at no other. */
-struct link_steps {
-    uint64_t has, ended;
-};
 
 /* Posted as LINK_ERROR, followed by a sentence. */
 struct link_error {
@@ -84,14 +80,89 @@ steps_are_known(const struct session *session)
     return session->plan->policy == SHARD_DATA && session->plan->rule == REBATCH_SPLIT;
 }
 
+/* Steps in which some replica has no rows are left out: an epoch then ends where the first worker
+ * has no more, else where the last has. */
+static bool
+ends_with_first(const struct session *session)
+{
+    return session->plan->stream->distribute.drop_remainder_step;
+}
+
+/* Numbers whose bytes are in the order of the numbers. */
 static void
-post_steps(struct session *session)
+tally_number(struct session *session, const struct link_key *key, enum link_merge merge,
+             bool is_running, uint64_t number)
+{
+    uint64_t bytes = htobe64(number);
+
+    link_tally(session->linked.link, key,
+               &(struct link_tally){ .merge = merge,
+                                     .is_running = is_running,
+                                     .bytes = (const uint8_t *)&bytes,
+                                     .byte_count = sizeof bytes });
+}
+
+static uint64_t
+number_in(const struct link_total *total)
+{
+    uint64_t bytes = 0;
+
+    if (total->byte_count == sizeof bytes)
+        memcpy(&bytes, total->bytes, sizeof bytes);
+    return be64toh(bytes);
+}
+
+static bool
+find_number(struct link *link, const struct link_key *key, uint32_t *ret_nodes,
+            uint64_t *ret_number)
+{
+    struct link_total total;
+
+    if (!link_find_total(link, key, &total))
+        return false;
+    *ret_nodes = total.nodes;
+    *ret_number = number_in(&total);
+    free(total.bytes);
+    return true;
+}
+
+/* How far this worker is; and where it ended, which only the first of all, or all together, say. */
+static void
+tally_steps(struct session *session)
 {
     struct session_link *linked = &session->linked;
+    enum link_merge merge = ends_with_first(session) ? LINK_LOWEST : LINK_HIGHEST;
     struct link_key key = session_link_key(session, LINK_STEPS, linked->epoch);
-    struct link_steps steps = { .has = linked->dealt, .ended = linked->ended };
 
-    link_post(linked->link, &key, &steps, sizeof steps);
+    tally_number(session, &key, merge, true, linked->dealt);
+    key.topic = LINK_ENDED;
+    if (linked->ended)
+        tally_number(session, &key, merge, ends_with_first(session), linked->dealt);
+}
+
+/* Has another worker asked in this epoch already? */
+static bool
+has_begun(struct session *session, uint64_t epoch)
+{
+    struct link_key key = session_link_key(session, LINK_STEPS, epoch);
+    uint64_t number;
+    uint32_t nodes;
+
+    return find_number(session->linked.link, &key, &nodes, &number);
+}
+
+static void
+forget_epoch(struct session *session, uint64_t epoch)
+{
+    static const enum link_topic topics[] = { LINK_STEPS, LINK_ENDED, LINK_EPOCH_STATE,
+                                              LINK_EPOCH_STATES };
+
+    for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
+        struct link_key key = session_link_key(session, topics[i], epoch);
+
+        link_forget(session->linked.link, &key);
+    }
+    session_marks_forget(session, epoch);
 }
 
 tundish_status
@@ -105,77 +176,69 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
     linked->epoch = epoch;
     linked->dealt = step;
     linked->ended = false;
-    linked->asked = session->plan->stream->distribute.drop_remainder_step;
+    linked->asked = ends_with_first(session) || has_begun(session, epoch);
     linked->marks_posted = 0;
-    for (uint32_t rank = 0; !linked->asked && rank < link_size(linked->link); rank++) {
-        struct link_key key = session_link_key(session, LINK_STEPS, epoch);
-        uint8_t *bytes;
-        size_t byte_count;
-
-        if (rank != link_rank(linked->link) &&
-            link_find(linked->link, &key, rank, &bytes, &byte_count)) {
-            linked->asked = true;
-            free(bytes);
-        }
-    }
     pthread_mutex_unlock(&linked->lock);
     /* Another node may be an epoch late and still ask about it, so keep a few. */
-    if (epoch >= 3) {
-        struct link_key old = session_link_key(session, LINK_STEPS, epoch - 3);
-
-        link_forget(linked->link, &old);
-        old.topic = LINK_EPOCH_STATE;
-        link_forget(linked->link, &old);
-    }
+    if (epoch >= 3)
+        forget_epoch(session, epoch - 3);
     return link_check(linked->link);
 }
 
 struct question {
     const struct session *session;
     uint64_t number;
-    bool all_must_have; /* else: one is enough */
     enum job_step answer;
 };
 
-/* Do the others' posts answer the question? A missing post reads as zeros: its node has not said
- * anything yet. */
+/* The epoch ends with the last worker: has one more steps, or have all ended? Where all have ended
+ * it is known how far each got, whatever else has come. */
+static bool
+is_answered_by_last(struct link *link, struct question *question)
+{
+    uint64_t epoch = question->session->linked.epoch, has = 0;
+    struct link_key steps = session_link_key(question->session, LINK_STEPS, epoch);
+    struct link_key ended = session_link_key(question->session, LINK_ENDED, epoch);
+    uint32_t nodes;
+    bool have_all_ended = find_number(link, &ended, &nodes, &has);
+
+    if (!have_all_ended && !find_number(link, &steps, &nodes, &has))
+        return false;
+    question->answer = has > question->number ? JOB_STEP_EMPTY : JOB_STEP_END;
+    return have_all_ended || has > question->number;
+}
+
+/* The epoch ends with the first worker: has one ended, or have all this step? */
+static bool
+is_answered_by_first(struct link *link, struct question *question)
+{
+    uint64_t epoch = question->session->linked.epoch, has;
+    struct link_key steps = session_link_key(question->session, LINK_STEPS, epoch);
+    struct link_key ended = session_link_key(question->session, LINK_ENDED, epoch);
+    uint32_t nodes;
+
+    if (find_number(link, &ended, &nodes, &has) && has <= question->number) {
+        question->answer = JOB_STEP_END;
+        return true;
+    }
+    question->answer = JOB_STEP_ROWS;
+    return find_number(link, &steps, &nodes, &has) && nodes == link_size(link) &&
+           has > question->number;
+}
+
 static bool
 is_answered(struct link *link, void *context)
 {
     struct question *question = context;
-    struct link_key key =
-        session_link_key(question->session, LINK_STEPS, question->session->linked.epoch);
-    bool all_have = true, one_has = false, one_has_not = false, all_have_not = true;
 
-    for (uint32_t rank = 0; rank < link_size(link); rank++) {
-        struct link_steps steps = { 0 };
-        uint8_t *bytes;
-        size_t byte_count;
-
-        if (rank == link_rank(link))
-            continue;
-        if (link_find(link, &key, rank, &bytes, &byte_count)) {
-            if (byte_count == sizeof steps)
-                memcpy(&steps, bytes, sizeof steps);
-            free(bytes);
-        }
-        all_have &= steps.has > question->number;
-        one_has |= steps.has > question->number;
-        one_has_not |= steps.ended && steps.has <= question->number;
-        all_have_not &= steps.ended && steps.has <= question->number;
-    }
-    if (question->all_must_have) {
-        question->answer = one_has_not ? JOB_STEP_END : JOB_STEP_ROWS;
-        return one_has_not || all_have;
-    }
-    question->answer = one_has ? JOB_STEP_EMPTY : JOB_STEP_END;
-    return one_has || all_have_not;
+    return ends_with_first(question->session) ? is_answered_by_first(link, question)
+                                              : is_answered_by_last(link, question);
 }
 
 static tundish_status
-ask_nodes(struct session *session, uint64_t number, bool all_must_have, enum job_step *ret_step)
+ask_nodes(struct session *session, uint64_t number, enum job_step *ret_step)
 {
-    struct question question = { session, number, all_must_have, JOB_STEP_END };
+    struct question question = { session, number, JOB_STEP_END };
     tundish_status status =
         link_wait(session->linked.link, is_answered, &question, -1, &session->stop);
 
@@ -194,7 +257,7 @@ note_dealt(struct session *session, uint64_t dealt, bool ended)
     linked->ended = ended;
     /* Most steps need no post: another worker asks only when it has no rows left. */
     if (linked->asked || ended)
-        post_steps(session);
+        tally_steps(session);
     pthread_mutex_unlock(&linked->lock);
 }
 
@@ -202,7 +265,7 @@ tundish_status
 session_link_step(struct session *session, uint64_t number, uint32_t present,
                   enum job_step *ret_step)
 {
-    bool drop_partial = session->plan->stream->distribute.drop_remainder_step;
+    bool drop_partial = ends_with_first(session);
     bool has = drop_partial ? present == session->plan->replicas : present > 0;
     bool told;
 
@@ -225,7 +288,7 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
         *ret_step = JOB_STEP_END;
         return TUNDISH_OK;
     }
-    return ask_nodes(session, number, drop_partial, ret_step);
+    return ask_nodes(session, number, ret_step);
 }
 
 struct link_key
@@ -239,45 +302,25 @@ session_link_restart_key(const struct session *session, enum link_restart part)
     };
 }
 
-static void
-post_restart(struct session *session, enum link_restart part, uint64_t number)
-{
-    struct link_key key = session_link_restart_key(session, part);
-
-    link_post(session->linked.link, &key, &number, sizeof number);
-}
-
 tundish_status
 session_link_end_epoch(struct session *session, uint64_t number)
 {
-    return session->linked.link != NULL ? session_marks_end(session, number) : TUNDISH_OK;
+    struct link_key key = session_link_restart_key(session, LINK_RESTART_STEP);
+
+    if (session->linked.link == NULL)
+        return TUNDISH_OK;
+    tally_number(session, &key, LINK_HIGHEST, false, number);
+    return session_marks_end(session);
 }
 
-static uint64_t
-latest_of_all(struct session *session, const struct link_key *key)
-{
-    uint64_t latest = 0;
-
-    for (uint32_t rank = 0; rank < link_size(session->linked.link); rank++) {
-        uint8_t *bytes;
-        size_t byte_count;
-
-        if (!link_find(session->linked.link, key, rank, &bytes, &byte_count))
-            continue;
-        if (byte_count >= sizeof latest && load_u64(bytes) > latest)
-            latest = load_u64(bytes);
-        free(bytes);
-    }
-    return latest;
-}
-
-/* First every worker must want the cut. Then each stops and posts its step, and the highest one is
+/* First every worker must want the cut. Then each stops and tells its step, and the highest one is
  * the end: no worker can take back a step that it has dealt. */
 tundish_status
 session_link_cut(struct session *session, uint64_t number, bool *ret_cut)
 {
     struct session_link *linked = &session->linked;
     struct link_key key = session_link_restart_key(session, LINK_RESTART_WANTED);
+    struct link_total total;
     tundish_status status;
 
     *ret_cut = true;
@@ -286,61 +329,79 @@ session_link_cut(struct session *session, uint64_t number, bool *ret_cut)
     if (linked->cut_epoch != linked->epoch + 1) {
         linked->cut_epoch = linked->epoch + 1;
         linked->cut_step = UINT64_MAX;
-        post_restart(session, LINK_RESTART_WANTED, 1);
+        tally_number(session, &key, LINK_LOWEST, false, 1);
     }
     if (linked->cut_step == UINT64_MAX) {
-        if (link_wait_for_all(linked->link, &key, 0, &session->stop) != TUNDISH_OK) {
+        if (!link_find_total(linked->link, &key, &total)) {
             *ret_cut = false;
             return TUNDISH_OK;
         }
-        post_restart(session, LINK_RESTART_STEP, number);
-        key.part = LINK_RESTART_STEP;
-        status = link_wait_for_all(linked->link, &key, -1, &session->stop);
+        free(total.bytes);
+        key = session_link_restart_key(session, LINK_RESTART_STEP);
+        tally_number(session, &key, LINK_HIGHEST, false, number);
+        status = link_wait_for_total(linked->link, &key, -1, &session->stop, &total);
         if (status != TUNDISH_OK)
             return status;
-        linked->cut_step = latest_of_all(session, &key);
+        linked->cut_step = number_in(&total);
+        free(total.bytes);
     }
     *ret_cut = number >= linked->cut_step;
     return TUNDISH_OK;
 }
 
+/* The states of all workers, one after the other. */
+static tundish_status
+gather_each(struct byte_view rest, struct place *place)
+{
+    size_t own_bytes = place->state_count * sizeof *place->state;
+    struct byte_view state;
+    uint32_t rank, count = 0;
+
+    while (link_next_of_each(&rest, &rank, &state)) {
+        if (state.size != own_bytes || place->state_count * (count + 1) > PLACE_STATE_MAX)
+            return tnd_fail(TUNDISH_E_PIPELINE, "the nodes' places differ in length");
+        memcpy(place->state + (size_t)place->state_count * count++, state.data, own_bytes);
+    }
+    place->state_count *= count;
+    return TUNDISH_OK;
+}
+
+/* Mostly they are the same, and nothing more is to be told. */
 tundish_status
 session_link_gather(struct session *session, uint64_t epoch, struct place *place)
 {
     struct link *link = session->linked.link;
     struct link_key key = session_link_key(session, LINK_EPOCH_STATE, epoch);
-    size_t own_bytes = place->state_count * sizeof *place->state;
+    struct link_tally own = { .merge = LINK_KINDS,
+                              .bytes = (const uint8_t *)place->state,
+                              .byte_count = place->state_count * sizeof *place->state };
     uint32_t workers = link != NULL ? link_size(link) : 1;
-    uint64_t all[PLACE_STATE_MAX];
-    bool same = true;
+    struct link_total total;
     tundish_status status;
+    bool same;
 
-    if (workers == 1 || place->worker_count == 0 || own_bytes == 0)
+    if (workers == 1 || place->worker_count == 0 || own.byte_count == 0)
         return TUNDISH_OK;
-    link_post(link, &key, place->state, own_bytes);
-    status = link_wait_for_all(link, &key, -1, &session->stop);
-    for (uint32_t rank = 0; status == TUNDISH_OK && rank < workers; rank++) {
-        size_t byte_count = 0;
-        uint8_t *bytes = NULL;
-
-        if (!link_find(link, &key, rank, &bytes, &byte_count) || byte_count != own_bytes)
-            status = tnd_fail(TUNDISH_E_PIPELINE, "the nodes' places differ in length");
-        else if (memcmp(bytes, place->state, own_bytes) != 0)
-            same = false;
-        if (status == TUNDISH_OK && place->state_count * (rank + 1) <= PLACE_STATE_MAX)
-            memcpy(all + (size_t)place->state_count * rank, bytes, own_bytes);
-        free(bytes);
-    }
-    if (status != TUNDISH_OK || same)
+    status = link_tally_all(link, &key, &own, -1, &session->stop, &total);
+    if (status != TUNDISH_OK)
         return status;
+    same = link_are_same(&total);
+    free(total.bytes);
+    if (same)
+        return TUNDISH_OK;
     if (place->state_count * workers > PLACE_STATE_MAX)
         return tnd_fail(TUNDISH_E_PIPELINE,
                         "a place stores at most %d numbers, and %u workers with %u each need more: "
                         "use auto_shard: DATA, or fewer random stages",
                         PLACE_STATE_MAX, workers, place->state_count);
-    place->state_count *= workers;
-    memcpy(place->state, all, place->state_count * sizeof *all);
-    return TUNDISH_OK;
+    own.merge = LINK_EACH;
+    key.topic = LINK_EPOCH_STATES;
+    status = link_tally_all(link, &key, &own, -1, &session->stop, &total);
+    if (status != TUNDISH_OK)
+        return status;
+    status = gather_each((struct byte_view){ total.bytes, total.byte_count }, place);
+    free(total.bytes);
+    return status;
 }
 
 void
@@ -405,7 +466,7 @@ hear_steps(struct session *session, const struct link_key *key)
     pthread_mutex_lock(&linked->lock);
     if (key->epoch == linked->epoch && !linked->asked) {
         linked->asked = true;
-        post_steps(session);
+        tally_steps(session);
     }
     pthread_mutex_unlock(&linked->lock);
 }
@@ -476,8 +537,8 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
         hear_steps(session, key);
     else if (key->topic == LINK_ERROR)
         hear_error(session, who, bytes);
-    else if (key->topic == LINK_ORDER || key->topic == LINK_RESTART)
-        session_marks_hear(session, who, key, bytes);
+    else if (key->topic == LINK_ORDER)
+        session_marks_hear(session, key, bytes);
     else if (key->topic == LINK_DEATH)
         hear_death(session, who, key->part == DEATH_OF_GROUP, bytes);
 }

@@ -40,8 +40,8 @@ enum job_step { JOB_STEP_ROWS, JOB_STEP_EMPTY, JOB_STEP_END };
 struct link_key session_link_key(const struct session *session, enum link_topic topic,
                                  uint64_t epoch);
 
-/* What is posted about the end of the epoch that is on: that all trainers here want it, and before
- * which step it comes, with what else session_marks.h says of it. */
+/* What is told about the end of the epoch that is on: that all trainers here want it, and before
+ * which step it comes. */
 enum link_restart { LINK_RESTART_WANTED, LINK_RESTART_STEP };
 struct link_key session_link_restart_key(const struct session *session, enum link_restart part);
 

@@ -1,7 +1,6 @@
 /* session_marks.c - one order on all nodes, or an error that names the steps. */
 #include "session/nodes/session_marks.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +10,19 @@
 #include "session/session_private.h"
 #include "source/source.h"
 
-enum { TEXT_BYTES = 1024, MARKS_KEPT = 16 };
+enum { TEXT_BYTES = 1024, MARKS_KEPT = 64 };
 
-/* Posted as LINK_ORDER. Only marks of the same `variant` are compared. A resumed stream starts its
- * hash again, another seed gives another order, and references into caches differ where one node
- * has to make its own. */
+/* What a node gives under LINK_ORDER. Only marks of the same `variant` are compared. A resumed
+ * stream starts its hash again, another seed gives another order, and references into caches differ
+ * where one node has to make its own. */
 struct link_mark {
     uint64_t passed, hash, variant;
 };
 
 static const uint64_t UNCOMPARED = 0;
 
-/* Posted as LINK_RESTART: the epoch's last step, and all of it. */
-struct link_end {
-    uint64_t step;
-    struct link_mark mark;
-};
+/* Marks of an epoch are counted from 1; this is the one of its end. */
+static const uint64_t END_MARK = UINT64_MAX;
 
 static struct link_mark
 mark_of(const struct session *session, uint64_t passed, uint64_t hash)
@@ -38,27 +34,85 @@ mark_of(const struct session *session, uint64_t passed, uint64_t hash)
     return (struct link_mark){ passed, hash, tnd_hash_farm(numbers, sizeof numbers) | 1 };
 }
 
-static void
-say_difference(const struct session *session, const char *who, uint64_t epoch,
-               const struct link_mark *own, char text[TEXT_BYTES])
+static bool
+mark_differs(const struct link_mark *a, const struct link_mark *b)
 {
-    uint64_t slices = (uint64_t)session->plan->options.worker_count * session->plan->replicas;
-    uint64_t last = own->passed > slices ? (own->passed - 1) / slices : 0;
+    return a->variant == b->variant && a->variant != UNCOMPARED &&
+           (a->passed != b->passed || a->hash != b->hash);
+}
 
-    snprintf(text, TEXT_BYTES,
-             "the rows of epoch %llu differ, or come in another order here than on %s, from a step "
-             "between %llu and %llu on: their files differ, a program does not write the same rows "
-             "on all nodes, or a setting that decides the order differs",
-             (unsigned long long)epoch, who,
-             (unsigned long long)(last / SESSION_MARK_STEPS * SESSION_MARK_STEPS),
-             (unsigned long long)last);
+/* A mark in a total, and the lowest rank that gave it. */
+struct told_mark {
+    struct link_mark mark;
+    uint32_t rank;
+};
+
+static bool
+next_mark(struct byte_view *rest, struct told_mark *ret_told)
+{
+    struct byte_view bytes;
+
+    while (link_next_of_each(rest, &ret_told->rank, &bytes))
+        if (bytes.size == sizeof ret_told->mark) {
+            memcpy(&ret_told->mark, bytes.data, sizeof ret_told->mark);
+            return true;
+        }
+    return false;
 }
 
 static bool
-mark_differs(const struct link_mark *own, const struct link_mark *other)
+is_lower(const struct told_mark *one, const struct told_mark *other, const struct told_mark two[2])
 {
-    return other->variant == own->variant && own->variant != UNCOMPARED &&
-           (other->passed != own->passed || other->hash != own->hash);
+    return one->rank < two[0].rank || (one->rank == two[0].rank && other->rank < two[1].rank);
+}
+
+/* Two that differ, of the lowest ranks, so that all nodes say the same. */
+static bool
+find_difference(struct byte_view marks, struct told_mark ret_two[2])
+{
+    struct told_mark two[2] = { { .rank = UINT32_MAX }, { .rank = UINT32_MAX } }, one, other;
+    struct byte_view rest = marks;
+
+    while (next_mark(&rest, &one)) {
+        struct byte_view others = marks;
+
+        while (next_mark(&others, &other))
+            if (one.rank < other.rank && mark_differs(&one.mark, &other.mark) &&
+                is_lower(&one, &other, two)) {
+                two[0] = one;
+                two[1] = other;
+            }
+    }
+    if (two[0].rank == UINT32_MAX)
+        return false;
+    memcpy(ret_two, two, sizeof two);
+    return true;
+}
+
+/* True: two nodes have dealt other rows, and the text says which. */
+static bool
+say_difference(const struct session *session, uint64_t epoch, struct byte_view marks,
+               char text[TEXT_BYTES])
+{
+    uint64_t slices = (uint64_t)session->plan->options.worker_count * session->plan->replicas;
+    char first[160], other[160];
+    struct told_mark two[2];
+    uint64_t passed, last;
+
+    if (!find_difference(marks, two))
+        return false;
+    passed = two[0].mark.passed < two[1].mark.passed ? two[0].mark.passed : two[1].mark.passed;
+    last = passed > slices ? (passed - 1) / slices : 0;
+    link_name(session->linked.link, two[0].rank, first, sizeof first);
+    link_name(session->linked.link, two[1].rank, other, sizeof other);
+    snprintf(text, TEXT_BYTES,
+             "the rows of epoch %llu differ, or come in another order, on %s and %s, from a step "
+             "between %llu and %llu on: their files differ, a program does not write the same rows "
+             "on all nodes, or a setting that decides the order differs",
+             (unsigned long long)epoch, first, other,
+             (unsigned long long)(last / SESSION_MARK_STEPS * SESSION_MARK_STEPS),
+             (unsigned long long)last);
+    return true;
 }
 
 static bool
@@ -75,35 +129,31 @@ is_told_by_files(const struct plan_graph *graph)
 }
 
 static struct link_key
-end_key(const struct session *session)
+mark_key(const struct session *session, uint64_t number)
 {
-    return session_link_restart_key(session, LINK_RESTART_STEP);
+    struct link_key key = session_link_key(session, LINK_ORDER, session->linked.epoch);
+
+    key.part ^= number;
+    return key;
 }
 
-/* Every node compares for itself, so that each has the error at the same step. */
-static tundish_status
-compare_ends(struct session *session, const struct link_mark *own)
+static void
+tally_mark(struct session *session, uint64_t number, const struct link_mark *mark)
 {
-    struct session_link *linked = &session->linked;
-    struct link_key key = end_key(session);
-    tundish_status status = link_wait_for_all(linked->link, &key, -1, &session->stop);
+    struct link_key key = mark_key(session, number);
 
-    for (uint32_t rank = 0; status == TUNDISH_OK && rank < link_size(linked->link); rank++) {
-        char who[160], text[TEXT_BYTES];
-        struct link_end other = { 0 };
-        size_t byte_count = 0;
-        uint8_t *bytes = NULL;
+    link_tally(session->linked.link, &key,
+               &(struct link_tally){ .merge = LINK_KINDS,
+                                     .bytes = (const uint8_t *)mark,
+                                     .byte_count = sizeof *mark });
+}
 
-        if (link_find(linked->link, &key, rank, &bytes, &byte_count) && byte_count == sizeof other)
-            memcpy(&other, bytes, sizeof other);
-        free(bytes);
-        if (mark_differs(own, &other.mark)) {
-            link_name(linked->link, rank, who, sizeof who);
-            say_difference(session, who, linked->epoch, own, text);
-            status = tnd_fail(TUNDISH_E_DATA, "%s", text);
-        }
-    }
-    return status;
+static void
+forget_mark(struct session *session, uint64_t number)
+{
+    struct link_key key = mark_key(session, number);
+
+    link_forget(session->linked.link, &key);
 }
 
 void
@@ -111,41 +161,61 @@ session_marks_post(struct session *session)
 {
     struct session_link *linked = &session->linked;
     const struct order_digest *digest = dealer_digest(session->dealer);
-    struct link_key key = session_link_key(session, LINK_ORDER, linked->epoch);
     struct link_mark mark =
         mark_of(session, digest->mark_count * digest->interval, digest->mark_hash);
 
     if (digest->mark_count == linked->marks_posted)
         return;
     linked->marks_posted = digest->mark_count;
-    key.part ^= digest->mark_count;
-    link_post(linked->link, &key, &mark, sizeof mark);
-    /* A node compares when it hears, so a mark is needed only until the slowest node has posted its
-     * own. */
-    if (digest->mark_count <= MARKS_KEPT)
-        return;
-    key.part ^= digest->mark_count ^ (digest->mark_count - MARKS_KEPT);
-    link_forget(linked->link, &key);
+    tally_mark(session, digest->mark_count, &mark);
+    /* A total is forgotten when it has been heard. One that never comes, since some node resumed
+     * after that mark, is forgotten here. */
+    if (digest->mark_count > MARKS_KEPT)
+        forget_mark(session, digest->mark_count - MARKS_KEPT);
+}
+
+/* Each node comes to the same conclusion, so that each has the error at the same step. */
+static tundish_status
+compare_ends(struct session *session)
+{
+    struct link_key key = mark_key(session, END_MARK);
+    char text[TEXT_BYTES];
+    struct link_total total;
+    tundish_status status =
+        link_wait_for_total(session->linked.link, &key, -1, &session->stop, &total);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (say_difference(session, session->linked.epoch,
+                       (struct byte_view){ total.bytes, total.byte_count }, text))
+        status = tnd_fail(TUNDISH_E_DATA, "%s", text);
+    free(total.bytes);
+    return status;
+}
+
+void
+session_marks_forget(struct session *session, uint64_t epoch)
+{
+    struct link_key key = session_link_key(session, LINK_ORDER, epoch);
+
+    key.part ^= END_MARK;
+    link_forget(session->linked.link, &key);
 }
 
 /* In an epoch that was cut short, nodes may have seen different numbers of rows, so their marks are
  * not compared. */
 tundish_status
-session_marks_end(struct session *session, uint64_t step)
+session_marks_end(struct session *session)
 {
     const struct order_digest *digest = dealer_digest(session->dealer);
-    struct link_key key = end_key(session);
-    struct link_end end = {
-        .step = step,
-        .mark = mark_of(session, digest->passed, digest->hash + digest->whole),
-    };
+    struct link_mark mark = mark_of(session, digest->passed, digest->hash + digest->whole);
 
     if (!digest->is_over)
-        end.mark.variant = UNCOMPARED;
-    link_post(session->linked.link, &key, &end, sizeof end);
+        mark.variant = UNCOMPARED;
+    tally_mark(session, END_MARK, &mark);
     if (!digest->is_over || is_told_by_files(session->plan->graph))
         return TUNDISH_OK;
-    return compare_ends(session, &end.mark);
+    return compare_ends(session);
 }
 
 /* If the whole stream is published already, tell the trainers that have not taken it all. */
@@ -163,38 +233,17 @@ tell_late(struct session *session, const char *text)
     feed_tell_lost(session->feed, NULL, text);
 }
 
-/* The mark in a post under such a key; false: there is none. */
-static bool
-read_mark(const struct link_key *key, struct byte_view bytes, struct link_mark *ret_mark)
-{
-    size_t before = key->topic == LINK_RESTART ? offsetof(struct link_end, mark) : 0;
-
-    if (bytes.size != before + sizeof *ret_mark)
-        return false;
-    memcpy(ret_mark, bytes.data + before, sizeof *ret_mark);
-    return true;
-}
-
 void
-session_marks_hear(struct session *session, const char *who, const struct link_key *key,
-                   struct byte_view bytes)
+session_marks_hear(struct session *session, const struct link_key *key, struct byte_view bytes)
 {
-    struct link *link = session->linked.link;
-    struct link_mark own = { 0 }, other = { 0 };
-    struct byte_view own_bytes;
-    uint8_t *found;
+    struct link_key end = session_link_key(session, LINK_ORDER, key->epoch);
     char text[TEXT_BYTES];
-    bool comparable;
 
-    if (!link_find(link, key, link_rank(link), &found, &own_bytes.size))
-        return; /* it will be compared over there */
-    own_bytes.data = found;
-    comparable = read_mark(key, own_bytes, &own) && read_mark(key, bytes, &other);
-    free(found);
-    if (!comparable || !mark_differs(&own, &other))
+    end.part ^= END_MARK; /* which the dealing thread may wait for */
+    if (key->part != end.part)
+        link_forget(session->linked.link, key);
+    if (!say_difference(session, key->epoch, bytes, text))
         return;
-    say_difference(session, who, key->epoch, &own, text);
     tell_late(session, text);
     session_fail(session, TUNDISH_E_DATA, text);
-    session_link_tell_error(session, key->epoch, UINT64_MAX, TUNDISH_E_DATA, text);
 }

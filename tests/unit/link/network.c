@@ -172,6 +172,7 @@ network_open(uint32_t size, uint64_t seed)
             .host = hosts[rank],
             .beat_ns = BEAT_NS,
             .silence_ns = SILENCE_NS,
+            .counters_ns = 2 * BEAT_NS,
             .arrived = arrived,
             .message_came = message_came,
             .user = end,

@@ -31,6 +31,23 @@ assert_found(struct link *link, uint32_t rank, const char *expected)
     free(bytes);
 }
 
+static bool
+has_posted(struct link *link, void *rank)
+{
+    uint8_t *bytes = NULL;
+    size_t byte_count;
+    bool found = link_find(link, &key, *(uint32_t *)rank, &bytes, &byte_count);
+
+    free(bytes);
+    return found;
+}
+
+static tundish_status
+wait_for_post(struct link *link, uint32_t rank, int64_t timeout_ns)
+{
+    return link_wait(link, has_posted, &rank, timeout_ns, NULL);
+}
+
 static void
 posts_of_all_are_found_on_every_node(void **state)
 {
@@ -44,7 +61,8 @@ posts_of_all_are_found_on_every_node(void **state)
         link_post(links[i], &key, texts[i], strlen(texts[i]));
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(link_size(links[i]), 3);
-        assert_int_equal(link_wait_for_all(links[i], &key, -1, NULL), TUNDISH_OK);
+        for (uint32_t rank = 0; rank < 3; rank++)
+            assert_int_equal(wait_for_post(links[i], rank, -1), TUNDISH_OK);
         for (uint32_t rank = 0; rank < 3; rank++)
             assert_found(links[i], rank, texts[rank]);
     }
@@ -53,6 +71,90 @@ posts_of_all_are_found_on_every_node(void **state)
     assert_found(links[2], 1, "");
     link_name(links[0], 2, name, sizeof name);
     assert_non_null(strstr(name, "(rank 2)"));
+    cluster_close(3, links);
+}
+
+/* What a total of KINDS or EACH says: "0:a 2:b ". */
+static const char *
+entries_of(const struct link_total *total)
+{
+    static char text[64];
+    struct byte_view rest = { total->bytes, total->byte_count }, bytes;
+    size_t used = 0;
+    uint32_t rank;
+
+    text[0] = '\0';
+    while (link_next_of_each(&rest, &rank, &bytes))
+        used += (size_t)snprintf(text + used, sizeof text - used, "%u:%.*s ", rank, (int)bytes.size,
+                                 (const char *)bytes.data);
+    assert_int_equal(rest.size, 0);
+    return text;
+}
+
+static void
+a_total_is_made_of_the_values_of_all(void **state)
+{
+    static const char *const values[] = { "b", "a", "b" };
+    static const struct {
+        enum link_merge merge;
+        const char *text;
+    } cases[] = { { LINK_LOWEST, "a" },
+                  { LINK_HIGHEST, "b" },
+                  { LINK_ANY, "c" },
+                  { LINK_EACH, "0:b 1:a 2:b " },
+                  { LINK_KINDS, "1:a 0:b " } };
+    struct link *links[3];
+
+    (void)state;
+    cluster_open(3, links);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct link_key of_case = { .topic = LINK_PART, .part = i };
+        struct link_total total;
+
+        for (uint32_t rank = 0; rank < 3; rank++) {
+            assert_false(link_find_total(links[rank], &of_case, &total));
+            link_tally(links[rank], &of_case,
+                       &(struct link_tally){ .merge = cases[i].merge,
+                                             .bytes = (const uint8_t *)values[rank],
+                                             .byte_count = 1 });
+        }
+        for (uint32_t rank = 0; rank < 3; rank++) {
+            assert_int_equal(link_wait_for_total(links[rank], &of_case, -1, NULL, &total),
+                             TUNDISH_OK);
+            assert_int_equal(total.nodes, 3);
+            total.bytes[total.byte_count] = '\0';
+            assert_string_equal(cases[i].merge < LINK_EACH ? (const char *)total.bytes
+                                                           : entries_of(&total),
+                                cases[i].text);
+            free(total.bytes);
+        }
+    }
+    cluster_close(3, links);
+}
+
+/* Some have forgotten it, others not: a session that goes back gives its values again. */
+static void
+a_value_that_is_given_again_is_answered(void **state)
+{
+    struct link_tally own = { .merge = LINK_KINDS, .bytes = (const uint8_t *)"x", .byte_count = 1 };
+    struct link *links[3];
+
+    (void)state;
+    cluster_open(3, links);
+    for (uint32_t forgets = 0; forgets < 8; forgets++) {
+        for (uint32_t rank = 0; rank < 3; rank++)
+            if (forgets >> rank & 1)
+                link_forget(links[rank], &key);
+        for (uint32_t rank = 0; rank < 3; rank++)
+            link_tally(links[rank], &key, &own);
+        for (uint32_t rank = 0; rank < 3; rank++) {
+            struct link_total total;
+
+            assert_int_equal(link_wait_for_total(links[rank], &key, -1, NULL, &total), TUNDISH_OK);
+            assert_true(link_are_same(&total));
+            free(total.bytes);
+        }
+    }
     cluster_close(3, links);
 }
 
@@ -203,9 +305,9 @@ a_subscriber_is_told_of_posts_before_and_after_it_came(void **state)
     (void)state;
     cluster_open(2, links);
     link_post(links[1], &key, "before", 6);
-    assert_int_equal(link_wait_for_all(links[0], &key, 0, NULL), TUNDISH_E_TIMEOUT);
+    assert_int_equal(wait_for_post(links[0], 0, 0), TUNDISH_E_TIMEOUT);
     link_post(links[0], &key, "own", 3); /* not told */
-    assert_int_equal(link_wait_for_all(links[0], &key, -1, NULL), TUNDISH_OK);
+    assert_int_equal(wait_for_post(links[0], 1, -1), TUNDISH_OK);
     link_subscribe(links[0], hear, &heard);
     link_post(links[1], &key, "after", 5);
     assert_true(is_told(&heard, 2, 0));
@@ -335,7 +437,7 @@ a_single_node_has_nobody_to_wait_for(void **state)
     assert_int_equal(link_open(&(struct link_options){ 0 }, &link), TUNDISH_OK);
     assert_true(link_rank(link) == 0 && link_size(link) == 1);
     link_post(link, &key, "alone", 5);
-    assert_int_equal(link_wait_for_all(link, &key, -1, NULL), TUNDISH_OK);
+    assert_int_equal(wait_for_post(link, 0, -1), TUNDISH_OK);
     assert_found(link, 0, "alone");
     link_fail(link, "nothing to fail");
     assert_int_equal(link_check(link), TUNDISH_OK);
@@ -350,6 +452,8 @@ TEST_FILE(test_link)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(posts_of_all_are_found_on_every_node),
+        cmocka_unit_test(a_total_is_made_of_the_values_of_all),
+        cmocka_unit_test(a_value_that_is_given_again_is_answered),
         cmocka_unit_test(a_wait_ends_at_its_deadline_or_when_it_is_stopped),
         cmocka_unit_test(messages_wait_for_their_mailbox_and_are_answered),
         cmocka_unit_test(a_subscriber_is_told_of_posts_before_and_after_it_came),

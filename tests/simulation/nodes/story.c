@@ -1,0 +1,452 @@
+/* story.c - what the simulated servers do, and what happens to them. */
+#include "story.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "fibers.h"
+#include "link/agree.h"
+#include "memory.h"
+#include "shm/stats.h"
+#include "wires.h"
+
+static const int64_t MS = 1000000, SECOND = 1000000000;
+static const int64_t PATIENCE = 600000000000; /* the server's, for the agreement */
+static const int64_t START = 200000000;       /* the last node begins so late */
+static const int64_t DEADLINE = 5000000000;   /* after which a silent node is lost */
+enum { COUNTERS_BYTES = 45 << 10, TEXT_BYTES = 400 };
+
+struct node_of_story {
+    struct story *story;
+    uint32_t rank;
+    struct link *link;
+    bool has_agreed, is_told, is_over;
+    tundish_status agreed;
+    int64_t agreed_ns, told_ns;
+    char text[TEXT_BYTES];
+};
+
+struct story {
+    const struct story_options *options;
+    struct story_result *result;
+    struct agree_part *parts;
+    uint32_t part_count;
+    struct node_of_story *nodes;
+    uint32_t victim;
+    int64_t began_ns, fault_ns;
+    _Atomic int stop;
+};
+
+/* Thousands of servers would say the same. */
+void __wrap_tnd_log(enum tnd_log_level level, const char *event, const char *format, ...);
+
+void
+__wrap_tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
+{
+    (void)level;
+    (void)event;
+    (void)format;
+}
+
+const char *
+fault_name(enum fault fault)
+{
+    static const char *const names[FAULT_COUNT] = { "none",   "killed", "stopped", "hung",  "slow",
+                                                    "parted", "split",  "other",   "absent" };
+
+    return names[fault];
+}
+
+#define complain(story, ...)                                                                       \
+    do {                                                                                           \
+        if ((story)->result->text[0] == '\0')                                                      \
+            snprintf((story)->result->text, sizeof(story)->result->text, __VA_ARGS__);             \
+    } while (false)
+
+static void
+make_parts(struct story *story)
+{
+    uint32_t files = story->options->files;
+
+    story->part_count = files + story->options->vocabularies;
+    story->parts = calloc(story->part_count, sizeof *story->parts);
+    for (uint32_t i = 0; i < story->part_count; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name,
+                 i < files ? "file data/part-%05u-of-%05u.tfrecord" : "file vocabulary-%u.txt",
+                 i < files ? i : i - files, files);
+        story->parts[i] = (struct agree_part){ strdup(name), i * UINT64_C(0x9e3779b97f4a7c15) };
+    }
+}
+
+static void
+free_parts(struct story *story)
+{
+    for (uint32_t i = 0; i < story->part_count; i++)
+        free((char *)(uintptr_t)story->parts[i].name);
+    free(story->parts);
+}
+
+/* With another file where that is the story. */
+static tundish_status
+agree_on_parts(struct node_of_story *node)
+{
+    struct story *story = node->story;
+    const struct agree_part *parts = story->parts;
+    struct agree_part *other = NULL;
+    tundish_status status;
+
+    if (story->options->fault == FAULT_OTHER && node->rank == story->victim) {
+        other = malloc(story->part_count * sizeof *other);
+        memcpy(other, parts, story->part_count * sizeof *other);
+        other[story->part_count / 2].hash ^= 1;
+        parts = other;
+    }
+    status = agree(node->link, parts, story->part_count, PATIENCE, &story->stop);
+    free(other);
+    return status;
+}
+
+static void
+hear(void *user, uint32_t from, const struct link_key *key, struct byte_view bytes)
+{
+    struct node_of_story *node = user;
+
+    (void)from;
+    if (key != NULL || node->is_told)
+        return;
+    node->is_told = true;
+    node->told_ns = fibers_now_ns();
+    snprintf(node->text, sizeof node->text, "%.*s", (int)bytes.size, (const char *)bytes.data);
+}
+
+static void
+serve(struct node_of_story *node)
+{
+    static const uint8_t counters[COUNTERS_BYTES];
+    static const struct link_key key = { .topic = LINK_COUNTERS };
+
+    while (!node->is_told && atomic_load(&node->story->stop) == 0) {
+        fibers_sleep(SECOND);
+        if (node->rank != 0 && node->rank < TND_STATS_NODES)
+            link_post(node->link, &key, counters, sizeof counters);
+    }
+}
+
+static void
+live(void *argument)
+{
+    struct node_of_story *node = argument;
+    struct story *story = node->story;
+    uint64_t number = node->rank == 0 ? story->options->seed : 0;
+    tundish_status status;
+
+    fibers_sleep((int64_t)fibers_draw((uint64_t)START));
+    status =
+        link_open(&(struct link_options){ .expected_nodes = story->options->nodes }, &node->link);
+    if (status == TUNDISH_OK)
+        status = agree_on_number(node->link, &number, PATIENCE, &story->stop);
+    if (status == TUNDISH_OK && number != story->options->seed)
+        complain(story, "node %u has another seed", node->rank);
+    if (status == TUNDISH_OK)
+        status = agree_on_parts(node);
+    if (status != TUNDISH_OK)
+        snprintf(node->text, sizeof node->text, "%s", tnd_error_text());
+    node->agreed = status;
+    node->agreed_ns = fibers_now_ns();
+    node->has_agreed = true;
+    if (node->link != NULL)
+        link_subscribe(node->link, hear, node);
+    if (status == TUNDISH_OK)
+        serve(node);
+    link_leave(node->link, DEADLINE);
+    link_close(node->link);
+    node->is_over = true;
+}
+
+/* The nodes that the fault leaves alone. */
+static bool
+is_well(const struct story *story, uint32_t rank)
+{
+    enum fault fault = story->options->fault;
+
+    return rank != story->victim ||
+           (fault != FAULT_KILLED && fault != FAULT_HUNG && fault != FAULT_ABSENT);
+}
+
+static bool
+all_are(const struct story *story, bool (*is_so)(const struct node_of_story *node))
+{
+    for (uint32_t i = 0; i < story->options->nodes; i++)
+        if (is_well(story, i) && !is_so(&story->nodes[i]))
+            return false;
+    return true;
+}
+
+static bool
+has_agreed(const struct node_of_story *node)
+{
+    return node->has_agreed;
+}
+
+static bool
+is_told(const struct node_of_story *node)
+{
+    return node->is_told;
+}
+
+static bool
+is_over(const struct node_of_story *node)
+{
+    return node->is_over;
+}
+
+static bool
+wait_until(struct story *story, bool (*is_so)(const struct node_of_story *node),
+           int64_t patience_ns)
+{
+    int64_t until_ns = fibers_now_ns() + patience_ns;
+
+    while (!all_are(story, is_so)) {
+        if (fibers_now_ns() >= until_ns)
+            return false;
+        fibers_sleep(10 * MS);
+    }
+    return true;
+}
+
+static struct wires_traffic
+traffic_of_all(const struct story *story, uint64_t *ret_most)
+{
+    struct wires_traffic all = { 0 };
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < story->options->nodes; i++) {
+        struct wires_traffic one = wires_traffic(i);
+
+        all.sent += one.sent;
+        all.sent_bytes += one.sent_bytes;
+        most = one.sent + one.received > most ? one.sent + one.received : most;
+    }
+    if (ret_most != NULL)
+        *ret_most = most;
+    return all;
+}
+
+static void
+judge_agreement(struct story *story)
+{
+    struct story_result *result = story->result;
+    const struct node_of_story *first = NULL;
+    bool differs = story->options->fault == FAULT_OTHER && story->options->nodes > 1;
+
+    for (uint32_t i = 0; i < story->options->nodes; i++) {
+        const struct node_of_story *node = &story->nodes[i];
+
+        if (!is_well(story, i))
+            continue;
+        if (first == NULL)
+            first = node;
+        if (!node->has_agreed)
+            complain(story, "node %u waits for ever", i);
+        else if (node->agreed != first->agreed || (differs && strcmp(node->text, first->text) != 0))
+            complain(story, "node %u says \"%s\", and node %u \"%s\"", i, node->text, first->rank,
+                     first->text);
+        if (node->agreed_ns - story->began_ns > result->agreed_ns)
+            result->agreed_ns = node->agreed_ns - story->began_ns;
+    }
+    if (first != NULL && differs &&
+        (first->agreed != TUNDISH_E_ARGUMENT || strstr(first->text, "part-") == NULL))
+        complain(story, "the difference is told as \"%s\"", first->text);
+}
+
+static void
+agree_all(struct story *story)
+{
+    struct story_result *result = story->result;
+    struct wires_traffic all, first;
+
+    if (!wait_until(story, has_agreed, 2 * PATIENCE))
+        complain(story, "the agreement does not end");
+    judge_agreement(story);
+    all = traffic_of_all(story, &result->agree_most_messages);
+    first = wires_traffic(0);
+    result->agree_messages = all.sent;
+    result->agree_bytes = all.sent_bytes;
+    result->agree_first_messages = first.sent + first.received;
+    result->agree_first_bytes = first.sent_bytes + first.received_bytes;
+    result->agreed_cpu_ns = fibers_first_cpu_ns();
+}
+
+/* All serve, and nothing happens. */
+static void
+measure(struct story *story)
+{
+    struct wires_traffic all = traffic_of_all(story, NULL), first = wires_traffic(0), now;
+    int64_t cpu_ns = fibers_first_cpu_ns(), serves_ns = story->options->serves_ns;
+    double seconds = (double)serves_ns * 1e-9;
+    uint32_t nodes = story->options->nodes;
+    struct story_result *result = story->result;
+
+    fibers_sleep(serves_ns);
+    now = traffic_of_all(story, NULL);
+    result->messages = (uint64_t)((double)(now.sent - all.sent) / seconds / nodes);
+    result->bytes = (uint64_t)((double)(now.sent_bytes - all.sent_bytes) / seconds / nodes);
+    now = wires_traffic(0);
+    result->first_messages = (uint64_t)((double)(now.received - first.received) / seconds);
+    result->first_bytes = (uint64_t)((double)(now.received_bytes - first.received_bytes) / seconds);
+    result->first_cpu = (double)(fibers_first_cpu_ns() - cpu_ns) * 1e-9 / seconds;
+    for (uint32_t i = 0; i < nodes; i++)
+        if (story->nodes[i].is_told)
+            complain(story, "node %u was told \"%s\", and nothing happened", i,
+                     story->nodes[i].text);
+}
+
+static void
+stand_still_again_and_again(struct story *story)
+{
+    for (int i = 0; i < 20; i++) {
+        fibers_stop(story->victim);
+        fibers_sleep((int64_t)fibers_draw((uint64_t)SECOND));
+        fibers_go_on(story->victim);
+        fibers_sleep((int64_t)fibers_draw((uint64_t)(SECOND / 5)));
+    }
+}
+
+static void
+make_fault(struct story *story)
+{
+    int64_t short_ns = (int64_t)fibers_draw(3 * (uint64_t)SECOND);
+    uint32_t border = 1 + (uint32_t)fibers_draw(story->options->nodes - 1);
+
+    story->fault_ns = fibers_now_ns();
+    switch (story->options->fault) {
+    case FAULT_KILLED:
+        wires_take_down(story->victim);
+        fibers_stop(story->victim);
+        break;
+    case FAULT_STOPPED:
+        fibers_stop(story->victim);
+        fibers_sleep(short_ns);
+        fibers_go_on(story->victim);
+        break;
+    case FAULT_HUNG:
+        fibers_stop(story->victim);
+        break;
+    case FAULT_SLOW:
+        stand_still_again_and_again(story);
+        break;
+    case FAULT_PARTED:
+        wires_part(border);
+        fibers_sleep(short_ns);
+        wires_part(0);
+        break;
+    case FAULT_SPLIT:
+        wires_part(border);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Whether a fault is one that every node must be told of. */
+static bool
+is_fatal(enum fault fault)
+{
+    return fault == FAULT_KILLED || fault == FAULT_HUNG || fault == FAULT_SPLIT;
+}
+
+static void
+judge_fault(struct story *story)
+{
+    bool is_fatal_here = is_fatal(story->options->fault) && story->options->nodes > 1;
+    struct story_result *result = story->result;
+
+    if (!is_fatal_here) {
+        fibers_sleep(2 * DEADLINE);
+        for (uint32_t i = 0; i < story->options->nodes; i++)
+            if (story->nodes[i].is_told)
+                complain(story, "node %u was told \"%s\", and all live", i, story->nodes[i].text);
+        return;
+    }
+    result->failed = true;
+    if (!wait_until(story, is_told, DEADLINE + SECOND))
+        complain(story, "not all are told within the deadline and a second");
+    result->noticed_ns = INT64_MAX;
+    for (uint32_t i = 0; i < story->options->nodes; i++) {
+        const struct node_of_story *node = &story->nodes[i];
+        int64_t after_ns = node->told_ns - story->fault_ns;
+
+        if (!is_well(story, i) || !node->is_told)
+            continue;
+        result->noticed_ns = after_ns < result->noticed_ns ? after_ns : result->noticed_ns;
+        result->told_ns = after_ns > result->told_ns ? after_ns : result->told_ns;
+    }
+}
+
+/* Those that stand still go on, and hear that they were given up, or hear nobody. */
+static void
+end_all(struct story *story)
+{
+    atomic_store(&story->stop, 1);
+    fibers_go_on(story->victim);
+    story->victim = UINT32_MAX;
+    if (!wait_until(story, is_over, 10 * DEADLINE))
+        complain(story, "a node does not end");
+}
+
+static void
+direct(void *argument)
+{
+    struct story *story = argument;
+    enum fault fault = story->options->fault;
+    int64_t absent_ns = 2 * DEADLINE;
+
+    story->began_ns = fibers_now_ns();
+    story->victim = (uint32_t)fibers_draw(story->options->nodes);
+    for (uint32_t i = 0; i < story->options->nodes; i++) {
+        story->nodes[i] = (struct node_of_story){ .story = story, .rank = i };
+        fibers_start(i, live, &story->nodes[i]);
+    }
+    if (fault == FAULT_ABSENT) {
+        fibers_stop(story->victim);
+        if (story->options->nodes > 1 && !wait_until(story, has_agreed, absent_ns))
+            complain(story, "a node does not begin, and others wait for it");
+        judge_agreement(story);
+    } else {
+        agree_all(story);
+        if (fault != FAULT_OTHER || story->options->nodes == 1) {
+            measure(story);
+            if (story->options->nodes > 1)
+                make_fault(story);
+            judge_fault(story);
+        }
+    }
+    story->result->first_memory_bytes = memory_of_first_most();
+    end_all(story);
+}
+
+void
+story_play(const struct story_options *options, struct story_result *ret_result)
+{
+    struct story story = { .options = options, .result = ret_result };
+    struct wires_options wires = {
+        .nodes = options->nodes,
+        .latency_ns = options->latency_ns,
+        .jitter_ns = options->jitter_ns,
+        .bytes_per_ns = options->bytes_per_ns,
+    };
+
+    *ret_result = (struct story_result){ 0 };
+    make_parts(&story);
+    story.nodes = calloc(options->nodes, sizeof *story.nodes);
+    wires_open(&wires);
+    fibers_run(options->seed, options->nodes, direct, &story);
+    wires_close();
+    memory_forget();
+    free(story.nodes);
+    free_parts(&story);
+}

@@ -1,0 +1,105 @@
+/* test_nodes.c - jobs of simulated servers with faults, each by a seed.
+ *
+ * SEED=N plays that one alone, SECONDS=N fresh seeds for so long. What fails prints its seed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "nodes/story.h"
+
+enum { SEEDS = 60 };
+
+/* Jobs of one level of the tree, of two and of three; networks that are fast or slow. */
+static struct story_options
+story_of_seed(uint64_t seed)
+{
+    static const uint32_t sizes[] = { 2, 3, 5, 9, 10, 17, 40, 74, 100 };
+
+    return (struct story_options){
+        .seed = seed,
+        .nodes = sizes[seed / FAULT_COUNT % (sizeof sizes / sizeof *sizes)],
+        .files = 30,
+        .vocabularies = 2,
+        .latency_ns = 50000,
+        .jitter_ns = seed % 2 == 0 ? 20000 : 20000000,
+        .bytes_per_ns = 10,
+        .serves_ns = INT64_C(3000000000),
+        .fault = (enum fault)(seed % FAULT_COUNT),
+    };
+}
+
+static void
+play(const struct story_options *options)
+{
+    struct story_result result;
+
+    story_play(options, &result);
+    if (result.text[0] != '\0')
+        fail_msg("SEED=%llu: %u nodes, %s: %s", (unsigned long long)options->seed, options->nodes,
+                 fault_name(options->fault), result.text);
+}
+
+static void
+every_job_agrees_or_all_its_nodes_are_told_the_same(void **state)
+{
+    const char *one = getenv("SEED"), *seconds = getenv("SECONDS");
+    time_t until = time(NULL) + (seconds != NULL ? strtol(seconds, NULL, 10) : 0);
+    uint64_t first = one != NULL ? strtoull(one, NULL, 10) : 1;
+
+    (void)state;
+    if (seconds != NULL)
+        first = (uint64_t)time(NULL) * 1000;
+    for (uint64_t seed = first; one == NULL || seed == first; seed++) {
+        struct story_options options = story_of_seed(seed);
+
+        if (seconds != NULL ? time(NULL) >= until : seed >= first + SEEDS)
+            break;
+        play(&options);
+    }
+}
+
+static void
+five_hundred_nodes_agree_and_are_told_of_a_loss(void **state)
+{
+    struct story_options options = story_of_seed(1);
+
+    (void)state;
+    options.nodes = 512;
+    options.fault = FAULT_KILLED;
+    options.jitter_ns = 20000;
+    play(&options);
+}
+
+static void
+one_seed_gives_one_story(void **state)
+{
+    struct story_options options = story_of_seed(FAULT_COUNT * 5 + FAULT_KILLED);
+    struct story_result first, second;
+
+    (void)state;
+    story_play(&options, &first);
+    story_play(&options, &second);
+    assert_int_equal(first.agree_messages, second.agree_messages);
+    assert_int_equal(first.agreed_ns, second.agreed_ns);
+    assert_int_equal(first.told_ns, second.told_ns);
+    assert_true(first.failed && first.told_ns > 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_job_agrees_or_all_its_nodes_are_told_the_same),
+        cmocka_unit_test(five_hundred_nodes_agree_and_are_told_of_a_loss),
+        cmocka_unit_test(one_seed_gives_one_story),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
