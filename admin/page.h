@@ -17,6 +17,7 @@ enum page_file {
     PAGE_PIPELINE_JS,
     PAGE_LANES_JS,
     PAGE_STAGES_JS,
+    PAGE_NODES_JS,
     PAGE_ICON,
     PAGE_OPENAPI,
     PAGE_FILES

@@ -70,6 +70,7 @@ static const struct route routes[] = {
     { "/pipeline.js", ROUTE_PAGE, "text/javascript; charset=utf-8", page_answer, PAGE_PIPELINE_JS },
     { "/lanes.js", ROUTE_PAGE, "text/javascript; charset=utf-8", page_answer, PAGE_LANES_JS },
     { "/stages.js", ROUTE_PAGE, "text/javascript; charset=utf-8", page_answer, PAGE_STAGES_JS },
+    { "/nodes.js", ROUTE_PAGE, "text/javascript; charset=utf-8", page_answer, PAGE_NODES_JS },
     { "/dom.js", ROUTE_PAGE, "text/javascript; charset=utf-8", page_answer, PAGE_DOM_JS },
     { "/format.js", ROUTE_PAGE, "text/javascript; charset=utf-8", page_answer, PAGE_FORMAT_JS },
     { "/latency.js", ROUTE_PAGE, "text/javascript; charset=utf-8", page_answer, PAGE_LATENCY_JS },

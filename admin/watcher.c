@@ -135,11 +135,13 @@ look(struct watcher *watcher, struct watched *node)
     watcher_unlock(watcher);
 }
 
-/* Growth in the last second. */
+/* Growth a second, in the last one. Metrics of many nodes come in now and then two or none in a
+ * second, so theirs is that of all the window. */
 static double
-growth(const struct watched *node, const struct watch_set *set, const char *field)
+growth(const struct watched *node, bool is_lean, const struct watch_set *set, const char *field)
 {
-    const struct watch_snapshot *before = &node->window[node->seen > 1 ? node->seen - 2 : 0];
+    const struct watch_snapshot *before =
+        &node->window[!is_lean && node->seen > 1 ? node->seen - 2 : 0];
     double passed_s = (double)(node->shown.now->taken_ns - before->taken_ns) / 1e9;
 
     return passed_s > 0 ? (double)watch_growth(before, set, field) / passed_s : 0;
@@ -171,6 +173,7 @@ static void
 note_node(struct watcher *watcher, const struct watched *node)
 {
     uint32_t rank = node->shown.rank;
+    bool is_lean = watcher->node_count > NODES_CLOSELY;
     const struct watch_snapshot *now = node->shown.now;
     const struct watch_set *set = NULL;
 
@@ -181,20 +184,20 @@ note_node(struct watcher *watcher, const struct watched *node)
         static const char *const figures[] = { "rows", "read" };
 
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-            double grown = growth(node, set, figures[i]);
+            double grown = growth(node, is_lean, set, figures[i]);
 
             note(watcher, rank, set, figures[i], grown);
             note_sum(watcher, set, figures[i], grown);
         }
     }
     while ((set = watch_next(now, "reader", set)) != NULL) {
-        note(watcher, rank, set, "batches", growth(node, set, "released"));
+        note(watcher, rank, set, "batches", growth(node, is_lean, set, "released"));
         /* A wait that ended in this second may have begun before it. */
-        note(watcher, rank, set, "wait", fmin(1, growth(node, set, "wait") / 1e9));
+        note(watcher, rank, set, "wait", fmin(1, growth(node, is_lean, set, "wait") / 1e9));
     }
     set = watch_next(now, "server", NULL);
     if (set != NULL)
-        note(watcher, rank, set, "cpu", growth(node, set, "cpu") / 1e9);
+        note(watcher, rank, set, "cpu", growth(node, is_lean, set, "cpu") / 1e9);
 }
 
 /* Say what the snapshots show, of each node and against the others. Only this thread changes them,

@@ -59,9 +59,9 @@ by_pace(const void *one, const void *other)
     return (a->row_ns > b->row_ns) - (a->row_ns < b->row_ns);
 }
 
-/* "...; for each row it works 3.2 times as long as the other 511 nodes do". Where the machine is
- * short of something, or waits for its files, that is the reason, and this only says that others do
- * not; a stage is the same on all nodes. */
+/* "...; for each row this node works 3.2 times as long as the others do (median)". Where the
+ * machine is short of something, or waits for its files, that is the reason, and this only says
+ * that others do not; a stage is the same on all nodes. */
 static void
 say_slow(const struct watch_sibling *sibling, uint32_t others)
 {
@@ -75,9 +75,8 @@ say_slow(const struct watch_sibling *sibling, uint32_t others)
     size_t used = strlen(diagnosis->sentence);
 
     snprintf(diagnosis->sentence + used, sizeof diagnosis->sentence - used,
-             "; for each row node %.63s works %.1f times as long as the other %s",
-             sibling->now->copy.header->node, sibling->slowness,
-             others == 1 ? "node does" : "nodes do (median)");
+             "; for each row this node works %.1f times as long as the other%s", sibling->slowness,
+             others == 1 ? " does" : "s do (median)");
     if (waits_for_files) {
         used = strlen(diagnosis->advice);
         snprintf(diagnosis->advice + used, sizeof diagnosis->advice - used,

@@ -93,6 +93,23 @@ add_sets(struct node *node, const char *socket, uint32_t rank, uint32_t trainers
     stats_show_state(node->stats, TND_STATS_SERVING);
 }
 
+/* The pipeline of the stages above, as a server shows it. */
+static void
+add_texts(struct stats *stats)
+{
+    stats_add_text(stats, "pipeline", "",
+                   "streams:\n  train:\n    dataset:\n      - interleave: {...}\n");
+    stats_add_text(
+        stats, "plan", "train",
+        "{\"root\": {\"stage\": \"normalization\", \"node\": 3, \"line\": 8, \"part\": \"content\","
+        " \"inputs\": [{\"stage\": \"string_lookup\", \"node\": 2, \"line\": 7, \"part\": "
+        "\"content\","
+        " \"inputs\": [{\"stage\": \"parse_example\", \"node\": 1, \"line\": 6, \"part\": "
+        "\"content\","
+        " \"inputs\": [{\"stage\": \"tfrecord\", \"node\": 0, \"line\": 5, \"part\": "
+        "\"content\"}]}]}]}}");
+}
+
 static void
 observe(struct tnd_stats_histogram *histogram, uint64_t count, double each_ns)
 {
@@ -303,6 +320,8 @@ main(int argc, char **argv)
     add_sets(&job.own, argv[1], 0, job.trainers);
     snprintf(((struct tnd_stats_header *)(uintptr_t)stats_relay_copy(job.own.stats).data)->node, 64,
              "node-000");
+    add_texts(job.own.stats);
+    tnd_log(TND_LOG_WARNING, "store", "part-00017.tfrecord: asked for again, too slow");
     run(&job);
     stats_close(job.own.stats);
     stats_close(job.other.stats);

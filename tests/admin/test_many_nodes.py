@@ -11,6 +11,8 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import accessibility  # noqa: E402
+import browser  # noqa: E402
 import schema  # noqa: E402
 from rig_admin import AdminRig  # noqa: E402
 from rig import DEADLINE_S  # noqa: E402
@@ -134,8 +136,8 @@ class SlowNode(ManyRig):
         worst = self.wait_for_worst(level="waiting", cause="node", culprit="node-007")
         self.assertEqual(worst["rank"], 7)
         self.assertRegex(worst["verdict"]["sentence"],
-                         r"string_lookup takes \d+%.*; for each row node node-007 works [23]\.\d times as "
-                         r"long as the other nodes do \(median\)$")
+                         r"string_lookup takes \d+%.*; for each row this node works [23]\.\d times as "
+                         r"long as the others do \(median\)$")
         self.assertIn("Look at this machine", worst["verdict"]["advice"])
         self.assertGreater(worst["slowness"], 2)
         self.assertLess(self.nodes()["nodes"][1]["slowness"], 1.2)
@@ -152,7 +154,7 @@ class SlowNode(ManyRig):
     def test_that_waits_for_its_files_keeps_that_cause(self):
         self.start_many(16, 2, 7, "storage")
         worst = self.wait_for_worst(level="waiting", cause="source", culprit="tfrecord")
-        self.assertIn("the server waits for its storage; for each row node node-007 works ",
+        self.assertIn("the server waits for its storage; for each row this node works ",
                       worst["verdict"]["sentence"])
         self.assertIn("compare this node's mount, disk and network", worst["verdict"]["advice"])
         self.assertRegex(self.metrics(), r'tundish_node_file_wait_ratio\{host="node-007",rank="7"\} 0\.[5-9]')
@@ -160,6 +162,135 @@ class SlowNode(ManyRig):
     def test_is_not_named_while_no_trainer_waits(self):
         self.start_many(16, 2)
         self.wait_for_worst(level="fine", cause="trainer")
+
+
+class ManyNodesPage(ManyRig):
+    """The page of that job, for those who see it and those who do not. Pictures are left where
+    TUNDISH_SCREENSHOTS says."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = browser.find()
+        if self.program is None:
+            self.skipTest("no chromium is installed")
+        self.shots = Path(os.environ.get("TUNDISH_SCREENSHOTS", self.path))
+        self.shots.mkdir(parents=True, exist_ok=True)
+
+    def open_page(self, page, **options):
+        page.open(self.url, **options)
+        page.wait_for("document.querySelectorAll('#nodes tbody tr').length > 0")
+        page.wait_for("document.querySelectorAll('#lanes .slot').length >= 3")
+        page.wait_for("Chart.getChart('waits').data.datasets.length >= 1")
+
+    def first_row(self, page):
+        return page.text("#nodes tbody tr")
+
+    def test_finds_the_slow_node(self):
+        self.start_many(512, 8, SLOW, "stage")
+        self.wait_for_worst(level="waiting")
+        with browser.Browser(self.program) as page:
+            for name, width, dark in (("light", 1280, False), ("dark", 1280, True), ("phone", 390, True)):
+                self.open_page(page, width=width, height=2600, dark=dark)
+                page.wait_for("document.querySelector('#sentence').innerText.includes('string_lookup takes')")
+                self.assertIn(f"node-{SLOW}", self.first_row(page))
+                self.assertIn("this node works", self.first_row(page))
+                self.assertEqual(page.text("#nodes-words"), "512 nodes, 4,096 trainers: 1 waiting, 511 fed")
+                self.assertEqual(page.value("document.querySelectorAll('#nodes tbody tr').length"), 20)
+                self.assertIn(f"node-{SLOW}", page.text("#server"))
+                self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width)
+                page.screenshot(self.shots / f"many-{name}.png")
+            self.assertLess(page.value("document.querySelectorAll('*').length"), 5000)
+            self.assertEqual(page.console, [])
+
+    def test_is_used_with_the_keyboard_alone(self):
+        self.start_many(512, 8, SLOW, "stage")
+        self.wait_for_worst(level="waiting")
+        with browser.Browser(self.program) as page:
+            self.open_page(page)
+            self.tab_to(page, "Show all 512 nodes")
+            accessibility.press(page, "Enter", text="\r", windowsVirtualKeyCode=13)
+            page.wait_for("document.querySelectorAll('#nodes tbody tr').length == 512")
+            self.assertEqual(page.value("document.querySelector('#more-nodes').getAttribute('aria-expanded')"),
+                             "true")
+            page.value("document.querySelector('#nodes tbody tr:nth-child(500) button').focus()")
+            wanted = page.text("#nodes tbody tr:nth-child(500) button")
+            accessibility.press(page, "Enter", text="\r", windowsVirtualKeyCode=13)
+            page.wait_for(f"document.querySelector('#server').innerText.startsWith({json.dumps(wanted)})")
+            # Rows are sorted anew each second; the focus stays with its node.
+            for _ in range(3):
+                before = page.value("document.querySelector('#numbers').innerHTML")
+                page.wait_for(f"document.querySelector('#numbers').innerHTML != {json.dumps(before)}")
+            self.assertTrue(accessibility.focused(page)["name"].endswith(wanted))
+            self.assertEqual(page.value("document.activeElement.getAttribute('aria-pressed')"), "true")
+
+    def tab_to(self, page, name):
+        for _ in range(100):
+            accessibility.press(page, "Tab", windowsVirtualKeyCode=9)
+            if name in accessibility.focused(page)["name"]:
+                return
+        self.fail(f"Tab never comes to {name}")
+
+
+class Accessibility(ManyRig):
+    """Names, contrast, order and sight of the focus, in both colour schemes, for verdicts of all kinds."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = browser.find()
+        if self.program is None:
+            self.skipTest("no chromium is installed")
+
+    def check(self, page, what, **options):
+        for dark in (False, True):
+            with self.subTest(f"{what}, {'dark' if dark else 'light'}"):
+                page.open(self.url, dark=dark, **options)
+                page.wait_for("document.querySelector('#sentence').innerText != 'Waiting for the first metrics.'")
+                page.wait_for("document.querySelector('#level').innerText != 'Connecting'")
+                if what != "empty":
+                    page.wait_for("document.querySelectorAll('#lanes .slot').length >= 3")
+                page.value("for (const one of document.querySelectorAll('details')) one.open = true")
+                self.assertEqual(accessibility.unnamed(page), [])
+                self.assertEqual(accessibility.headings(page), [])
+                self.assertEqual(accessibility.pale(page), [])
+                self.assertEqual(accessibility.hidden_or_out_of_order(accessibility.walk(page)), [])
+
+    def test_of_a_job_of_many_nodes(self):
+        self.start_many(24, 8, 7, "storage")
+        self.wait_for_worst(level="waiting")
+        with browser.Browser(self.program) as page:
+            self.check(page, "waiting")
+            self.check(page, "waiting on a phone", width=390)
+
+    def test_of_a_server_that_is_gone(self):
+        self.start_many(3, 2)
+        self.wait_for_worst(level="fine")
+        with browser.Browser(self.program) as page:
+            self.check(page, "fine")
+            for process in self.others:
+                process.kill()
+                process.wait()
+            self.wait_for_worst(level="gone")
+            self.check(page, "gone")
+
+    def test_before_a_server_is_seen(self):
+        self.admin("--token-file", self.token_file())
+        with browser.Browser(self.program) as page:
+            self.check(page, "empty")
+
+    def test_what_is_wrong_is_found(self):
+        """The checks themselves, on a page that is bad in each of their ways."""
+        self.admin()
+        with browser.Browser(self.program) as page:
+            page.open("data:text/html,<h1>a</h1><h3>b</h3><button></button><button style='outline:0'>c</button>"
+                      "<p style='color:%23999;background:%23aaa'>pale</p>" + "<p>text</p>" * 30 +
+                      "<a href='%23x' tabindex=1>first</a>")
+            page.wait_for("document.querySelectorAll('p').length > 30")
+            self.assertEqual(accessibility.unnamed(page), ["button without a name"])
+            self.assertEqual(accessibility.headings(page), ["heading 3 after 1"])
+            self.assertEqual([text.split(":")[0] for text in accessibility.pale(page)], ["p 'pale'"])
+            wrong = accessibility.hidden_or_out_of_order(accessibility.walk(page))
+            self.assertIn("button c: no outline", wrong)
+            self.assertTrue(any(" after a first" in text for text in wrong), wrong)
 
 
 if __name__ == "__main__":

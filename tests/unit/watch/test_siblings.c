@@ -139,9 +139,9 @@ one_that_computes_slowly_is_the_cause_itself(void **state)
     assert_true(world->siblings[3].slowness > 3.4 && world->siblings[3].slowness < 3.6);
     assert_int_equal(world->diagnoses[3].cause, WATCH_CAUSE_NODE);
     assert_string_equal(world->diagnoses[3].culprit, world->now[3].copy.header->node);
-    assert_non_null(strstr(world->diagnoses[3].sentence, "map takes 90%; for each row node "));
-    assert_non_null(strstr(world->diagnoses[3].sentence,
-                           " works 3.5 times as long as the other nodes do (median)"));
+    assert_non_null(strstr(world->diagnoses[3].sentence, "map takes 90%; for each row this node"));
+    assert_non_null(
+        strstr(world->diagnoses[3].sentence, " works 3.5 times as long as the others do (median)"));
     assert_non_null(strstr(world->diagnoses[3].advice, "Look at this machine"));
     for (int i = 0; i < NODES; i++)
         if (i != 3)
