@@ -91,6 +91,7 @@ show_link(struct serve *serve)
     tnd_stats_set(&counters->messages_received, stats.messages_received);
     tnd_stats_set(&counters->sent, stats.bytes_sent);
     tnd_stats_set(&counters->received, stats.bytes_received);
+    tnd_stats_set(&counters->passed_on, peers_passed_on(serve->peers));
     tnd_stats_set(&counters->wait, stats.waited_ns);
     tnd_stats_set(&counters->waits, stats.waits);
     tnd_stats_copy(&counters->each_wait, &stats.wait_times);

@@ -443,6 +443,7 @@ put_link(const struct print *print)
 {
     const struct watch_set *set = watch_next(&print->view->now, "link", NULL);
     char messages[NUMBER_BYTES], sent[NUMBER_BYTES], received[NUMBER_BYTES], worst[NUMBER_BYTES];
+    char text[2 * NUMBER_BYTES + 64];
 
     if (set == NULL)
         return;
@@ -456,6 +457,12 @@ put_link(const struct print *print)
         shorten(per_second(print, set, "received"), "B", received), percent(print, set, "wait"),
         worst_of(print, set, "each_wait", worst),
         watch_value(set, "failed") != 0 ? ", FAILED: a node is lost" : "");
+    if (watch_value(set, "passed_on") == 0)
+        return;
+    snprintf(text, sizeof text, "%s of files read here for other nodes, %s/s",
+             shorten((double)watch_value(set, "passed_on"), "B", sent),
+             shorten(per_second(print, set, "passed_on"), "B", received));
+    put_sentence(print, STATUS_PLAIN, "passed on", text);
 }
 
 /* The stores that files at URLs come from. */

@@ -180,6 +180,29 @@ class FetchOnce(NodesRig, RemoteRig):
         once = json.loads(self.plan_of(DATA, "--num-workers", "3", "--json"))
         self.assertEqual(once["remote"]["fetch"], "once")
 
+    def status_of(self, rank, *options):
+        out = subprocess.run([TUNDISH, "status", "--interval", "10", *options], text=True, check=True,
+                             env={**self.environment, "TUNDISH_SERVER": self.node_socket(rank)},
+                             capture_output=True)
+        return out.stdout
+
+    def test_the_status_says_what_was_passed_on(self):
+        """Of 16 rows of a batch 8 are for each node, so about half of each file travels."""
+        names = self.numbered(2)
+        self.serve_apart(self.stream(self.LINES, ONCE, distribute=DATA), 2)
+        holders = [self.read_node(rank, "--batches", "50", "--hold") for rank in (0, 1)]
+        for holder in holders:
+            self.wait_for_line(holder, "place ")
+        for rank, name in enumerate(names):
+            passed = 0
+            while passed == 0:  # metrics are brought up to date ten times a second
+                passed = json.loads(self.status_of(rank, "--json"))["links"][0]["passed_on_bytes"]
+            self.assertGreater(passed, 10000)
+            self.assertLess(passed, len(self.store.objects[f"/bucket/{name}"]))
+            self.assertIn("of files read here for other nodes", self.status_of(rank))
+        for holder in holders:
+            holder.kill()
+
     def test_files_that_are_dealt_have_one_reader_anyway(self):
         names = self.numbered(4)
         dealt = "{replicas: 1, auto_shard: FILE}"

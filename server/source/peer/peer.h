@@ -32,6 +32,9 @@ void peers_close(struct peers *peers); /* accepts NULL */
 
 const struct catalogue *peers_catalogue(const struct peers *peers);
 
+/* Bytes of files that were read here and sent to other nodes, before packing. */
+uint64_t peers_passed_on(const struct peers *peers); /* accepts NULL */
+
 /* Can records of that format come from another node? */
 bool peer_reads(const struct record_format *format);
 

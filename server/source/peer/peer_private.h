@@ -98,6 +98,7 @@ struct peers {
     struct peer_rates *asked_at;    /* of nodes that ask */
     struct peer_samples *samples;
     bool is_closing;
+    _Atomic uint64_t passed_on; /* of rows and files, before packing */
     _Atomic int stop_scans;
     struct peer_responder responders[PEER_QUEUES];
 };

@@ -257,6 +257,8 @@ answer_request(struct peer_responder *responder, const struct peer_message *mess
         asker = peers->asked_at[message->from];
         pthread_mutex_unlock(&peers->lock);
         head.raw_bytes = raw.used - sizeof head;
+        if (message->kind != PEER_ASK_RECORDS)
+            atomic_fetch_add_explicit(&peers->passed_on, head.raw_bytes, memory_order_relaxed);
         packed = pack_rows(responder, &asker, &raw, sizeof head, &packed_bytes);
         head.is_packed = packed != NULL;
     }

@@ -52,6 +52,12 @@ peers_open(const struct peers_options *options, struct peers **ret_peers)
     return TUNDISH_OK;
 }
 
+uint64_t
+peers_passed_on(const struct peers *peers)
+{
+    return peers == NULL ? 0 : atomic_load_explicit(&peers->passed_on, memory_order_relaxed);
+}
+
 void
 peers_close(struct peers *peers)
 {
