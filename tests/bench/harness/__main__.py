@@ -6,8 +6,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, cells, columns, compression, data, decoding, gpu, groups, learning, nodes
-from . import python, remote, report, resume, stages
+from . import admin, cells, columns, compression, data, decoding, fetch, gpu, groups, learning
+from . import nodes, python, remote, report, resume, stages
 from .environments import Environments
 from .measure import Failure
 from .subjects import Peer, Tundish, measure_limit
@@ -32,6 +32,7 @@ _OWN = {
     "compression": compression.measure,
     "gpu": gpu.measure,
     "remote": remote.measure,
+    "fetch-once": fetch.measure,
     **{name: partial(learning.measure, name) for name in learning.CELLS},
 }
 
