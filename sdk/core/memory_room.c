@@ -1,6 +1,7 @@
 /* memory_room.c - the smallest of the rooms that the machine and each control group leave. */
 #include "core/memory_room.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,15 @@ read_of_group(const char *folder, const char *file, const char *key)
     return read_number(path, key);
 }
 
+/* slurmstepd.scope/job_7/step_0 of version 2, slurm/uid_1000/job_7/step_0 of version 1. */
+static bool
+is_of_slurm(const char *folder)
+{
+    const char *slurm = strstr(folder, "/slurm");
+
+    return slurm != NULL && strstr(slurm, "/job_") != NULL;
+}
+
 /* Lower the room to the unused part of a group's limit. Cached files count as unused: the kernel
  * drops them when memory is needed. */
 static void
@@ -66,8 +76,9 @@ take_group(void *context, const char *folder)
         return;
     room->bytes = left;
     snprintf(room->why, sizeof room->why,
-             "the control group %.200s has a limit of %llu, of which %llu are in use", folder,
-             (unsigned long long)limit, (unsigned long long)used);
+             "the control group %.200s has a limit of %llu, of which %llu are in use%s", folder,
+             (unsigned long long)limit, (unsigned long long)used,
+             is_of_slurm(folder) ? "; it is what --mem asks Slurm for" : "");
 }
 
 void

@@ -9,7 +9,7 @@
  * kills a process, perhaps a trainer. */
 struct tnd_memory_room {
     uint64_t bytes;
-    char why[320]; /* a sentence's end for messages: whose limit it is, and what is in use */
+    char why[352]; /* a sentence's end for messages: whose limit it is, and what is in use */
 };
 
 void tnd_memory_room(struct tnd_memory_room *ret_room);

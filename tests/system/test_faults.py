@@ -160,6 +160,21 @@ class Faults(Rig):
                 self.assertNotIn("ready", said)
 
     @unittest.skipUnless(may_mount(), "mounting is not permitted here")
+    def test_the_memory_of_a_job_of_slurm_is_a_limit_with_the_option_that_sets_it(self):
+        serve = [TUNDISH, "serve", self.pipeline(["range: 100", "batch: 10"])]
+        for line, folder, limits in (
+            ("0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0",
+             "system.slice/slurmstepd.scope/job_7", ("memory.max", "memory.current")),
+            ("4:memory:/slurm/uid_1000/job_7/step_batch", "memory/slurm/uid_1000/job_7",
+             ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+        ):
+            with self.subTest(line=line):
+                limit, used = (f"{folder}/{name}" for name in limits)
+                said = self.in_groups(line, {limit: 3000, used: 1000}, *serve).stderr
+                self.assertRegex(said, f"/{folder} has a limit of 3000, of which 1000 are in use; "
+                                 "it is what --mem asks Slurm for")
+
+    @unittest.skipUnless(may_mount(), "mounting is not permitted here")
     def test_a_batch_that_the_plan_finds_too_large_is_refused(self):
         plan = [TUNDISH, "plan", self.pipeline(["range: 50000000", "batch: 40000000"])]
         files = {"job/memory.max": "100000000", "job/memory.current": "0"}
