@@ -153,6 +153,8 @@ main(int argc, char **argv)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGPIPE);
+    sigaddset(&set, SIGUSR1); /* Slurm sends these to every process of a job step, for trainers */
+    sigaddset(&set, SIGUSR2);
     sigprocmask(SIG_BLOCK, &set, NULL); /* inherited by all threads: only sigwait takes them */
     tnd_log_start();
     result = serve(&options, &admin);

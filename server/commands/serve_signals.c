@@ -19,14 +19,16 @@ awaited_signals(sigset_t *ret_set)
     sigaddset(ret_set, SIGTERM);
     sigaddset(ret_set, SIGINT);
     sigaddset(ret_set, SIGUSR1);
+    sigaddset(ret_set, SIGUSR2);
 }
 
 _Atomic int serve_stop_signal;
 _Atomic bool serve_job_failed;
 static sem_t woken;
 
-/* Wait for signals until one ends the server. Where its `--signal` says so, Slurm sends SIGUSR1 to
- * every process of a job step: only the process that started this one knows of a failure. */
+/* Wait for signals until one ends the server. Where its `--signal` says so, Slurm sends SIGUSR1 or
+ * SIGUSR2 to every process of a job step. They are for the trainers: only the process that started
+ * this one knows of a failure elsewhere. */
 static int
 wait_for_signal(void)
 {
@@ -40,7 +42,7 @@ wait_for_signal(void)
         if (number == SIGUSR1 && about.si_pid == getppid()) {
             atomic_store(&serve_job_failed, true);
             sem_post(&woken);
-        } else if (number > 0 && number != SIGUSR1) {
+        } else if (number == SIGTERM || number == SIGINT) {
             return number;
         }
     }
