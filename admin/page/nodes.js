@@ -15,8 +15,9 @@ const Nodes = (() => {
   // A server that has ended: stopped in good order, or gone.
   const state_of = (server) => server.alive ? server.state : server.state === "stopped" ? "finished" : "gone";
 
-  // The reason, where there is one to look at.
-  const reason_of = (node) => ["idle", "fine"].includes(node.verdict.level) ? "" : node.verdict.sentence;
+  // The reason, where there is one to look at; who waits, and how long, is in other columns.
+  const reason_of = (node) => ["idle", "fine"].includes(node.verdict.level) ? ""
+    : node.verdict.sentence.replace(/^replica .* waits \d+% of its time:? /, "");
 
   function columns(has_links) {
     const all = [

@@ -97,10 +97,10 @@ case("TundishManyRowsSkipped",
      {f"tundish_stream_rows_skipped_total{{{STREAM}}}": growing(1),
       f"tundish_stream_rows_total{{{STREAM}}}": growing(500)}, 300)
 case("TundishOutOfVocabulary",
-     {f"tundish_vocabulary_lookups_total{{{VOCABULARY}}}": growing(1000),
-      f"tundish_vocabulary_out_of_vocabulary_total{{{VOCABULARY}}}": then(growing(30), growing(600))},
-     {f"tundish_vocabulary_lookups_total{{{VOCABULARY}}}": growing(1000),
-      f"tundish_vocabulary_out_of_vocabulary_total{{{VOCABULARY}}}": growing(600)}, 480)
+     {f"tundish_job_vocabulary_lookups_total{{{VOCABULARY}}}": growing(1000),
+      f"tundish_job_vocabulary_out_of_vocabulary_total{{{VOCABULARY}}}": then(growing(30), growing(600))},
+     {f"tundish_job_vocabulary_lookups_total{{{VOCABULARY}}}": growing(1000),
+      f"tundish_job_vocabulary_out_of_vocabulary_total{{{VOCABULARY}}}": growing(600)}, 480)
 case("TundishProcessorsShort",
      {"tundish_server_throttled_seconds_total": then(growing(0), growing(0.5)),
       "tundish_server_run_delay_seconds_total": growing(0.01),
@@ -123,6 +123,26 @@ case("TundishDiskFull",
      {"tundish_server_disk_full_total": steady(0)}, 120)
 case("TundishNodeLost",
      {"tundish_link_failed": switched(0, 1)}, {"tundish_link_failed": steady(0)}, 120)
+case("TundishNodeSlow",
+     {"tundish_node_slowness_ratio": switched(1, 2.5), "tundish_node_wait_ratio": switched(0.01, 0.4)},
+     {"tundish_node_slowness_ratio": steady(1.2), "tundish_node_wait_ratio": steady(0.4)}, 720)
+# One that is slow and fast enough holds nobody up.
+case("TundishNodeSlow",
+     {"tundish_node_slowness_ratio": steady(2.5), "tundish_node_wait_ratio": switched(0.01, 0.4)},
+     {"tundish_node_slowness_ratio": steady(2.5), "tundish_node_wait_ratio": steady(0.03)}, 720)
+case("TundishStorageSlow",
+     {"tundish_node_file_wait_ratio": switched(0.1, 0.9), "tundish_node_wait_ratio": switched(0.01, 0.6)},
+     {"tundish_node_file_wait_ratio": steady(0.3), "tundish_node_wait_ratio": steady(0.6)}, 720)
+# Files that are waited for ahead of time are none that trainers wait for.
+case("TundishStorageSlow",
+     {"tundish_node_file_wait_ratio": steady(0.9), "tundish_node_wait_ratio": switched(0.01, 0.6)},
+     {"tundish_node_file_wait_ratio": steady(0.9), "tundish_node_wait_ratio": steady(0.02)}, 720)
+STORE = 'store="s3://bucket"'
+case("TundishStoreThrottles",
+     {f"tundish_job_store_requests_total{{{STORE}}}": growing(100),
+      f"tundish_job_store_server_retries_total{{{STORE}}}": then(growing(0), growing(20))},
+     {f"tundish_job_store_requests_total{{{STORE}}}": growing(100),
+      f"tundish_job_store_server_retries_total{{{STORE}}}": growing(1)}, 720)
 
 
 def labelled(series, job):

@@ -141,17 +141,30 @@ class Monitoring(AdminRig):
         self.wait_until(lambda report: report["streams"] and report["streams"][0]["readers"])
         offered = set(re.findall(r"^(tundish_\w+)[{ ]", self.ask("/metrics")[2], re.MULTILINE))
         description = json.loads(self.ask("/api/v1/openapi.json")[2])["components"]["schemas"]
-        for kind in ("Vocabulary", "Link"):  # of which this job has none
-            for name in description[kind]["properties"]:
+        for kind in ("Vocabulary", "Link", "Store"):  # of which this job has none
+            for name, about in description[kind]["properties"].items():
                 total = "_total" if f"{name.removesuffix('_seconds').removesuffix('_bytes')}_rate" in \
                     description[kind]["properties"] else ""
-                offered.add(f"tundish_{kind.lower()}_{name}{total}")
+                bucket = "_bucket" if "Histogram" in json.dumps(about) else ""
+                offered |= {f"tundish_{scope}{kind.lower()}_{name}{total}{bucket}" for scope in ("", "job_")}
         for file in ("alerts.yml", "grafana.json"):
             text = (MONITORING / file).read_text()
             queries = re.findall(r'"?expr"?: (.*?)\n\s*(?:"?\w+"?:|[]}])', text, re.DOTALL)
             asked = set(re.findall(r"\btundish_\w+", "\n".join(queries)))
             self.assertTrue(asked)
             self.assertEqual(asked - offered - {"tundish_up"}, set(), file)
+
+    def test_the_board_has_every_histogram(self):
+        """As a heatmap, and as quantiles; of all nodes together, so that it has them at any size."""
+        kinds = (Path(__file__).parents[2] / "sdk" / "shm" / "stats.def").read_text()
+        wanted = {f"tundish_job_{kind}_{field}_seconds_bucket"
+                  for kind, field in re.findall(r"STATS_FIELD\((\w+), (\w+), HISTOGRAM", kinds)}
+        self.assertGreater(len(wanted), 5)
+        panels = json.loads((MONITORING / "grafana.json").read_text())["panels"]
+        for kind, word in (("heatmap", "increase("), ("timeseries", "histogram_quantile(0.99")):
+            asked = {name for panel in panels if panel["type"] == kind for target in panel["targets"]
+                     if word in target["expr"] for name in re.findall(r"\btundish_\w+_bucket", target["expr"])}
+            self.assertEqual(asked, wanted, kind)
 
 
 if __name__ == "__main__":
