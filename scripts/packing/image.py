@@ -24,11 +24,10 @@ _SLIM = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info
 
 def make():
     """dist/: an image for podman and Docker, made by root; needs `scripts/package --deps` once"""
-    needs_tools()
+    needs_podman()
     name, tree = tag(), WORK / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     source.copy_to(tree)
-    _get_base(re.search(r"^FROM (\S+)$", (tree / "Containerfile").read_text(), re.MULTILINE)[1])
     podman("build", *_BUILD, "--timestamp", str(source.date()), "--tag", name, tree)
     said = run("--rm", name, "--version", stdout=subprocess.PIPE).stdout
     assert said == f"tundish {source.version()}\n", said
@@ -40,8 +39,21 @@ def make():
     print(f"dist/{path.name}: {path.stat().st_size / 1e6:.1f} MB")
 
 
-def needs_tools():
+def needs_podman():
+    """It is there, and may start containers: their base is got for that."""
     source.needs("podman", "runc", "mmdebstrap")
+    _get_base(base())
+    try:
+        run("--rm", base(), "true", capture_output=True)
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip().splitlines()[-1:]
+        raise source.Missing(f"podman starts no container here: {' '.join(said)}") from error
+
+
+def base():
+    """The image that the Containerfile begins with."""
+    text = (source.REPOSITORY / "Containerfile").read_text()
+    return re.search(r"^FROM (\S+)$", text, re.MULTILINE)[1]
 
 
 def tag():

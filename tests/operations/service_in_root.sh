@@ -1,7 +1,10 @@
 #!/bin/sh
 # What the packages' unit starts, with two trainers of another user, as systemd would start it: as the
 # unit's user, in the unit's folders. A bare root has no systemd of its own.
+#
+# service_in_root.sh [COMMAND]: in the midst of reading, run a command, such as one that upgrades the packages.
 set -eu
+command=${1:-true}
 cd "$(mktemp -d)"
 chmod 755 .
 unit=/lib/systemd/system/tundish@.service
@@ -42,15 +45,34 @@ until grep -q ' ready: ' log; do
     sleep 0.05
 done
 cat >count.py <<'END'
+import os, sys, time
 import tundish
-print(sum(len(batch["value"]) for batch in tundish.open()))
+count = 0
+for step, batch in enumerate(tundish.open()):
+    count += len(batch["value"])
+    if step == 20:
+        print("half", file=sys.stderr, flush=True)
+    while step == 20 and not os.path.exists("go"):
+        time.sleep(0.05)
+print(count)
 END
-as trainer TUNDISH_REPLICA=0 /usr/bin/python3 count.py >first &
+as trainer TUNDISH_REPLICA=0 /usr/bin/python3 count.py >first 2>first.err &
 first=$!
-as trainer TUNDISH_REPLICA=1 /usr/bin/python3 count.py >second
-wait $first
-[ $(($(cat first) + $(cat second))) = 1000 ]
+as trainer TUNDISH_REPLICA=1 /usr/bin/python3 count.py >second 2>second.err &
+second=$!
+for trainer in first second; do
+    until grep -q half $trainer.err; do
+        kill -0 $first $second || { cat ./*.err; exit 1; }
+        sleep 0.05
+    done
+done
 as trainer tundish status | grep -q train
+# Nothing of it stops the server or its trainers.
+sh -euc "$command"
+kill -0 $server $first $second
+touch go
+wait $first $second || { cat ./*.err; exit 1; }
+[ $(($(cat first) + $(cat second))) = 1000 ]
 # Another server at the same place is refused, and so is who is not in the group.
 if serve 2>refused; then exit 1; fi
 grep -q 'another server is running' refused

@@ -31,7 +31,7 @@ def setUpModule():
     if os.geteuid() != 0:
         raise unittest.SkipTest("only root is sure to be let make containers")
     try:
-        image.needs_tools()
+        image.needs_podman()
     except source.Missing as missing:
         raise unittest.SkipTest(str(missing)) from missing
     command = [REPOSITORY / "scripts" / "package", "image"]
@@ -112,16 +112,11 @@ class Image(Containers):
         return int(counted.read_text().split()[0])
 
     def test_it_is_small_and_has_no_tools(self):
-        added = self.configured()["Size"] - self.base_size()
-        self.assertLess(added, SIZE_MAX)
+        (base,) = json.loads(image.podman("image", "inspect", image.base(), **CAPTURED).stdout)
+        self.assertLess(self.configured()["Size"] - base["Size"], SIZE_MAX)
         script = "command -v cc meson python3 || echo none"
         said = image.run("--rm", "--entrypoint=sh", image.tag(), "-c", script, **CAPTURED).stdout
         self.assertEqual(said, "none\n")
-
-    def base_size(self):
-        name = re.search(r"^FROM (\S+)$", (REPOSITORY / "Containerfile").read_text(), re.MULTILINE)[1]
-        (found,) = json.loads(image.podman("image", "inspect", name, **CAPTURED).stdout)
-        return found["Size"]
 
     def test_every_library_is_there(self):
         script = "ldd /usr/bin/tundish /usr/bin/tundish-admin; test -s /usr/share/javascript/chart.js/Chart.min.js"

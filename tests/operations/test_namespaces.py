@@ -52,6 +52,10 @@ class Containers(Rig):
         readers = [self.trainer("--user", "--map-root-user", replica=0), self.trainer(replica=1)]
         self.assert_all_is_read(readers)
 
+    def test_from_a_server_in_a_users_namespace(self):
+        self.serve(self.file, before=container("--user", "--map-root-user"))
+        self.assert_all_is_read([self.trainer(replica=replica) for replica in range(2)])
+
     def test_sealed_memory_passes_too(self):
         text = Path(self.file).read_text()
         Path(self.file).write_text(text.replace("{epochs: 1}", "{epochs: 1, memory: memfd}"))
