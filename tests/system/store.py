@@ -36,6 +36,9 @@ class Store:
         self.link = None  # which bodies go through, if it is slow
         self.lock = threading.Lock()
         self.faults = []
+        self.secrets = {ACCESS_KEY: (SECRET, None)}  # and sessions, by access key
+        self.bearers = set()  # tokens that do instead of signatures
+        self.signers = set()  # whose requests were taken
         self.requests = []  # (method, target, range) of all that came
         self.refused = []  # what the verifier of signatures said
         self.server = Server(("127.0.0.1", 0), Handler)
@@ -241,11 +244,16 @@ class Handler(BaseHTTPRequestHandler):
 def verify(request):
     """What is wrong with the signature, or None. From the text of Amazon's Signature Version 4."""
     header = request.headers.get("Authorization", "")
+    store = request.server.store
+    if header.removeprefix("Bearer ") in store.bearers:
+        store.signers.add(header.removeprefix("Bearer "))
+        return None
     if not header.startswith("AWS4-HMAC-SHA256 "):
         return f"{request.path}: not signed"
     words = dict(word.strip().split("=", 1) for word in header[len("AWS4-HMAC-SHA256 ") :].split(","))
     access_key, scope = words["Credential"].split("/", 1)
-    if access_key != ACCESS_KEY or scope.split("/")[1:] != [REGION, "s3", "aws4_request"]:
+    secret, session = store.secrets.get(access_key, (None, None))
+    if secret is None or request.headers.get("X-Amz-Security-Token") != session or scope.split("/")[1:] != [REGION, "s3", "aws4_request"]:
         return f"{request.path}: signed as {words['Credential']}"
     path, _, query = request.path.partition("?")
     pairs = (word.partition("=") for word in query.split("&") if word)
@@ -270,13 +278,14 @@ def verify(request):
             hashlib.sha256(canonical.encode()).hexdigest(),
         ]
     )
-    key = b"AWS4" + SECRET.encode()
+    key = b"AWS4" + secret.encode()
     for part in scope.split("/"):
         key = hmac.new(key, part.encode(), "sha256").digest()
     expected = hmac.new(key, text.encode(), "sha256").hexdigest()
-    return (
-        None if hmac.compare_digest(expected, words["Signature"]) else f"{request.path}: {canonical!r}"
-    )
+    if not hmac.compare_digest(expected, words["Signature"]):
+        return f"{request.path}: {canonical!r}"
+    store.signers.add(access_key)
+    return None
 
 
 def main():
