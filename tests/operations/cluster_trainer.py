@@ -20,9 +20,9 @@ GATE = int(os.environ.get("GATE", "0")) if "SLURM_RESTART_COUNT" not in os.envir
 
 
 def main():
-    is_asked, goes_on = threading.Event(), threading.Event()
+    is_asked, is_signalled, goes_on = threading.Event(), threading.Event(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: is_asked.set())
-    signal.signal(signal.SIGUSR1, lambda *_: note("signalled"))
+    signal.signal(signal.SIGUSR1, lambda *_: is_signalled.set())  # comes more than once
     signal.signal(signal.SIGUSR2, lambda *_: goes_on.set())
     saved = newest()
     rows, steps = saved["rows"], saved["steps"]
@@ -34,7 +34,8 @@ def main():
             if steps == GATE:
                 note("waits")
                 while not is_asked.is_set() and not goes_on.wait(timeout=0.05):  # lets handlers run
-                    pass
+                    if is_signalled.is_set():
+                        note("signalled")
             if is_asked.is_set() or steps % STEPS_BETWEEN == 0:
                 save(f"{steps}.{RANK}", {"rows": rows, "steps": steps, "place": reader.place})
             if is_asked.is_set():

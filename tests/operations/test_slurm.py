@@ -20,6 +20,7 @@ from testing import frameworks  # noqa: E402
 PYTHON = frameworks.machines_own()
 ROWS, BATCH = 4000, 20
 TRAINERS = 4
+GATE, SAVED = 12, 10  # the step where trainers wait for the test, and the one that they have saved before
 CLICKS = f"""\
 seed: 1
 streams:
@@ -39,25 +40,22 @@ def setUpModule():
         raise unittest.SkipTest(f"{PYTHON} has no NumPy")
 
 
-class Jobs(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = Cluster()
-        cls.addClassCleanup(cls.cluster.stop)
+class Job:
+    """In a folder of its own, with the programs of this build."""
 
-    def setUp(self):
-        self.path = Path(tempfile.mkdtemp(dir=self.cluster.path))
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.path = Path(tempfile.mkdtemp(dir=cluster.path))
         (self.path / "clicks.yaml").write_text(CLICKS)
         (self.path / "train.py").symlink_to(Path(__file__).with_name("cluster_trainer.py"))
         (self.path / "checkpoints").mkdir()
-        programs = self.path / "programs"
-        programs.mkdir()
-        (programs / "tundish-launch").symlink_to(REPOSITORY / "scripts" / "tundish-launch")
-        (programs / "tundish").symlink_to(BUILD / "server" / "tundish")
-        (programs / "python3").write_text(f'#!/bin/sh\nexec {PYTHON} "$@"\n')
-        (programs / "python3").chmod(0o755)
+        self.programs = self.path / "programs"
+        self.programs.mkdir()
+        (self.programs / "tundish-launch").symlink_to(REPOSITORY / "scripts" / "tundish-launch")
+        (self.programs / "tundish").symlink_to(BUILD / "server" / "tundish")
+        self.program("python3", f'exec {PYTHON} "$@"')
         self.environment = {
-            "PATH": f"{programs}:{os.environ['PATH']}",
+            "PATH": f"{self.programs}:{os.environ['PATH']}",
             "PYTHONPATH": str(BUILD / "sdk" / "python"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TUNDISH_BUILD": str(BUILD),
@@ -67,42 +65,68 @@ class Jobs(unittest.TestCase):
             "OMPI_MCA_btl_tcp_if_include": "lo",
             "OMPI_MCA_btl": "self,tcp",
         }
+        self.number = None
 
-    def submit(self, start=PMIX, *options, script=EXAMPLES / "job.sbatch"):
-        self.number = self.cluster.submit(
-            script, self.path, *options, **self.environment, SLURM_MPI_TYPE=start, GATE="12"
-        )
+    def program(self, name, text):
+        (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self.programs / name).chmod(0o755)
+
+    def submit(self, *options, script=EXAMPLES / "job.sbatch", **environment):
+        self.number = self.cluster.submit(script, self.path, *options, **self.environment, **environment)
+
+    def state(self):
+        return self.cluster.job(self.number)
+
+    def restarts(self):
+        return int(self.cluster.job(self.number, "Restarts"))
 
     def log(self):
-        path = self.path / "job.log"
-        return path.read_text(errors="replace") if path.exists() else ""
+        return "\n".join(path.read_text(errors="replace") for path in sorted(self.path.glob("*.log")))
 
     def wait_for(self, name):
-        """Until each trainer has noted this."""
+        """What each trainer has noted under this name, once all have."""
         files = [self.path / "checkpoints" / f"{name}.{rank}" for rank in range(TRAINERS)]
         self.wait_until(f"{name} of each trainer", lambda: all(file.exists() for file in files))
         return [json.loads(file.read_text()) for file in files]
 
     def wait_until(self, what, is_so):
         def look():
-            if self.cluster.job(self.number) in ("FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL"):
-                self.fail(f"the job has failed: {self.log()}")
+            if self.state() in ("FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL"):
+                raise AssertionError(f"the job has failed: {self.log()}")
             return is_so()
 
         self.cluster.wait_until(what, look)
 
     def await_state(self, state):
         try:
-            self.cluster.wait_until(state, lambda: self.cluster.job(self.number) == state)
+            self.cluster.wait_until(state, lambda: self.state() == state)
         except AssertionError as error:
-            raise AssertionError(f"the job is {self.cluster.job(self.number)}: {self.log()}") from error
+            raise AssertionError(f"the job is {self.state()}: {self.log()}") from error
 
-    def assert_each_row_once(self, restarts):
-        rows = [row for of_one in self.wait_for("all") for row in of_one]
-        self.assertEqual(sorted(rows), list(range(ROWS)), self.log())
-        self.await_state("COMPLETED")
-        self.assertEqual(self.cluster.job(self.number, "Restarts"), str(restarts))
-        self.assert_nothing_is_left()
+
+class Jobs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.addClassCleanup(cls.cluster.stop)
+
+    def job(self, start=PMIX):
+        """A job of the job file, once all its trainers stand in the midst of their epoch."""
+        job = Job(self.cluster)
+        job.submit(SLURM_MPI_TYPE=start, GATE=str(GATE))
+        job.wait_for("waits")
+        return job
+
+    def jobs(self):
+        """The same job file under srun with PMIx and under mpirun, at once."""
+        return self.job(PMIX), self.job(MPIRUN)
+
+    def assert_each_row_once(self, job, restarts, begins=0):
+        rows = [row for of_one in job.wait_for("all") for row in of_one]
+        self.assertEqual(sorted(rows), list(range(ROWS)), job.log())
+        job.await_state("COMPLETED")
+        self.assertEqual(job.restarts(), restarts, job.log())
+        self.assertEqual(job.wait_for("began"), [begins] * TRAINERS)
 
     def assert_nothing_is_left(self):
         try:
@@ -114,87 +138,88 @@ class Jobs(unittest.TestCase):
 class OfTwoNodes(Jobs):
     """The job file, as it is."""
 
-    def lose_a_node(self, start):
-        self.submit(start)
-        self.wait_for("waits")
+    def test_a_node_is_lost(self):
+        jobs = self.jobs()
         self.cluster.kill("n2")
         self.cluster.declare_down("n2")
         self.cluster.boot("n2")
-        self.assert_each_row_once(restarts=1)
-        self.assertEqual(self.wait_for("began"), [10] * TRAINERS)
+        for job in jobs:
+            self.assert_each_row_once(job, restarts=1, begins=SAVED)
+        self.assert_nothing_is_left()
 
-    def test_a_node_is_lost_under_pmix(self):
-        self.lose_a_node(PMIX)
+    def test_the_time_is_nearly_over(self):
+        jobs = self.jobs()
+        for job in jobs:
+            self.cluster.said("scancel", "--batch", "--signal=USR1", job.number)  # as --signal=B:USR1@60
+        for job in jobs:
+            self.assert_each_row_once(job, restarts=1, begins=GATE)
+        self.assert_nothing_is_left()
 
-    def test_a_node_is_lost_under_mpirun(self):
-        self.lose_a_node(MPIRUN)
-
-    def run_out_of_time(self, start):
-        self.submit(start)
-        self.wait_for("waits")
-        self.cluster.said("scancel", "--batch", "--signal=USR1", self.number)  # as --signal=B:USR1@60 does
-        self.assert_each_row_once(restarts=1)
-        self.assertEqual(self.wait_for("began"), [12] * TRAINERS)
-
-    def test_the_time_is_nearly_over_under_pmix(self):
-        self.run_out_of_time(PMIX)
-
-    def test_the_time_is_nearly_over_under_mpirun(self):
-        self.run_out_of_time(MPIRUN)
+    def test_the_texts_lines_for_launchers_that_srun_starts(self):
+        lines = re.search("export SLURM_NTASKS.*\nsrun .*\n", (EXAMPLES / "README.md").read_text())[0]
+        job = Job(self.cluster)
+        (job.path / "job").write_text(f"#!/bin/sh\n{lines}")
+        job.submit("--nodes=2", "--ntasks-per-node=4", script=job.path / "job")
+        self.assert_each_row_once(job, restarts=0)
 
     def test_a_job_step_is_killed(self):
-        self.submit()
-        self.wait_for("waits")
-        self.cluster.said("scancel", "--signal=KILL", f"{self.number}.0")
-        self.assert_each_row_once(restarts=1)
-        self.assertIn("job.sbatch: goes back into the queue (status 137)", self.log())
+        job = self.job()
+        self.cluster.said("scancel", "--signal=KILL", f"{job.number}.0")
+        self.assert_each_row_once(job, restarts=1, begins=SAVED)
+        self.assertIn("job.sbatch: goes back into the queue (status 137)", job.log())
 
     def test_a_signal_to_all_processes_is_the_trainers(self):
-        self.submit()
-        self.wait_for("waits")
-        self.cluster.said("scancel", "--signal=USR1", self.number)  # as --signal=USR1@60 does
-        self.wait_for("signalled")
-        self.cluster.said("scancel", "--signal=USR2", self.number)
-        self.assert_each_row_once(restarts=0)
+        job = self.job()
+        self.cluster.said("scancel", "--signal=USR1", job.number)  # as --signal=USR1@60
+        job.wait_for("signalled")
+        self.cluster.said("scancel", "--signal=USR2", job.number)
+        self.assert_each_row_once(job, restarts=0)
+
+    def test_a_job_that_is_asked_to_end_saves_and_is_over(self):
+        job = self.job()
+        self.cluster.said("scancel", "--batch", "--signal=TERM", job.number)
+        job.await_state("COMPLETED")
+        self.assertEqual(job.restarts(), 0)
+        saved = [job.path / "checkpoints" / f"{GATE}.{rank}" for rank in range(TRAINERS)]
+        self.assertEqual([path for path in saved if not path.exists()], [])
+        self.assert_nothing_is_left()
 
     def test_a_cancelled_job_is_over(self):
-        self.submit()
-        self.wait_for("waits")
-        self.cluster.said("scancel", self.number)
-        self.await_state("CANCELLED")
+        job = self.job()
+        self.cluster.said("scancel", job.number)
+        job.await_state("CANCELLED")
         self.assert_nothing_is_left()
-        self.assertEqual(self.cluster.job(self.number, "Restarts"), "0")
+        self.assertEqual((job.state(), job.restarts()), ("CANCELLED", 0))
 
     def test_what_is_refused_does_not_go_back_into_the_queue(self):
-        (self.path / "clicks.yaml").write_text(CLICKS.replace("shuffle", "shufle"))
-        self.submit()
-        self.await_state("FAILED")
-        self.assertIn("clicks.yaml:4", self.log())
+        job = Job(self.cluster)
+        (job.path / "clicks.yaml").write_text(CLICKS.replace("shuffle", "shufle"))
+        job.submit()
+        job.await_state("FAILED")
+        self.assertIn("clicks.yaml:4", job.log())
         self.assert_nothing_is_left()
 
     def test_nodes_with_different_versions_are_refused(self):
+        job = Job(self.cluster)
         version = re.search(r"version: '([^']+)'", (REPOSITORY / "meson.build").read_text())[1]
         other = version[:-1] + chr(ord(version[-1]) ^ 1)
         program = (BUILD / "server" / "tundish").read_bytes()
-        (self.path / "other").write_bytes(program.replace(version.encode() + b"\0", other.encode() + b"\0"))
-        (self.path / "other").chmod(0o755)
-        (self.path / "tundish-mpi.so").symlink_to(BUILD / "server" / "tundish-mpi.so")
-        script = self.path / "tundish-of-node"
-        script.write_text('#!/bin/sh\n[ $SLURM_NODEID = 0 ] || exec ./other "$@"\nexec tundish "$@"\n')
-        script.chmod(0o755)
-        script = self.path / "two"
+        (job.path / "other").write_bytes(program.replace(version.encode() + b"\0", other.encode() + b"\0"))
+        (job.path / "other").chmod(0o755)
+        (job.path / "tundish-mpi.so").symlink_to(BUILD / "server" / "tundish-mpi.so")
+        job.program("tundish-of-node", '[ $SLURM_NODEID = 0 ] || exec ./other "$@"; exec tundish "$@"')
+        script = job.path / "two"
         script.write_text(
             "#!/bin/sh\n#SBATCH --nodes=2\n"
-            "exec tundish-launch clicks.yaml --replicas 2 --tundish ./tundish-of-node -- true\n"
+            "exec tundish-launch clicks.yaml --replicas 2 --tundish tundish-of-node -- true\n"
         )
-        self.submit(script=script)
-        self.await_state("FAILED")
-        self.assertIn("the version of Tundish", self.log())
+        job.submit(script=script)
+        job.await_state("FAILED")
+        self.assertIn("the version of Tundish", job.log())
         self.assert_nothing_is_left()
 
 
 SYSTEMCTL = """\
-#!/bin/sh
 # Stands in for systemd's: the service's files are in one folder, and nothing of it keeps a lock.
 cd {folder}
 exec 9>&-
@@ -216,46 +241,43 @@ class SharedServer(Jobs):
     """Prolog and epilog, and two jobs on a node."""
 
     def setUp(self):
-        super().setUp()
+        self.service = Job(self.cluster)  # its folder is the service's, and its programs are the hooks'
+        self.path = self.service.path
         (self.path / "etc").mkdir()
-        (self.path / "programs" / "systemctl").write_text(
+        (self.path / "systemctl").write_text(
             SYSTEMCTL.format(folder=self.path, tundish=BUILD / "server" / "tundish")
         )
-        (self.path / "programs" / "systemctl").chmod(0o755)
-        (self.path / "programs" / "id").write_text("#!/bin/sh\nexec /usr/bin/id -u\n")  # no user tundish here
-        (self.path / "programs" / "id").chmod(0o755)
+        self.service.program("systemctl", f'exec sh {self.path}/systemctl "$@"')
         for hook in ("prolog", "epilog"):
             self.cluster.hook(hook, self.here((EXAMPLES / hook).read_text()))
             self.addCleanup(self.cluster.hook, hook, "#!/bin/sh\n")
 
     def here(self, text):
         """With folders of this test in place of the system's."""
-        for systems, own in (("PATH=/usr/sbin", f"PATH={self.path}/programs:/usr/sbin"),
-                             ("/etc/tundish", self.path / "etc"), ("/run/tundish-jobs", self.path / "jobs"),
-                             ("/run/tundish/$SLURM_JOB_PARTITION", self.path)):  # fmt: skip
+        for systems, own in (
+            ("PATH=/usr/sbin", f"PATH={self.service.programs}:/usr/sbin"),
+            ("/etc/tundish", self.path / "etc"),
+            ("/run/tundish-jobs", self.path / "jobs"),
+            ("/run/tundish/$SLURM_JOB_PARTITION", self.path),
+        ):
             text = text.replace(systems, str(own))
         return text
 
     def submit_both(self):
-        script = self.path / "shared.sbatch"
-        script.write_text(self.here((EXAMPLES / "shared.sbatch").read_text()))
-        self.numbers = []
-        for name in ("first", "second"):
-            (self.path / name).mkdir()
-            self.numbers.append(self.cluster.submit(
-                script, self.path, "--nodelist=n1", f"--output={self.path}/{name}.log", **self.environment,
-                CHECKPOINTS=str(self.path / name),
-            ))  # fmt: skip
+        jobs = Job(self.cluster), Job(self.cluster)
+        for job in jobs:
+            job.program("id", "exec /usr/bin/id -u")  # there is no user tundish
+            script = job.path / "shared.sbatch"
+            script.write_text(self.here((EXAMPLES / "shared.sbatch").read_text()))
+            job.submit("--nodelist=n1", script=script)
+        return jobs
 
     def test_jobs_of_a_node_share_it_and_the_last_one_stops_it(self):
         text = CLICKS.replace("{replicas: 2}", "{delivery: broadcast, groups: 2}")
         (self.path / "etc" / "clicks.yaml").write_text(text)
-        self.submit_both()
-        for name, number in zip(("first", "second"), self.numbers):
-            rows = self.path / name / "all.0"
-            self.number = number
-            self.cluster.wait_until(f"{name}'s rows", lambda: rows.exists() or self.state() == "FAILED")
-            self.assertTrue(rows.exists(), self.logs())
+        for job in self.submit_both():
+            rows = job.path / "checkpoints" / "all.0"
+            job.wait_until("the rows", rows.exists)
             self.assertEqual(sorted(json.loads(rows.read_text())), list(range(ROWS)))
         calls = self.path / "calls"
         self.cluster.wait_until("the stop", lambda: "stop" in calls.read_text())
@@ -263,19 +285,12 @@ class SharedServer(Jobs):
                          ["start tundish@clicks", "start tundish@clicks", "stop tundish@clicks"])  # fmt: skip
         self.assert_nothing_is_left()
 
-    def state(self):
-        return self.cluster.job(self.number)
-
-    def logs(self):
-        return "\n".join(path.read_text() for path in (*self.path.glob("*.log"), self.path / "calls"))
-
     def test_a_server_that_does_not_start_costs_no_node(self):
         (self.path / "etc" / "clicks.yaml").write_text("streams: {}\n")
-        self.submit_both()
-        for self.number in self.numbers:
-            self.await_state("RUNNING")  # its trainer looks for a server
-            self.cluster.said("scancel", self.number)
-            self.await_state("CANCELLED")
+        for job in self.submit_both():
+            job.await_state("RUNNING")  # its trainer looks for a server
+            self.cluster.said("scancel", job.number)
+            job.await_state("CANCELLED")
         self.cluster.wait_until("n1 is idle", lambda: self.cluster.state("n1") == "IDLE")
 
 
