@@ -402,6 +402,20 @@ fail_without_server(const tundish_reader *reader)
                     reader->path);
 }
 
+/* Until then the reader could not say where it stands, should the server die. If it dies first, that
+ * shows at the next call. */
+static void
+await_begin(tundish_reader *reader)
+{
+    const struct attachment *attachment = reader->attachments;
+    int64_t deadline_ns = tnd_clock_deadline_ns(HANDSHAKE_NS);
+    tundish_status status = TUNDISH_OK;
+
+    while ((attachment->welcome.flags & TND_WELCOME_BEGIN) != 0 && !attachment->has_begin &&
+           status == TUNDISH_OK)
+        status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
+}
+
 tundish_status
 tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
 {
@@ -431,7 +445,10 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     /* Linked in when it is complete, because a fork in another thread walks this list (fork.c). */
     attachment->next = reader->attachments;
     reader->attachments = attachment;
+    reader->awaits_siblings = is_survivor && reader->kept.is_known;
+    reader->told.is_known = false;
     tnd_reader_tidy(reader);
     pthread_mutex_unlock(&reader->lock);
+    await_begin(reader);
     return TUNDISH_OK;
 }

@@ -71,21 +71,27 @@ is_after(const struct kept *kept, const tundish_reader *reader)
            (kept->epoch == reader->epoch && kept->step > reader->step);
 }
 
-/* Every trainer of the session is in this process if its readers are as many as the groups have
- * replicas. Then the lowest of them is exact. */
+/* Where every trainer of the session is in this process, the lowest of them is exact. */
 static void
 raise_to_siblings(const tundish_reader *reader, struct kept *kept)
 {
-    uint64_t groups = (uint64_t)kept->groups_present + kept->groups_gone;
-    uint64_t count = groups * reader->attachments->welcome.replica_count;
     struct kept lowest;
 
-    if (!tnd_siblings_lowest(reader, count, &lowest) || !tnd_kept_is_before(kept, &lowest) ||
+    if (!tnd_siblings_lowest(reader, kept, &lowest) || !tnd_kept_is_before(kept, &lowest) ||
         tnd_find_header(reader, lowest.epoch + lowest.is_end) == NULL)
         return;
     kept->is_end = lowest.is_end;
     kept->epoch = lowest.epoch;
     kept->step = lowest.step;
+}
+
+/* Nobody lacks a step before the first that the server was to publish. An earlier note is of a
+ * server that did publish, and true still. */
+static bool
+is_begin_known(const tundish_reader *reader)
+{
+    return !reader->kept.is_known && reader->attachments->has_begin &&
+           tnd_find_header(reader, reader->attachments->begin_epoch) != NULL;
 }
 
 void
@@ -97,7 +103,7 @@ tnd_reader_note_kept(tundish_reader *reader)
     struct tnd_slot_view view = { 0 };
     struct kept kept = { 0 };
 
-    if (attachment->is_queue || published == 0 ||
+    if (attachment->is_queue || (published == 0 && !is_begin_known(reader)) ||
         tnd_slot_view_open(&attachment->view, &view) != TUNDISH_OK)
         return;
     first = published > attachment->view.slot_count ? published - attachment->view.slot_count : 0;
@@ -105,6 +111,10 @@ tnd_reader_note_kept(tundish_reader *reader)
          entry > first && step_back(reader, entry - 1, &view, &kept); entry--)
         ;
     tnd_slot_view_close(&view);
+    if (published == 0)
+        kept = (struct kept){ .is_known = true,
+                              .epoch = attachment->begin_epoch,
+                              .step = attachment->begin_step };
     /* This reader itself lacks the step at which it stands. */
     if (!kept.is_known || is_after(&kept, reader))
         kept = (struct kept){ .is_known = true, .epoch = reader->epoch, .step = reader->step };

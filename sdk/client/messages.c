@@ -123,6 +123,14 @@ take_epoch(tundish_reader *reader, const struct tnd_message *message)
 }
 
 static void
+take_begin(struct attachment *attachment, const struct tnd_message_head *head)
+{
+    attachment->has_begin = true;
+    attachment->begin_epoch = head->id;
+    attachment->begin_step = head->offset;
+}
+
+static void
 copy_text(char copy[READER_TEXT_BYTES], const void *text, size_t byte_count)
 {
     if (byte_count > READER_TEXT_BYTES - 1)
@@ -184,6 +192,9 @@ take_message(tundish_reader *reader, const struct tnd_message *message,
         return TUNDISH_OK;
     case TND_EPOCH:
         return take_epoch(reader, message);
+    case TND_BEGIN:
+        take_begin(reader->attachments, &message->head);
+        return TUNDISH_OK;
     case TND_LOST:
     case TND_DETACHED:
         take_loss(reader, message);

@@ -214,6 +214,7 @@ await_entry(tundish_reader *reader, int64_t deadline_ns)
                 continue;
         }
         show_waiting(attachment);
+        tnd_siblings_tell(reader);
         if (tnd_clock_left_ns(deadline_ns) == 0) {
             /* The event is read first and the counter after it (tnd_ring_ready below): a batch
              * published in between is either seen here or raises the event again. */
@@ -509,6 +510,7 @@ attach_again(tundish_reader *reader, int64_t deadline_ns)
 
     if (give_up_ns < deadline_ns)
         deadline_ns = give_up_ns;
+    tnd_reader_stand_at_begin(reader);
     status = tnd_reader_attach(reader, reader->has_started, deadline_ns);
     if (status == TUNDISH_OK)
         reader->is_gone_told = false;

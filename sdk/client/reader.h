@@ -83,6 +83,8 @@ struct attachment {
     uint32_t end_index;
     struct mapping *mappings;
     struct tnd_welcome welcome;
+    bool has_begin; /* the server told the step that the lane begins with */
+    uint64_t begin_epoch, begin_step;
 };
 
 /* The bytes that the server puts into the places of an epoch. */
@@ -133,6 +135,8 @@ struct tundish_reader {
     uint64_t place_bytes; /* that the epoch of the last batch has; see tnd_slot */
     uint64_t place_epoch; /* that epoch */
     struct kept kept;
+    bool awaits_siblings; /* some may still read what the dead server left */
+    struct kept told;     /* to the server, while they do: the lowest step that all have had */
     struct epoch_header *epochs; /* newest first */
 
     bool is_lost_pending; /* a replica was lost: to be told once */
@@ -199,11 +203,18 @@ void tnd_reader_note_kept(tundish_reader *reader);
 bool tnd_kept_is_before(const struct kept *kept, const struct kept *other);
 
 /* siblings.c: the lowest step that a reader of this process still lacks in this reader's session.
- * False: `count` readers are expected, and not all of them are in this process. */
-bool tnd_siblings_lowest(const tundish_reader *reader, uint64_t count, struct kept *ret_lowest);
+ * False: some of the groups' trainers are in another process, or one does not know what it lacks.
+ */
+bool tnd_siblings_lowest(const tundish_reader *reader, const struct kept *groups,
+                         struct kept *ret_lowest);
+/* Before the reader sleeps: tell the new server how far all are that are not back yet. */
+void tnd_siblings_tell(tundish_reader *reader);
 
 /* standing.c: set the next batch wanted. */
 void tnd_reader_stand(tundish_reader *reader, uint64_t epoch, uint64_t step);
+/* The server is gone. A reader that had nothing from it stands where its lane began, if it was told
+ * that. */
+void tnd_reader_stand_at_begin(tundish_reader *reader);
 
 /* messages.c: no batch comes any more: every later call returns this status. */
 void tnd_reader_set_final(tundish_reader *reader, tundish_status status, const char *text,

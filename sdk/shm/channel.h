@@ -37,6 +37,8 @@ enum tnd_message_type {
     TND_RESTART = 3, /* id: the epoch that is over for this trainer */
     TND_ASK_QUEUE = 4,
     TND_BYE = 5,
+    TND_KEPT = 6, /* id, offset: no trainer of the server before lacks what is before this epoch and
+                   * step; only to a server that told BEGIN */
     TND_CONTROL = 32,  /* id: enum tnd_control; instead of HELLO */
     TND_WELCOME = 64,  /* struct tnd_welcome; batches, returns, wakeup, event */
     TND_REFUSED = 65,  /* status, text */
@@ -46,7 +48,8 @@ enum tnd_message_type {
     TND_LOST = 69,     /* status: OK, or why nothing more comes; text: the lost trainer */
     TND_DETACHED = 70, /* text */
     TND_QUEUE = 71,    /* struct tnd_queue; status E_TIMEOUT: nothing was published yet */
-    TND_ANSWER = 72    /* status, text: what became of CONTROL */
+    TND_ANSWER = 72,   /* status, text: what became of CONTROL */
+    TND_BEGIN = 73     /* id, offset: epoch and step that the lane begins with */
 };
 
 /* What an operator may ask of a server. */
@@ -100,9 +103,11 @@ struct tnd_hello {
                                            * before these */
 };
 
+#define TND_WELCOME_BEGIN 1u /* the lanes have begun: BEGIN follows */
+
 struct tnd_welcome {
     uint16_t protocol;
-    uint16_t reserved;
+    uint16_t flags;
     uint32_t line; /* the consumer's, in the lane */
     uint64_t batches_bytes;
     uint64_t returns_bytes;

@@ -167,6 +167,47 @@ feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t by
     return TUNDISH_OK;
 }
 
+static void
+tell_begin(const struct feed *feed, struct connection *connection)
+{
+    struct tnd_message_head head = { .type = TND_BEGIN,
+                                     .id = feed->begin_epoch,
+                                     .offset = feed->begin_step };
+
+    if (feed->has_begin)
+        connection_post(connection, head, NULL, NULL, 0);
+}
+
+/* The order's knowledge so far, for a trainer that has attached. */
+void
+feed_send_places(struct feed *feed, struct connection *connection)
+{
+    for (uint32_t i = 0; i < feed->place_count; i++) {
+        const struct epoch_place *place = &feed->places[i];
+        struct tnd_message_head head = { .type = TND_EPOCH, .id = place->epoch };
+
+        if (place->bytes != NULL)
+            connection_post_parts(connection, head, place->bytes, place->byte_count);
+    }
+    tell_begin(feed, connection);
+}
+
+void
+feed_tell_begin(struct feed *feed, uint64_t epoch, uint64_t step)
+{
+    pthread_mutex_lock(&feed->lock);
+    feed->has_begin = true;
+    feed->begin_epoch = epoch;
+    feed->begin_step = step;
+    for (struct group *group = feed->groups; group != NULL; group = group->next)
+        for (uint32_t i = 0; i < group->member_count; i++)
+            if (group->members[i].connection != NULL) {
+                tell_begin(feed, group->members[i].connection);
+                lane_reader_notify(group->members[i].reader);
+            }
+    pthread_mutex_unlock(&feed->lock);
+}
+
 struct group *
 feed_find_group(struct feed *feed, const char *name)
 {
@@ -221,20 +262,33 @@ feed_has_unplaced(struct feed *feed, const char *name)
     return found;
 }
 
-/* Where a replica of the group is, or would begin. */
+static uint64_t
+start_position(struct feed *feed, const char *name, uint32_t replica)
+{
+    const struct group *group = feed_find_group(feed, name);
+    struct lane_reader_stats stats;
+
+    if (group == NULL)
+        return feed_lowest_position(feed);
+    lane_reader_stats(group->members[replica].reader, &stats);
+    return stats.released;
+}
+
+/* Where a replica of the group is, or would begin. That moves on meanwhile, and the slot may be
+ * gone when it is looked at. */
 static bool
 look_at_start(struct feed *feed, const char *name, uint32_t replica, struct lane_look *ret_look)
 {
-    struct group *group = feed_find_group(feed, name);
-    uint64_t position = feed_lowest_position(feed);
+    uint64_t position, before;
+    bool found;
 
-    if (group != NULL) {
-        struct lane_reader_stats stats;
-
-        lane_reader_stats(group->members[replica].reader, &stats);
-        position = stats.released;
-    }
-    return lane_look(feed->lanes[replica], position, ret_look);
+    position = start_position(feed, name, replica);
+    do {
+        before = position;
+        found = lane_look(feed->lanes[replica], position, ret_look);
+        position = start_position(feed, name, replica);
+    } while (!found && position != before);
+    return found;
 }
 
 bool
@@ -311,6 +365,7 @@ forget_places_and_votes(struct feed *feed)
         free(feed->places[i].bytes);
         feed->places[i] = (struct epoch_place){ 0 };
     }
+    feed->has_begin = false;
     feed->restarts_done = 0;
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         for (uint32_t i = 0; i < group->member_count; i++)

@@ -132,6 +132,11 @@ tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *byt
 bool feed_reaches(struct feed *feed, const char *group, uint32_t replica, uint64_t epoch,
                   uint64_t step, bool *ret_near);
 
+/* The lanes begin with this step. Tell the trainers, now and as they attach: one that gets nothing
+ * before this server dies needs a place as well. After that epoch's feed_set_place, and before its
+ * first slot is published; any thread. */
+void feed_tell_begin(struct feed *feed, uint64_t epoch, uint64_t step);
+
 /* Is there a group of this name, or an awaited one that may turn out to be this one? */
 bool feed_knows(struct feed *feed, const char *group);
 

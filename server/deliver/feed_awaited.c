@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "deliver/feed_hub.h"
 #include "deliver/feed_private.h"
 
 static void
@@ -122,4 +123,20 @@ feed_await(struct feed *feed, const struct feed_groups *groups)
     feed_tell_groups(feed);
     pthread_mutex_unlock(&feed->lock);
     return count;
+}
+
+/* This trusts a survivor as far as its HELLO was trusted, which may have moved the start. */
+void
+feed_pass_kept(struct feed *feed, const struct member *member, uint64_t epoch, uint64_t step)
+{
+    const struct lane_until until = { epoch, step };
+
+    pthread_mutex_lock(&feed->lock);
+    if (member->has_kept)
+        for (struct group *group = feed->groups; group != NULL; group = group->next)
+            for (uint32_t i = 0; i < group->member_count; i++)
+                if (!group->members[i].was_taken &&
+                    (group->is_back || group->awaited != AWAITED_NOT))
+                    lane_reader_pass(group->members[i].reader, until);
+    pthread_mutex_unlock(&feed->lock);
 }

@@ -176,18 +176,6 @@ must_be_admitted(struct feed *feed, const struct feed_request *request)
            !group->members[request->replica].was_taken;
 }
 
-static void
-send_places(struct feed *feed, struct connection *connection)
-{
-    for (uint32_t i = 0; i < feed->place_count; i++) {
-        const struct epoch_place *place = &feed->places[i];
-        struct tnd_message_head head = { .type = TND_EPOCH, .id = place->epoch };
-
-        if (place->bytes != NULL)
-            connection_post_parts(connection, head, place->bytes, place->byte_count);
-    }
-}
-
 /* Start the time to rejoin of every replica without a trainer. */
 static void
 expect_back(struct group *group)
@@ -205,6 +193,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     struct group *group = is_queue ? NULL : feed_find_group(feed, request->group);
     struct tnd_welcome welcome = {
         .protocol = TND_PROTOCOL_MAX,
+        .flags = feed->has_begin ? TND_WELCOME_BEGIN : 0,
         .replica = request->replica,
         .replica_count = feed->config.replica_count,
         .first_replica = feed->config.first_replica,
@@ -249,11 +238,13 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     member->connection = connection;
     member->was_taken = true;
     member->has_place = request->start.has_place;
+    member->has_kept = request->start.has_kept;
     member->gone_since_ns = -1;
     member->seen_at_ns = tnd_clock_ns();
+    group->is_back |= request->start.has_kept;
     if (request->start.survivor)
         expect_back(group);
-    send_places(feed, connection);
+    feed_send_places(feed, connection);
     lane_reader_notify(member->reader);
     *ret_member = member;
     return TUNDISH_OK;

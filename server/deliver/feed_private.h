@@ -17,6 +17,7 @@ struct member {
     struct connection *connection; /* NULL: no trainer */
     bool was_taken;                /* a trainer has been attached before */
     bool has_place;                /* the last trainer opened at a place */
+    bool has_kept;                 /* that trainer said what the previous server kept */
     int64_t gone_since_ns;         /* -1: a trainer is attached, or none has been yet */
     uint64_t restart_votes;        /* 1 + the last epoch it asked to leave */
     uint64_t seen_released;        /* for silent_ns */
@@ -36,6 +37,7 @@ struct group {
     char *name;
     enum awaited awaited;
     int64_t awaited_until_ns;
+    bool is_back;               /* a trainer came that the previous server had */
     bool ended;                 /* cut off; freed when its last trainer leaves */
     _Atomic uint64_t *released; /* by member: see lane_tie; NULL in a queue */
     uint32_t member_count;
@@ -59,6 +61,8 @@ struct feed {
     struct feed_losses losses;
     bool is_ending;
     uint64_t first_epoch, first_step; /* UINT64_MAX: ask the lane */
+    bool has_begin;
+    uint64_t begin_epoch, begin_step;
     uint64_t restarts_done;           /* 1 + the last epoch that all groups asked to leave */
     const char *admitting;            /* the group that a callback decides about, or NULL */
     struct epoch_place *places;       /* one more than there are epochs in a ring */
@@ -76,6 +80,9 @@ uint32_t feed_count_present(const struct group *group);
 bool feed_group_has_finished(struct feed *feed, const struct group *group); /* read all there is */
 void feed_unlink_group(struct feed *feed, struct group *group);
 void feed_free_group(struct group *group);
+
+/* feed.c: send what places of the epochs in the lanes need. */
+void feed_send_places(struct feed *feed, struct connection *connection);
 
 /* feed_awaited.c: find an awaited group, or take its cursors for the group of this name. NULL: no
  * group is awaited. */

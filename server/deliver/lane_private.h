@@ -59,6 +59,7 @@ struct lane_reader {
     int wakeup;                    /* it writes: something is released */
     uint64_t released, taken;
     uint64_t taken_in_all; /* not a position: how many */
+    struct lane_until passes; /* while no trainer is attached; (0, 0): nothing */
     struct lane_tie tie;
     uint64_t waiting_since_ns;            /* as last seen */
     uint64_t waited_ns, waited_before_ns; /* in all; by trainers that are gone */
@@ -169,6 +170,9 @@ void lane_reader_read(struct lane *lane, struct lane_reader *reader);
 
 /* Has the reader's trainer given this slot back, by its own account? */
 bool lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, uint64_t position);
+
+/* Add what the page counted since the last time to the reader's waits. */
+void lane_reader_count_waits(struct lane_reader *reader);
 
 bool lane_look_at(const struct lane *lane, uint64_t position, struct lane_look *ret_look);
 

@@ -67,21 +67,6 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
         reader->waited_ns = waited_ns;
 }
 
-/* Count its trainer's waits by duration. Add differences: the page counts modulo 2^32, and the next
- * trainer's page begins at 0. */
-static void
-count_waits(struct lane_reader *reader)
-{
-    const struct tnd_returns *page = lane_reader_page(reader);
-
-    for (int i = 0; i < TND_WAIT_BUCKETS; i++) {
-        uint32_t count = atomic_load_explicit(&page->waits[i], memory_order_relaxed);
-
-        reader->waits[i] += (uint32_t)(count - reader->page_waits[i]);
-        reader->page_waits[i] = count;
-    }
-}
-
 /* The position that all replicas of the group have released. Also tells the others how far this one
  * is. The other replicas read other lanes, so their values only decide how long a slot is kept.
  * Relaxed is enough: a stale value is too low and keeps it a little longer. */
@@ -129,6 +114,24 @@ lane_free_visible(struct lane *lane, uint32_t index)
     lane_free_slot(lane, index);
 }
 
+static bool
+is_passed(const struct lane_look *look, struct lane_until until)
+{
+    return look->published &&
+           (look->epoch < until.epoch || (look->epoch == until.epoch && look->step < until.step));
+}
+
+static void
+pass_over(const struct lane *lane, struct lane_reader *reader)
+{
+    struct lane_look look;
+
+    while (lane_look_at(lane, reader->released, &look) && is_passed(&look, reader->passes))
+        reader->released++;
+    if (reader->taken < reader->released)
+        reader->taken = reader->released;
+}
+
 static void
 collect_lane(struct lane *lane)
 {
@@ -144,6 +147,8 @@ collect_lane(struct lane *lane)
             continue;
         if (reader->connection != NULL)
             lane_reader_read(lane, reader);
+        else if (reader->passes.epoch > 0 || reader->passes.step > 0)
+            pass_over(lane, reader);
         released = released_by_group(reader);
         lowest = released < lowest ? released : lowest;
     }
@@ -332,7 +337,7 @@ forget_trainer(struct lane_reader *reader)
         wakeup_ignore(lane->config.wakeup, reader->wakeup);
     close_descriptor(&reader->event);
     close_descriptor(&reader->wakeup);
-    count_waits(reader);
+    lane_reader_count_waits(reader);
     memset(reader->page_waits, 0, sizeof reader->page_waits);
     tnd_segment_close(&reader->returns);
     reader->connection = NULL;
@@ -468,6 +473,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         status = make_wakers(reader);
     if (status == TUNDISH_OK) {
         reader->connection = connection;
+        reader->passes = (struct lane_until){ 0 };
         if (lane->config.queue)
             lane_skip_old_ends(lane, reader->line - 1);
         welcome_client(reader, welcome);
@@ -518,59 +524,6 @@ lane_reader_notify(struct lane_reader *reader)
     pthread_mutex_unlock(&lane->lock);
 }
 
-static struct device_stats
-device_of(const struct lane_reader *reader)
-{
-    const struct tnd_returns *page;
-
-    if (reader->connection == NULL)
-        return (struct device_stats){ 0 };
-    page = lane_reader_page(reader);
-    return (struct device_stats){
-        .mode = atomic_load_explicit(&page->device_mode, memory_order_relaxed),
-        .why = atomic_load_explicit(&page->device_why, memory_order_relaxed),
-        .copied_bytes = atomic_load_explicit(&page->device_copied_bytes, memory_order_relaxed),
-        .copy_ns = atomic_load_explicit(&page->device_copy_ns, memory_order_relaxed),
-        .kernel_ns = atomic_load_explicit(&page->device_kernel_ns, memory_order_relaxed),
-        .waited_ns = atomic_load_explicit(&page->device_waited_ns, memory_order_relaxed),
-    };
-}
-
-bool
-lane_is_for_device(struct lane *lane)
-{
-    bool is = false;
-
-    pthread_mutex_lock(&lane->lock);
-    for (uint32_t i = 0; i < lane->reader_limit && !is; i++)
-        is = lane->readers[i] != NULL && !lane->readers[i]->cut_off &&
-             device_of(lane->readers[i]).mode != 0;
-    pthread_mutex_unlock(&lane->lock);
-    return is;
-}
-
-void
-lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats)
-{
-    struct lane *lane = reader->lane;
-
-    pthread_mutex_lock(&lane->lock);
-    lane_collect(lane);
-    if (reader->connection != NULL)
-        count_waits(reader);
-    *ret_stats = (struct lane_reader_stats){
-        .attached = reader->connection != NULL,
-        .released = reader->released,
-        .taken = reader->taken,
-        .taken_in_all = reader->taken_in_all,
-        .waits_ns = lane_reader_waits_ns(reader),
-        .waited_ns = reader->waited_ns,
-        .device = device_of(reader),
-    };
-    memcpy(ret_stats->waits, reader->waits, sizeof reader->waits);
-    pthread_mutex_unlock(&lane->lock);
-}
-
 void
 lane_reader_tie(struct lane_reader *reader, struct lane_tie tie)
 {
@@ -590,6 +543,22 @@ lane_reader_rewind(struct lane_reader *reader, uint64_t position)
     reader->released = reader->taken = position;
     lane_collect(lane);
     pthread_mutex_unlock(&lane->lock);
+}
+
+void
+lane_reader_pass(struct lane_reader *reader, struct lane_until until)
+{
+    struct lane *lane = reader->lane;
+
+    pthread_mutex_lock(&lane->lock);
+    must(reader->connection == NULL);
+    if (reader->passes.epoch < until.epoch ||
+        (reader->passes.epoch == until.epoch && reader->passes.step < until.step))
+        reader->passes = until;
+    lane_collect(lane);
+    pthread_mutex_unlock(&lane->lock);
+    if (lane->config.wakeup != NULL)
+        wakeup_signal(lane->config.wakeup);
 }
 
 bool

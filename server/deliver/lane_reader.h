@@ -30,6 +30,13 @@ void lane_reader_tie(struct lane_reader *reader, struct lane_tie tie);
 /* Go back to a position that is still there. Nobody is attached. */
 void lane_reader_rewind(struct lane_reader *reader, uint64_t position);
 
+/* Nobody is attached. The trainer to come has had all before this step, of a server that is gone:
+ * pass over it, now and as it is published. */
+struct lane_until {
+    uint64_t epoch, step;
+};
+void lane_reader_pass(struct lane_reader *reader, struct lane_until until);
+
 /* Drop it and release all it held. Accepts NULL. */
 void lane_reader_close(struct lane_reader *reader);
 

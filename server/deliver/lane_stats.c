@@ -1,4 +1,4 @@
-/* lane_stats.c - metrics of a lane. */
+/* lane_stats.c - metrics of a lane and of its readers. */
 #include "deliver/lane_private.h"
 
 #include <string.h>
@@ -78,4 +78,72 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
     }
     pthread_mutex_unlock(&lane->lock);
     *ret_stats = stats;
+}
+
+/* Count its trainer's waits by duration. Add differences: the page counts modulo 2^32, and the next
+ * trainer's page begins at 0. */
+void
+lane_reader_count_waits(struct lane_reader *reader)
+{
+    const struct tnd_returns *page = lane_reader_page(reader);
+
+    for (int i = 0; i < TND_WAIT_BUCKETS; i++) {
+        uint32_t count = atomic_load_explicit(&page->waits[i], memory_order_relaxed);
+
+        reader->waits[i] += (uint32_t)(count - reader->page_waits[i]);
+        reader->page_waits[i] = count;
+    }
+}
+
+static struct device_stats
+device_of(const struct lane_reader *reader)
+{
+    const struct tnd_returns *page;
+
+    if (reader->connection == NULL)
+        return (struct device_stats){ 0 };
+    page = lane_reader_page(reader);
+    return (struct device_stats){
+        .mode = atomic_load_explicit(&page->device_mode, memory_order_relaxed),
+        .why = atomic_load_explicit(&page->device_why, memory_order_relaxed),
+        .copied_bytes = atomic_load_explicit(&page->device_copied_bytes, memory_order_relaxed),
+        .copy_ns = atomic_load_explicit(&page->device_copy_ns, memory_order_relaxed),
+        .kernel_ns = atomic_load_explicit(&page->device_kernel_ns, memory_order_relaxed),
+        .waited_ns = atomic_load_explicit(&page->device_waited_ns, memory_order_relaxed),
+    };
+}
+
+bool
+lane_is_for_device(struct lane *lane)
+{
+    bool is = false;
+
+    pthread_mutex_lock(&lane->lock);
+    for (uint32_t i = 0; i < lane->reader_limit && !is; i++)
+        is = lane->readers[i] != NULL && !lane->readers[i]->cut_off &&
+             device_of(lane->readers[i]).mode != 0;
+    pthread_mutex_unlock(&lane->lock);
+    return is;
+}
+
+void
+lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats)
+{
+    struct lane *lane = reader->lane;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    if (reader->connection != NULL)
+        lane_reader_count_waits(reader);
+    *ret_stats = (struct lane_reader_stats){
+        .attached = reader->connection != NULL,
+        .released = reader->released,
+        .taken = reader->taken,
+        .taken_in_all = reader->taken_in_all,
+        .waits_ns = lane_reader_waits_ns(reader),
+        .waited_ns = reader->waited_ns,
+        .device = device_of(reader),
+    };
+    memcpy(ret_stats->waits, reader->waits, sizeof reader->waits);
+    pthread_mutex_unlock(&lane->lock);
 }

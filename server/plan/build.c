@@ -318,6 +318,7 @@ give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *funct
     const struct spec_stage *stage = node->stage;
     const struct spec_value *seed;
 
+    builder->plan->tells_root_seed |= node->source != NULL && node->source->tells_content;
     switch (seeds_of(node->order, stage)) {
     case ORDER_SEEDS_NONE:
         break;

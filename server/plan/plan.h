@@ -71,6 +71,7 @@ struct plan {
     const struct plan_node *own_draws;
 
     bool draws_from_root; /* some stage has no seed in the file: the root seed decides for it */
+    bool tells_root_seed; /* to a program, whose rows may depend on it */
 };
 
 /* Every error goes to `errors`; E_PIPELINE if there is any. */

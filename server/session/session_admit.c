@@ -95,7 +95,7 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
      * is still found by the second. */
     reached = (is_about_to_start(session, replica, start) ||
                feed_reaches(session->feed, group, replica, start->epoch, start->step, &near)) &&
-              place.root_seed == session->plan->options.root_seed;
+              start_barrier_is_same_run(session, place.root_seed, session->plan->options.root_seed);
     if (reached && (near || !feed_is_unused(session->feed)))
         return TUNDISH_OK;
     if (!feed_is_unused(session->feed))

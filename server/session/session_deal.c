@@ -272,8 +272,10 @@ session_deal(void *argument)
             session_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
             return NULL;
         }
-        if (epoch == first)
+        if (epoch == first) {
+            feed_tell_begin(session->feed, epoch, number);
             session_state_begin(session, epoch, number);
+        }
         if (!deal_epoch(session, epoch, number))
             return NULL;
     }

@@ -239,6 +239,8 @@ void start_barrier_reclose(struct session *session); /* after it was open */
 /* `group`: whose trainer brings the place; NULL: a file. */
 tundish_status start_barrier_lower(struct session *session, const char *group,
                                    const struct place *place, const struct feed_start *start);
+/* Would a session of the one root seed have dealt what one of the other has? */
+bool start_barrier_is_same_run(const struct session *session, uint64_t root_seed, uint64_t other);
 /* A replica has no place although others of its group brought theirs. Start at the beginning,
  * unless a survivor of the previous server says what the group lacks. */
 void start_barrier_begin(struct session *session);

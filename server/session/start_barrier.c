@@ -71,6 +71,16 @@ take_root_seed(struct session *session, uint64_t root_seed)
     return session_open_dealer(session);
 }
 
+/* Servers draw root seeds of their own. Where every stage has a seed in the file they do not
+ * matter: a trainer that has no place yet may have begun this session while its group's others,
+ * with places of the server before, were still reading what that one had published. */
+bool
+start_barrier_is_same_run(const struct session *session, uint64_t root_seed, uint64_t other)
+{
+    return root_seed == other ||
+           (!session->plan->draws_from_root && !session->plan->tells_root_seed);
+}
+
 static bool
 is_before(uint64_t epoch, uint64_t step, const struct start_barrier *barrier)
 {
@@ -137,7 +147,7 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
 
     must(barrier->closed);
     if ((barrier->has_start || barrier->is_beginning) &&
-        barrier->place.root_seed != place->root_seed)
+        !start_barrier_is_same_run(session, barrier->place.root_seed, place->root_seed))
         return tnd_fail(TUNDISH_E_PLACE,
                         "the place belongs to another run of stream '%s' than the session's first "
                         "place: use its own session",

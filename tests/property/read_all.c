@@ -41,7 +41,8 @@ struct one {
     const char *token; /* NULL: none */
     tundish_reader *reader;
     uint64_t taken;
-    bool was_told, is_over; /* of a loss that it survived, the last time */
+    unsigned told_count; /* losses that it survived, since its last batch */
+    bool is_over;
     tundish_status status;
 };
 
@@ -150,15 +151,17 @@ open_one(struct one *one)
         print_line(one, "status", one->status);
 }
 
-/* Told once, after which batches may follow: the second time in a row it is final. */
+/* A server may die again before this reader has anything from it. So many in a row are final. */
+enum { TOLD_MAX = 8 };
+
 static bool
 is_survived(struct one *one, tundish_status status)
 {
-    if (!one->wishes->survives || one->was_told ||
+    if (!one->wishes->survives || one->told_count == TOLD_MAX ||
         (status != TUNDISH_E_SERVER_GONE && status != TUNDISH_E_PEER_LOST))
         return false;
     print_line(one, "status", status);
-    one->was_told = true;
+    one->told_count++;
     return true;
 }
 
@@ -171,7 +174,7 @@ take(struct one *one)
 
     if (is_survived(one, status))
         return;
-    one->was_told = false;
+    one->told_count = 0;
     if (status == TUNDISH_END) {
         print_line(one, "end", status);
     } else if (status == TUNDISH_OK) {

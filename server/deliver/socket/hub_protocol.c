@@ -238,6 +238,9 @@ take_message(struct protocol *protocol, const struct tnd_message *message)
     case TND_ASK_QUEUE:
         feed_answer_queue(protocol->feed, protocol->member);
         return PROTOCOL_CONTINUES;
+    case TND_KEPT:
+        feed_pass_kept(protocol->feed, protocol->member, message->head.id, message->head.offset);
+        return PROTOCOL_CONTINUES;
     case TND_BYE:
         return PROTOCOL_LEFT;
     default:

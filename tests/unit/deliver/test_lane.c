@@ -283,6 +283,40 @@ a_trainer_cannot_release_what_it_was_not_given(void **state)
     close_liar(&liar);
 }
 
+static void
+publish_steps(struct lane *lane, uint64_t first, uint64_t count)
+{
+    struct slot slot;
+
+    slot_init(lane, &slot);
+    for (uint64_t i = first; i < first + count; i++) {
+        assert_int_equal(reserve(lane, &slot, i, 10), TUNDISH_OK);
+        slot.epoch = 1;
+        lane_publish(lane, &slot);
+    }
+    slot_fini(&slot);
+}
+
+/* Its trainer read these steps in the memory of a server that is gone. */
+static void
+an_absent_trainer_passes_over_what_it_has_had(void **state)
+{
+    struct lane *lane = open_lane(4096, 0);
+    struct lane_reader *reader;
+
+    (void)state;
+    assert_int_equal(lane_reader_open(lane, 0, &reader), TUNDISH_OK);
+    publish_steps(lane, 0, 2);
+    lane_reader_pass(reader, (struct lane_until){ 1, 3 });
+    assert_int_equal(lane_lowest(lane), 2);
+    publish_steps(lane, 2, 3); /* more than the lane holds beside the first two */
+    assert_int_equal(lane_lowest(lane), 3);
+    lane_reader_pass(reader, (struct lane_until){ 1, 2 }); /* an older message */
+    publish_steps(lane, 5, 2);
+    assert_int_equal(lane_lowest(lane), 3);
+    lane_close(lane);
+}
+
 /* It shares the flags of whatever it was sent. */
 static void
 a_trainer_cannot_make_the_server_wait_for_its_event(void **state)
@@ -374,6 +408,7 @@ TEST_FILE(test_lane)
         cmocka_unit_test(a_limit_holds_and_under_it_positions_are_reserved_in_order),
         cmocka_unit_test(too_few_slots_and_a_bad_spec_are_refused),
         cmocka_unit_test(a_trainer_cannot_release_what_it_was_not_given),
+        cmocka_unit_test(an_absent_trainer_passes_over_what_it_has_had),
         cmocka_unit_test(a_trainer_cannot_make_the_server_wait_for_its_event),
         cmocka_unit_test(a_starved_trainer_gets_the_next_batch_though_the_arena_is_full),
         cmocka_unit_test(a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena),

@@ -186,10 +186,13 @@ a_place_brings_the_seed_of_its_run(void **state)
 static void
 places_that_cannot_be_taken_up_are_refused(void **state)
 {
-    struct served_options other_seed = two_replicas;
+    static const struct served_options drawn = { .stages = "{range: 100}, {shuffle: 50}, {batch: 2}",
+                                                 .distribute = "replicas: 2",
+                                                 .deliver = "slots: 4" };
+    struct served_options other_seed = drawn;
     static const struct served_options other_batches = { .stages = "{range: 100}, {batch: 4}",
                                                          .distribute = "replicas: 2" };
-    char *token = token_after(&two_replicas, 0, 2), *of_other = token_after(&other_batches, 0, 1);
+    char *token = token_after(&drawn, 0, 2), *of_other = token_after(&other_batches, 0, 1);
     char *of_other_seed;
     tundish_reader *reader, *refused = NULL;
     struct served *served;
@@ -197,7 +200,7 @@ places_that_cannot_be_taken_up_are_refused(void **state)
     (void)state;
     other_seed.seed = 5;
     of_other_seed = token_after(&other_seed, 1, 2);
-    served = served_open(&two_replicas);
+    served = served_open(&drawn);
     assert_int_equal(served_try_reader(served, &(struct wanted){ .token = of_other }, &refused),
                      TUNDISH_E_PLACE);
     assert_non_null(strstr(tundish_last_error(), "another pipeline"));
@@ -212,6 +215,27 @@ places_that_cannot_be_taken_up_are_refused(void **state)
     free(token);
     free(of_other);
     free(of_other_seed);
+}
+
+/* Then the root seed decides nothing, and each server draws one. */
+static void
+a_place_of_another_root_seed_is_as_good_where_no_stage_draws_from_it(void **state)
+{
+    struct served_options other_seed = two_replicas;
+    char *token;
+    struct served *served = served_open(&two_replicas);
+    tundish_reader *first = served_reader(served, &(struct wanted){ 0 }), *second;
+
+    (void)state;
+    other_seed.seed = 5;
+    token = token_after(&other_seed, 1, 2);
+    expect_one(first, "0.0 value=0");
+    second = served_reader(served, &(struct wanted){ .token = token, .replica = 1 });
+    expect_one(second, "0.2 value=5");
+    tundish_close(first);
+    tundish_close(second);
+    served_close(served);
+    free(token);
 }
 
 static void
@@ -394,6 +418,7 @@ TEST_FILE(test_start_barrier)
         cmocka_unit_test(the_lowest_place_is_the_start),
         cmocka_unit_test(a_place_brings_the_seed_of_its_run),
         cmocka_unit_test(places_that_cannot_be_taken_up_are_refused),
+        cmocka_unit_test(a_place_of_another_root_seed_is_as_good_where_no_stage_draws_from_it),
         cmocka_unit_test(a_replica_without_a_place_needs_the_beginning),
         cmocka_unit_test(once_begun_at_a_place_a_replica_without_one_is_refused),
         cmocka_unit_test(a_place_that_others_have_passed_is_refused),
