@@ -402,8 +402,8 @@ fail_without_server(const tundish_reader *reader)
                     reader->path);
 }
 
-/* Until then the reader could not say where it stands, should the server die. If it dies first, that
- * shows at the next call. */
+/* Until then the reader could not say where it stands, should the server die. If it dies first,
+ * that shows at the next call. */
 static void
 await_begin(tundish_reader *reader)
 {

@@ -120,8 +120,7 @@ read_all(struct siblings *siblings, const struct kept *groups)
 
     tnd_reader_each(read_sibling, siblings);
     return !siblings->has_twins &&
-           siblings->count ==
-               group_count * siblings->reader->attachments->welcome.replica_count;
+           siblings->count == group_count * siblings->reader->attachments->welcome.replica_count;
 }
 
 bool

@@ -63,9 +63,9 @@ struct feed {
     uint64_t first_epoch, first_step; /* UINT64_MAX: ask the lane */
     bool has_begin;
     uint64_t begin_epoch, begin_step;
-    uint64_t restarts_done;           /* 1 + the last epoch that all groups asked to leave */
-    const char *admitting;            /* the group that a callback decides about, or NULL */
-    struct epoch_place *places;       /* one more than there are epochs in a ring */
+    uint64_t restarts_done;     /* 1 + the last epoch that all groups asked to leave */
+    const char *admitting;      /* the group that a callback decides about, or NULL */
+    struct epoch_place *places; /* one more than there are epochs in a ring */
     uint32_t place_count, place_next;
 };
 

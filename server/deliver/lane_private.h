@@ -58,7 +58,7 @@ struct lane_reader {
     int event;                     /* we write: something is published */
     int wakeup;                    /* it writes: something is released */
     uint64_t released, taken;
-    uint64_t taken_in_all; /* not a position: how many */
+    uint64_t taken_in_all;    /* not a position: how many */
     struct lane_until passes; /* while no trainer is attached; (0, 0): nothing */
     struct lane_tie tie;
     uint64_t waiting_since_ns;            /* as last seen */

@@ -186,7 +186,8 @@ a_place_brings_the_seed_of_its_run(void **state)
 static void
 places_that_cannot_be_taken_up_are_refused(void **state)
 {
-    static const struct served_options drawn = { .stages = "{range: 100}, {shuffle: 50}, {batch: 2}",
+    static const struct served_options drawn = { .stages =
+                                                     "{range: 100}, {shuffle: 50}, {batch: 2}",
                                                  .distribute = "replicas: 2",
                                                  .deliver = "slots: 4" };
     struct served_options other_seed = drawn;
