@@ -39,8 +39,11 @@ def main():
             if is_asked.is_set() or steps % STEPS_BETWEEN == 0:
                 save(f"{steps}.{RANK}", {"rows": rows, "steps": steps, "place": reader.place})
             if is_asked.is_set():
-                return
-    save(f"all.{RANK}", rows)
+                break
+    # A signal that comes once more, while the interpreter ends, would kill it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
+    if not is_asked.is_set():
+        save(f"all.{RANK}", rows)
 
 
 def newest():
