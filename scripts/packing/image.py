@@ -95,6 +95,6 @@ def _save(name, path):
     archive.unlink(missing_ok=True)
     podman("save", "--quiet", "--format=docker-archive", "--output", archive, name)
     with open(archive, "rb") as plain, open(path, "wb") as file:
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
             shutil.copyfileobj(plain, packed)
     archive.unlink()
