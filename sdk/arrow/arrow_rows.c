@@ -309,7 +309,8 @@ write_rows(struct arrow_rows *rows, int64_t count, uint64_t bytes)
 {
     uint64_t *ends = (uint64_t *)(void *)rows->ends.data, at = 0;
     uint8_t **cursors = (uint8_t **)(void *)rows->cursors.data;
-    tundish_status status = arrow_room_need(&rows->bytes, bytes, 1);
+    /* Rows may have no bytes; cursors need a place all the same. */
+    tundish_status status = arrow_room_need(&rows->bytes, bytes + 1, 1);
 
     if (status != TUNDISH_OK)
         return status;
