@@ -170,10 +170,11 @@ reader_expect(struct order_iterator *iterator)
 
         if (name == NULL || enter_file(iterator, name, &file) != TUNDISH_OK)
             return true;
+        /* The name decides, and not where the file is: all nodes must enter the same files here. */
+        if (!spec_is_url(file->name))
+            return false;
         if (file->is_url)
             file_remote_expect(file, 0);
-        else if (file->peers == NULL)
-            return false;
     }
     return true;
 }
