@@ -22,8 +22,10 @@ struct watched {
     struct tnd_stats_file file;
     struct watch_snapshot window[WATCHER_WINDOW + 1]; /* the oldest first */
     uint32_t seen;
-    bool is_fresh;                 /* the last look took a snapshot */
-    struct watch_diagnosis judged; /* by the thread, without the lock */
+    bool is_fresh; /* the last look took a snapshot */
+    struct watch_snapshot fresh;
+    bool is_new; /* and it is of another file */
+    struct tnd_stats_file new_file;
     struct watcher_node shown;
 };
 
@@ -106,33 +108,35 @@ keep(struct watched *node, const struct watch_snapshot *snapshot, bool is_lean)
     node->window[node->seen++] = *snapshot;
 }
 
-/* Take a snapshot. The file is read without the lock: requests wait for no
- * disk. */
+/* Read the file, without the lock: requests wait for no disk. */
 static void
-look(struct watcher *watcher, struct watched *node)
+look(struct watched *node)
 {
     struct tnd_stats_file fresh = TND_STATS_FILE_NONE;
     bool is_new = open_anew(node, &fresh);
     struct tnd_stats_file *file = is_new ? &fresh : &node->file;
-    struct watch_snapshot snapshot;
 
-    node->is_fresh = false;
-    if (file->descriptor < 0)
+    node->is_fresh = file->descriptor >= 0 && watch_snapshot_open(file, &node->fresh) == TUNDISH_OK;
+    node->is_new = is_new && node->is_fresh;
+    if (node->is_new)
+        node->new_file = fresh;
+    else if (is_new)
+        tnd_stats_close(&fresh);
+}
+
+/* Show what was read. All nodes are shown at once, so that sums and nodes agree. */
+static void
+show(struct watched *node, bool is_lean)
+{
+    if (!node->is_fresh)
         return;
-    if (watch_snapshot_open(file, &snapshot) != TUNDISH_OK) {
-        if (is_new)
-            tnd_stats_close(&fresh);
-        return;
-    }
-    watcher_lock(watcher);
-    if (is_new)
-        take_over(node, &fresh);
-    keep(node, &snapshot, watcher->node_count > NODES_CLOSELY);
-    node->is_fresh = node->shown.there = true;
-    node->shown.rank = (uint32_t)watch_value(watch_next(&snapshot, "server", NULL), "rank");
+    if (node->is_new)
+        take_over(node, &node->new_file);
+    keep(node, &node->fresh, is_lean);
+    node->shown.there = true;
+    node->shown.rank = (uint32_t)watch_value(watch_next(&node->fresh, "server", NULL), "rank");
     node->shown.now = &node->window[node->seen - 1];
     node->shown.before = &node->window[0];
-    watcher_unlock(watcher);
 }
 
 /* Growth a second, in the last one. Metrics of many nodes come in now and then two or none in a
@@ -200,34 +204,27 @@ note_node(struct watcher *watcher, const struct watched *node)
         note(watcher, rank, set, "cpu", growth(node, is_lean, set, "cpu") / 1e9);
 }
 
-/* Say what the snapshots show, of each node and against the others. Only this thread changes them,
- * so it needs no lock to read them. */
+/* Say what the snapshots show, of each node and against the others. */
 static void
-judge(struct watcher *watcher, struct watch_sibling siblings[WATCHER_NODES])
+judge(struct watcher *watcher)
 {
+    struct watch_sibling *siblings = watcher->siblings;
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < WATCHER_NODES; i++) {
-        struct watched *node = &watcher->nodes[i];
+        struct watcher_node *shown = &watcher->nodes[i].shown;
 
-        if (!node->shown.there)
+        if (!shown->there)
             continue;
-        watch_diagnose(node->shown.before, node->shown.now, &node->judged);
-        siblings[count++] = (struct watch_sibling){ .before = node->shown.before,
-                                                    .now = node->shown.now,
-                                                    .diagnosis = &node->judged };
+        watch_diagnose(shown->before, shown->now, &shown->diagnosis);
+        siblings[count++] = (struct watch_sibling){ .before = shown->before,
+                                                    .now = shown->now,
+                                                    .diagnosis = &shown->diagnosis };
     }
     watch_compare(siblings, count);
-}
-
-static void
-show_verdicts(struct watcher *watcher, const struct watch_sibling siblings[WATCHER_NODES])
-{
-    for (uint32_t i = 0, count = 0; i < WATCHER_NODES; i++)
-        if (watcher->nodes[i].shown.there) {
-            watcher->nodes[i].shown.diagnosis = watcher->nodes[i].judged;
-            watcher->nodes[i].shown.slowness = siblings[count++].slowness;
-        }
+    for (uint32_t i = 0, sibling = 0; i < WATCHER_NODES; i++)
+        if (watcher->nodes[i].shown.there)
+            watcher->nodes[i].shown.slowness = siblings[sibling++].slowness;
 }
 
 static void
@@ -249,17 +246,20 @@ note_job(struct watcher *watcher)
 static void
 look_at_all(struct watcher *watcher)
 {
+    bool is_lean = watcher->node_count > NODES_CLOSELY;
+
     for (uint32_t i = 0; i < WATCHER_NODES; i++)
-        look(watcher, &watcher->nodes[i]);
-    judge(watcher, watcher->siblings);
+        look(&watcher->nodes[i]);
     watcher_lock(watcher);
-    show_verdicts(watcher, watcher->siblings);
     watcher->tick++;
     history_advance(&watcher->history, (uint64_t)time(NULL));
     /* Nodes are not counted down: one that is gone stays on the page, as gone. */
-    for (uint32_t i = 0; i < WATCHER_NODES; i++)
+    for (uint32_t i = 0; i < WATCHER_NODES; i++) {
+        show(&watcher->nodes[i], is_lean);
         if (watcher->nodes[i].shown.there)
             watcher->node_count = i + 1;
+    }
+    judge(watcher);
     for (uint32_t i = 0; i < watcher->node_count; i++)
         note_node(watcher, &watcher->nodes[i]);
     note_job(watcher);

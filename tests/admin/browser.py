@@ -1,6 +1,7 @@
 """A headless Chromium, spoken to over a pipe in its own protocol."""
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -18,6 +19,15 @@ def find():
     return next((path for path in map(shutil.which, PROGRAMS) if path), None)
 
 
+def high_pipe():
+    """A pipe whose ends are none of the descriptors that the browser's are moved to."""
+    low = os.pipe()
+    ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in low]
+    for end in low:
+        os.close(end)
+    return ends
+
+
 class Browser:
     """One page. Close it, or use it in `with`."""
 
@@ -25,13 +35,13 @@ class Browser:
         self.profile = tempfile.TemporaryDirectory(
             prefix="tundish-browser-", ignore_cleanup_errors=True
         )
-        theirs_in, ours_out = os.pipe()
-        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = high_pipe()
+        ours_in, theirs_out = high_pipe()
         command = [program, "--remote-debugging-pipe", "--headless", "--no-sandbox", "--disable-gpu"]
         command += ["--hide-scrollbars", "--no-first-run", "--disable-dev-shm-usage"]
         command += [f"--user-data-dir={self.profile.name}", "about:blank"]
-        # The browser reads from descriptor 3 and writes to 4.
-        shell = ["sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh", *command]
+        # The browser reads from descriptor 3 and writes to 4. A plain sh knows numbers below 10 only.
+        shell = ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash", *command]
         self.process = subprocess.Popen(
             shell,
             pass_fds=[theirs_in, theirs_out],

@@ -157,7 +157,7 @@ fill_readers(const struct node *node, uint32_t rank, bool is_slow, double second
     uint64_t steps = (uint64_t)(seconds * STEPS_A_SECOND);
     /* The slow node's trainers wait for their server. The others wait for those, in the training
      * framework, of which their servers see nothing. */
-    double waits = is_slow ? 0.4 : 0.005 + 0.001 * (double)(rank % 20);
+    double waits = is_slow ? 0.4 : 0.005 + 0.0005 * (double)(rank % 20);
 
     for (uint32_t i = 0; i < node->trainers; i++) {
         struct tnd_stats_reader *reader = node->readers[i];

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, cells, columns, compression, data, decoding, fetch, gpu, groups, learning
+from . import admin, admin_large, cells, columns, compression, data, decoding, fetch, gpu, groups, learning
 from . import nodes, python, remote, report, resume, stages
 from .environments import Environments
 from .measure import Failure
@@ -26,6 +26,7 @@ _OWN = {
     "nodes": nodes.measure,
     "recovery": _measure_recovery,
     "admin": admin.measure,
+    "admin-large": admin_large.measure,
     "columns": columns.measure,
     "parquet-decode": decoding.measure,
     "python": python.measure_small,
