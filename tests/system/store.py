@@ -136,6 +136,8 @@ class Handler(BaseHTTPRequestHandler):
         kind, value = store.take_fault(self.path)
         if kind == "redirect":
             return self.answer(302, b"", {"Location": value})
+        if kind == "header":
+            return self.answer(200, b"", {"X-Long": "x" * value})
         if kind == "status":
             return self.refuse(*value)
         if store.is_signed and (problem := verify(self)) is not None:

@@ -224,6 +224,17 @@ class Remote(RemoteRig):
         file = self.stream(["text_line: {filenames: 's3://bucket/a.txt'}", "batch: 9"])
         self.assertIn("the store sends us elsewhere", self.complaint(file))
 
+    def test_a_server_that_redirects_for_ever_or_has_no_end_of_headers_is_left(self):
+        self.put_public()
+        url = self.store.url + "/bucket/a.txt"
+        file = self.stream([f"text_line: {{filenames: '{url}'}}", "batch: 9"], ", retries: 1")
+        self.store.fail("redirect", 999, "a.txt", url)
+        self.assertIn(f"{url}: ", self.complaint(file))
+        self.assertLess(len(self.store.requests), 50)
+        self.store.faults.clear()
+        self.store.fail("header", 999, "a.txt", 4 << 20)
+        self.assertIn(f"{url}: ", self.complaint(file))
+
     def test_servers_without_tags_or_ranges_are_read_as_far_as_that_goes(self):
         self.put_public()
         self.store.tags = False
