@@ -51,18 +51,21 @@ every_job_agrees_or_all_its_nodes_are_told_the_same(void **state)
 {
     const char *one = getenv("SEED"), *seconds = getenv("SECONDS");
     time_t until = time(NULL) + (seconds != NULL ? strtol(seconds, NULL, 10) : 0);
-    uint64_t first = one != NULL ? strtoull(one, NULL, 10) : 1;
+    uint64_t first = one != NULL ? strtoull(one, NULL, 10) : 1, seed;
 
     (void)state;
     if (seconds != NULL)
         first = (uint64_t)time(NULL) * 1000;
-    for (uint64_t seed = first; one == NULL || seed == first; seed++) {
+    seed = first;
+    for (; one == NULL || seed == first; seed++) {
         struct story_options options = story_of_seed(seed);
 
         if (seconds != NULL ? time(NULL) >= until : seed >= first + SEEDS)
             break;
         play(&options);
     }
+    printf("%llu runs from seed %llu\n", (unsigned long long)(seed - first),
+           (unsigned long long)first);
 }
 
 static void

@@ -115,9 +115,13 @@ every_interleaving_brings_every_row_once(void **state)
     uint64_t count = getenv("SEED") != NULL ? 1 : number_of("RUNS", RUNS_DEFAULT);
     time_t until = time(NULL) + (time_t)seconds;
 
+    uint64_t seed = first;
+
     (void)state;
-    for (uint64_t seed = first; seconds > 0 ? time(NULL) < until : seed < first + count; seed++)
+    for (; seconds > 0 ? time(NULL) < until : seed < first + count; seed++)
         play(seed);
+    printf("%llu runs from seed %llu\n", (unsigned long long)(seed - first),
+           (unsigned long long)first);
 }
 
 /* What soaks have found: a survivor whose sibling had read all; a successor whose place stood
