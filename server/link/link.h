@@ -93,7 +93,7 @@ struct link_tally {
 };
 
 struct link_total {
-    uint32_t nodes; /* whose values it is made of; all, unless it is running */
+    uint32_t nodes; /* whose values it is made of: all, or, if it is running, some */
     uint8_t *bytes;
     size_t byte_count;
 };

@@ -50,7 +50,7 @@ conclude(struct node *node, struct tally *tally, struct tally_value *total)
     struct link_key key = tally->key;
     struct byte_view bytes;
 
-    if (tally_equal(total, &tally->total))
+    if (total->nodes == tally->total.nodes && tally_same_bytes(total, &tally->total))
         return;
     tally_move(&tally->total, total);
     tell(node, UINT32_MAX, WIRE_DOWN, tally, &tally->total);
@@ -59,6 +59,15 @@ conclude(struct node *node, struct tally *tally, struct tally_value *total)
         node_set_names(node, bytes);
     else if (node->config.arrived != NULL && node->config.size > 1)
         node->config.arrived(node->config.user, 0, &key, bytes);
+}
+
+/* Until all have spoken, who has is no news of itself. */
+static bool
+is_news(const struct tally_value *merged, const struct tally_value *before, uint32_t below)
+{
+    bool are_all = merged->nodes == below && before->nodes < below;
+
+    return are_all || before->nodes == 0 || !tally_same_bytes(merged, before);
 }
 
 static void
@@ -71,9 +80,10 @@ pass(struct node *node, struct tally *tally)
     if (!tally->is_running && tally_nodes(tally) < below)
         return;
     merged = tally_merged(tally);
-    if (parent == UINT32_MAX && (tally->is_running || tally->total.nodes == 0)) {
+    if (parent == UINT32_MAX && is_news(&merged, &tally->total, below) &&
+        (tally->is_running || tally->total.nodes == 0)) {
         conclude(node, tally, &merged);
-    } else if (parent != UINT32_MAX && (tally->is_given || !tally_equal(&merged, &tally->told))) {
+    } else if (parent != UINT32_MAX && (tally->is_given || is_news(&merged, &tally->told, below))) {
         tell(node, parent, WIRE_UP, tally, &merged);
         tally_move(&tally->told, &merged);
     }

@@ -339,7 +339,7 @@ tally_merged(const struct tally *tally)
 }
 
 bool
-tally_equal(const struct tally_value *a, const struct tally_value *b)
+tally_same_bytes(const struct tally_value *a, const struct tally_value *b)
 {
-    return a->nodes == b->nodes && compare(view(a), view(b)) == 0;
+    return compare(view(a), view(b)) == 0;
 }

@@ -61,7 +61,7 @@ uint32_t tally_nodes(const struct tally *tally);
 /* Of this node and its children; the caller frees its bytes. */
 struct tally_value tally_merged(const struct tally *tally);
 
-bool tally_equal(const struct tally_value *a, const struct tally_value *b);
+bool tally_same_bytes(const struct tally_value *a, const struct tally_value *b);
 void tally_move(struct tally_value *to, struct tally_value *from);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "nodes/story.h"
 
-enum { SEEDS = 60 };
+enum { SEEDS = 88 };
 
 /* Jobs of one level of the tree, of two and of three; networks that are fast or slow. */
 static struct story_options
@@ -31,6 +31,10 @@ story_of_seed(uint64_t seed)
         .jitter_ns = seed % 2 == 0 ? 20000 : 20000000,
         .bytes_per_ns = 10,
         .serves_ns = INT64_C(3000000000),
+        .step_ns = INT64_C(20000000),
+        .steps = 100,
+        .are_known = seed / 2 % 3 == 0,
+        .ends_with_first = seed / 3 % 2 == 0,
         .fault = (enum fault)(seed % FAULT_COUNT),
     };
 }

@@ -22,6 +22,11 @@ print_text(const struct story_options *options, const struct story_result *resul
            " messages and %" PRIu64 " bytes come to rank 0, %.2f %% of a core there\n",
            result->messages, result->bytes, result->first_messages, result->first_bytes,
            100 * result->first_cpu);
+    if (!result->failed)
+        printf(
+            "  dealing             %.2f messages a node and step; %.1f %% of the steps waited, an "
+            "answer at most %.1f steps late\n",
+            result->step_messages, 100 * result->steps_waited, result->steps_late);
     printf("  memory of rank 0    %.1f MB\n", (double)result->first_memory_bytes * 1e-6);
     if (result->failed)
         printf("  a loss              noticed after %.3f s, told to all after %.3f s\n",
@@ -38,12 +43,14 @@ print_json(const struct story_options *options, const struct story_result *resul
            ", \"messages_per_s\": %" PRIu64 ", \"bytes_per_s\": %" PRIu64
            ", \"rank0_messages_per_s\": %" PRIu64 ", \"rank0_bytes_per_s\": %" PRIu64
            ", \"rank0_core\": %.6f, \"rank0_memory_bytes\": %" PRIu64
+           ", \"step_messages\": %.4f, \"steps_waited\": %.4f, \"steps_late\": %.2f"
            ", \"noticed_s\": %.6f, \"told_s\": %.6f}\n",
            options->nodes, options->files, options->vocabularies, options->seed,
            fault_name(options->fault), (double)result->agreed_ns * 1e-9, result->agree_messages,
            result->agree_bytes, result->agree_first_messages, result->agree_first_bytes,
            result->agree_most_messages, result->messages, result->bytes, result->first_messages,
            result->first_bytes, result->first_cpu, result->first_memory_bytes,
+           result->step_messages, result->steps_waited, result->steps_late,
            (double)result->noticed_ns * 1e-9, (double)result->told_ns * 1e-9);
 }
 
@@ -53,6 +60,7 @@ main(int argc, char **argv)
     static const struct option list[] = {
         { "nodes", required_argument, NULL, 'n' }, { "files", required_argument, NULL, 'f' },
         { "seed", required_argument, NULL, 's' },  { "faults", no_argument, NULL, 'x' },
+        { "known", no_argument, NULL, 'k' },       { "drop-remainder", no_argument, NULL, 'd' },
         { "json", no_argument, NULL, 'j' },        { NULL, 0, NULL, 0 }
     };
     const char *seed = getenv("SEED");
@@ -63,7 +71,9 @@ main(int argc, char **argv)
                                      .latency_ns = 50000,
                                      .jitter_ns = 20000,
                                      .bytes_per_ns = 10,
-                                     .serves_ns = INT64_C(10000000000) };
+                                     .serves_ns = INT64_C(10000000000),
+                                     .step_ns = 5000000,
+                                     .steps = 200 };
     struct story_result result;
     bool json = false;
 
@@ -76,6 +86,10 @@ main(int argc, char **argv)
             options.seed = strtoull(optarg, NULL, 10);
         else if (option == 'x')
             options.fault = FAULT_KILLED;
+        else if (option == 'k')
+            options.are_known = true;
+        else if (option == 'd')
+            options.ends_with_first = true;
         else if (option == 'j')
             json = true;
         else

@@ -10,23 +10,30 @@
 #include "link/agree.h"
 #include "memory.h"
 #include "shm/stats.h"
+#include "stream.h"
 #include "wires.h"
 
 static const int64_t MS = 1000000, SECOND = 1000000000;
 static const int64_t PATIENCE = 600000000000; /* the server's, for the agreement */
 static const int64_t START = 200000000;       /* the last node begins so late */
 static const int64_t DEADLINE = 5000000000;   /* after which a silent node is lost */
-enum { COUNTERS_BYTES = 45 << 10, TEXT_BYTES = 400 };
+enum { COUNTERS_BYTES = 45 << 10, TEXT_BYTES = 400, EPOCHS = 2, MORE_STEPS = 10 };
 
 struct node_of_story {
     struct story *story;
     uint32_t rank;
     struct link *link;
-    bool has_agreed, is_told, is_over;
+    struct session *stream;
+    uint64_t ends[EPOCHS]; /* the steps of each epoch */
+    uint32_t epochs;       /* that are over */
+    bool has_agreed, has_counted, is_told, is_dealt, is_over;
+    tundish_status dealt;
     tundish_status agreed;
     int64_t agreed_ns, told_ns;
     char text[TEXT_BYTES];
 };
+
+struct progress;
 
 struct story {
     const struct story_options *options;
@@ -36,7 +43,16 @@ struct story {
     struct node_of_story *nodes;
     uint32_t victim;
     int64_t began_ns, fault_ns;
+    bool deals;              /* the steps have begun */
+    struct progress *steps;  /* of both epochs, one after the other */
+    uint64_t waits, answers; /* of all nodes: times that a step was waited for, and steps */
     _Atomic int stop;
+};
+
+/* Of a step: how many nodes had it, and when the first and the last of them came to it. */
+struct progress {
+    uint32_t nodes;
+    int64_t first_ns, last_ns;
 };
 
 /* Thousands of servers would say the same. */
@@ -53,8 +69,9 @@ __wrap_tnd_log(enum tnd_log_level level, const char *event, const char *format, 
 const char *
 fault_name(enum fault fault)
 {
-    static const char *const names[FAULT_COUNT] = { "none",   "killed", "stopped", "hung",  "slow",
-                                                    "parted", "split",  "other",   "absent" };
+    static const char *const names[FAULT_COUNT] = { "none",   "killed", "stopped", "hung",
+                                                    "slow",   "parted", "split",   "other",
+                                                    "absent", "error",  "order" };
 
     return names[fault];
 }
@@ -115,7 +132,8 @@ hear(void *user, uint32_t from, const struct link_key *key, struct byte_view byt
 {
     struct node_of_story *node = user;
 
-    (void)from;
+    if (node->stream != NULL)
+        stream_hear(node->stream, from, key, bytes);
     if (key != NULL || node->is_told)
         return;
     node->is_told = true;
@@ -123,17 +141,120 @@ hear(void *user, uint32_t from, const struct link_key *key, struct byte_view byt
     snprintf(node->text, sizeof node->text, "%.*s", (int)bytes.size, (const char *)bytes.data);
 }
 
+/* The server's loop. */
 static void
-serve(struct node_of_story *node)
+tell_counters(void *argument)
 {
     static const uint8_t counters[COUNTERS_BYTES];
     static const struct link_key key = { .topic = LINK_COUNTERS };
+    struct node_of_story *node = argument;
 
     while (!node->is_told && atomic_load(&node->story->stop) == 0) {
         fibers_sleep(SECOND);
         if (node->rank != 0 && node->rank < TND_STATS_NODES)
             link_post(node->link, &key, counters, sizeof counters);
     }
+    node->has_counted = true;
+}
+
+static uint64_t
+steps_of(const struct story *story, uint32_t rank, uint32_t epoch)
+{
+    uint64_t more = (rank * UINT64_C(0x9e3779b97f4a7c15) + epoch) >> 32;
+
+    return story->options->steps + (story->options->are_known ? 0 : more % MORE_STEPS);
+}
+
+static struct progress *
+progress_of(struct story *story, uint32_t epoch, uint64_t number)
+{
+    return &story->steps[epoch * (story->options->steps + MORE_STEPS) + number];
+}
+
+static void
+note_progress(struct story *story, uint32_t epoch, uint64_t number)
+{
+    struct progress *progress = progress_of(story, epoch, number);
+
+    if (progress->nodes++ == 0)
+        progress->first_ns = fibers_now_ns();
+    progress->last_ns = fibers_now_ns();
+}
+
+/* An answer could be given when the one step that it needs had come, or the last of all. */
+static void
+note_answer(struct node_of_story *node, uint64_t number, int64_t asked_ns, bool is_more)
+{
+    struct story *story = node->story;
+    const struct progress *progress;
+    int64_t from_ns = asked_ns, late_ns;
+
+    story->answers++;
+    if (fibers_now_ns() == asked_ns)
+        return;
+    story->waits++;
+    if (!is_more)
+        return;
+    progress = progress_of(story, node->epochs, number);
+    if (story->options->ends_with_first && progress->last_ns > from_ns)
+        from_ns = progress->last_ns;
+    if (!story->options->ends_with_first && progress->first_ns > from_ns)
+        from_ns = progress->first_ns;
+    late_ns = fibers_now_ns() - from_ns;
+    if ((double)late_ns / (double)story->options->step_ns > story->result->steps_late)
+        story->result->steps_late = (double)late_ns / (double)story->options->step_ns;
+}
+
+static tundish_status
+deal_epoch(struct node_of_story *node)
+{
+    struct story *story = node->story;
+    uint64_t has = steps_of(story, node->rank, node->epochs);
+    uint64_t pause_ns = (uint64_t)story->options->step_ns;
+    tundish_status status = TUNDISH_OK;
+    bool is_more = true;
+
+    stream_begin_epoch(node->stream, node->epochs);
+    for (uint64_t number = 0; status == TUNDISH_OK && is_more; number++) {
+        int64_t asked_ns = fibers_now_ns();
+
+        node->ends[node->epochs] = number;
+        if (number < has)
+            note_progress(story, node->epochs, number);
+        status = stream_deal(node->stream, number, number < has, &is_more);
+        if (status == TUNDISH_OK)
+            note_answer(node, number, asked_ns, is_more);
+        if (stream_error(node->stream) != NULL)
+            status = TUNDISH_E_DATA;
+        fibers_sleep((int64_t)(pause_ns / 2 + fibers_draw(pause_ns + 1)));
+    }
+    return status;
+}
+
+static void
+deal(struct node_of_story *node)
+{
+    tundish_status status = TUNDISH_OK;
+
+    while (status == TUNDISH_OK && node->epochs < EPOCHS) {
+        status = deal_epoch(node);
+        node->epochs += status == TUNDISH_OK;
+    }
+    node->dealt = status;
+    node->is_dealt = true;
+}
+
+static void
+serve(struct node_of_story *node)
+{
+    struct story *story = node->story;
+
+    fibers_start(node->rank, tell_counters, node);
+    while (!story->deals && !node->is_told && atomic_load(&story->stop) == 0)
+        fibers_sleep(10 * MS);
+    deal(node);
+    while (!node->has_counted)
+        fibers_sleep(100 * MS);
 }
 
 static void
@@ -158,10 +279,17 @@ live(void *argument)
     node->agreed = status;
     node->agreed_ns = fibers_now_ns();
     node->has_agreed = true;
+    if (status == TUNDISH_OK)
+        node->stream =
+            stream_open(node->link, &(struct stream_options){ story->options->are_known,
+                                                              story->options->ends_with_first });
     if (node->link != NULL)
         link_subscribe(node->link, hear, node);
     if (status == TUNDISH_OK)
         serve(node);
+    if (node->link != NULL)
+        link_subscribe(node->link, NULL, NULL);
+    stream_close(node->stream);
     link_leave(node->link, DEADLINE);
     link_close(node->link);
     node->is_over = true;
@@ -190,6 +318,12 @@ static bool
 has_agreed(const struct node_of_story *node)
 {
     return node->has_agreed;
+}
+
+static bool
+is_dealt(const struct node_of_story *node)
+{
+    return node->is_dealt;
 }
 
 static bool
@@ -347,6 +481,12 @@ make_fault(struct story *story)
     case FAULT_SPLIT:
         wires_part(border);
         break;
+    case FAULT_ERROR:
+        stream_tell_error(story->nodes[story->victim].stream, "row 7 is bad");
+        break;
+    case FAULT_ORDER:
+        stream_err(story->nodes[story->victim].stream);
+        break;
     default:
         break;
     }
@@ -359,22 +499,36 @@ is_fatal(enum fault fault)
     return fault == FAULT_KILLED || fault == FAULT_HUNG || fault == FAULT_SPLIT;
 }
 
+/* Where each epoch ends, for all. */
 static void
-judge_fault(struct story *story)
+judge_ends(struct story *story)
 {
-    bool is_fatal_here = is_fatal(story->options->fault) && story->options->nodes > 1;
+    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+        uint64_t end = steps_of(story, 0, epoch);
+
+        for (uint32_t i = 1; i < story->options->nodes; i++) {
+            uint64_t has = steps_of(story, i, epoch);
+
+            end = story->options->ends_with_first == (has < end) ? has : end;
+        }
+        for (uint32_t i = 0; i < story->options->nodes; i++)
+            if (story->nodes[i].epochs != EPOCHS || story->nodes[i].ends[epoch] != end)
+                complain(story, "on node %u epoch %u ends after %llu steps, and not after %llu", i,
+                         epoch, (unsigned long long)story->nodes[i].ends[epoch],
+                         (unsigned long long)end);
+    }
+}
+
+static void
+judge_told(struct story *story)
+{
     struct story_result *result = story->result;
 
-    if (!is_fatal_here) {
-        fibers_sleep(2 * DEADLINE);
-        for (uint32_t i = 0; i < story->options->nodes; i++)
-            if (story->nodes[i].is_told)
-                complain(story, "node %u was told \"%s\", and all live", i, story->nodes[i].text);
-        return;
-    }
     result->failed = true;
     if (!wait_until(story, is_told, DEADLINE + SECOND))
         complain(story, "not all are told within the deadline and a second");
+    if (!wait_until(story, is_dealt, DEADLINE))
+        complain(story, "a node waits for a step for ever");
     result->noticed_ns = INT64_MAX;
     for (uint32_t i = 0; i < story->options->nodes; i++) {
         const struct node_of_story *node = &story->nodes[i];
@@ -384,6 +538,71 @@ judge_fault(struct story *story)
             continue;
         result->noticed_ns = after_ns < result->noticed_ns ? after_ns : result->noticed_ns;
         result->told_ns = after_ns > result->told_ns ? after_ns : result->told_ns;
+    }
+}
+
+/* An error of one node is that of all, in the same words. The one that has it is not told. */
+static void
+judge_error(struct story *story)
+{
+    uint32_t first = story->victim == 0 ? 1 : 0;
+    const char *text = stream_error(story->nodes[first].stream);
+
+    for (uint32_t i = 0; i < story->options->nodes; i++) {
+        const char *other = stream_error(story->nodes[i].stream);
+
+        if (i == story->victim && story->options->fault == FAULT_ERROR)
+            continue;
+        if (text == NULL || other == NULL || strcmp(text, other) != 0)
+            complain(story,
+                     "the error of node %u is \"%.150s\" on node %u, and \"%.150s\" on node %u",
+                     story->victim, other != NULL ? other : "", i, text != NULL ? text : "", first);
+    }
+}
+
+static void
+judge_fault(struct story *story)
+{
+    enum fault fault = story->options->fault;
+    bool is_of_rows = fault == FAULT_ERROR || (fault == FAULT_ORDER && story->options->are_known);
+
+    if (is_fatal(fault)) {
+        judge_told(story);
+        return;
+    }
+    if (!wait_until(story, is_dealt, 20 * DEADLINE))
+        complain(story, "a node waits for a step for ever");
+    fibers_sleep(2 * DEADLINE);
+    for (uint32_t i = 0; i < story->options->nodes; i++)
+        if (story->nodes[i].is_told)
+            complain(story, "node %u was told \"%s\", and all live", i, story->nodes[i].text);
+    if (is_of_rows)
+        judge_error(story);
+    else
+        judge_ends(story);
+}
+
+/* Both epochs, in the midst of which the fault is. */
+static void
+deal_all(struct story *story)
+{
+    const struct story_options *options = story->options;
+    struct story_result *result = story->result;
+    uint64_t steps = options->steps * EPOCHS, before = traffic_of_all(story, NULL).sent;
+
+    story->deals = true;
+    fibers_sleep((int64_t)fibers_draw((uint64_t)options->step_ns * options->steps));
+    if (options->nodes > 1)
+        make_fault(story);
+    if (options->nodes == 1 || options->fault == FAULT_NONE) {
+        if (!wait_until(story, is_dealt, 20 * DEADLINE))
+            complain(story, "a node waits for a step for ever");
+        result->step_messages =
+            (double)(traffic_of_all(story, NULL).sent - before) / (double)steps / options->nodes;
+        result->steps_waited = (double)story->waits / (double)(story->answers + 1);
+        judge_ends(story);
+    } else {
+        judge_fault(story);
     }
 }
 
@@ -420,9 +639,7 @@ direct(void *argument)
         agree_all(story);
         if (fault != FAULT_OTHER || story->options->nodes == 1) {
             measure(story);
-            if (story->options->nodes > 1)
-                make_fault(story);
-            judge_fault(story);
+            deal_all(story);
         }
     }
     story->result->first_memory_bytes = memory_of_first_most();
@@ -443,10 +660,12 @@ story_play(const struct story_options *options, struct story_result *ret_result)
     *ret_result = (struct story_result){ 0 };
     make_parts(&story);
     story.nodes = calloc(options->nodes, sizeof *story.nodes);
+    story.steps = calloc(EPOCHS * (options->steps + MORE_STEPS), sizeof *story.steps);
     wires_open(&wires);
     fibers_run(options->seed, options->nodes, direct, &story);
     wires_close();
     memory_forget();
+    free(story.steps);
     free(story.nodes);
     free_parts(&story);
 }

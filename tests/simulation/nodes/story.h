@@ -20,6 +20,8 @@ enum fault {
     FAULT_SPLIT,   /* they do not reach them any more */
     FAULT_OTHER,   /* a node has another file */
     FAULT_ABSENT,  /* a node does not begin */
+    FAULT_ERROR,   /* a node has a bad row */
+    FAULT_ORDER,   /* a node deals other rows */
     FAULT_COUNT
 };
 
@@ -28,7 +30,11 @@ struct story_options {
     uint32_t nodes, files, vocabularies;
     int64_t latency_ns, jitter_ns;
     double bytes_per_ns;
-    int64_t serves_ns; /* for so long, after the agreement */
+    int64_t serves_ns; /* for so long, after the agreement, before steps are dealt */
+    int64_t step_ns;
+    uint64_t steps;       /* an epoch, of a node; some have a few more */
+    bool are_known;       /* all have as many, as under DATA */
+    bool ends_with_first; /* an epoch is over where the first node has no more */
     enum fault fault;
 };
 
@@ -42,6 +48,9 @@ struct story_result {
     uint64_t first_messages, first_bytes;             /* received a second by rank 0 */
     uint64_t first_memory_bytes;                      /* that it held at most */
     double first_cpu;                                 /* of a core, while serving */
+    double step_messages;                             /* a node and step */
+    double steps_waited;                              /* of a node, of all steps */
+    double steps_late; /* at most: from when the last node concerned was there, to the answer */
     bool failed;
     char text[1024]; /* what is wrong: empty, if nothing is */
 };
