@@ -403,7 +403,7 @@ agree_all(struct story *story)
     struct story_result *result = story->result;
     struct wires_traffic all, first;
 
-    if (!wait_until(story, has_agreed, 2 * PATIENCE))
+    if (!wait_until(story, has_agreed, 12 * DEADLINE))
         complain(story, "the agreement does not end");
     judge_agreement(story);
     all = traffic_of_all(story, &result->agree_most_messages);
@@ -520,6 +520,14 @@ judge_ends(struct story *story)
 }
 
 static void
+judge_alive(struct story *story)
+{
+    for (uint32_t i = 0; i < story->options->nodes; i++)
+        if (story->nodes[i].is_told)
+            complain(story, "node %u was told \"%s\", and all live", i, story->nodes[i].text);
+}
+
+static void
 judge_told(struct story *story)
 {
     struct story_result *result = story->result;
@@ -573,9 +581,7 @@ judge_fault(struct story *story)
     if (!wait_until(story, is_dealt, 20 * DEADLINE))
         complain(story, "a node waits for a step for ever");
     fibers_sleep(2 * DEADLINE);
-    for (uint32_t i = 0; i < story->options->nodes; i++)
-        if (story->nodes[i].is_told)
-            complain(story, "node %u was told \"%s\", and all live", i, story->nodes[i].text);
+    judge_alive(story);
     if (is_of_rows)
         judge_error(story);
     else
