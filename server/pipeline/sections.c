@@ -55,7 +55,7 @@ SECTION(distribute, "distribute", "How batches are dealt to replicas.",
 
 SECTION(
     deliver, "deliver", "How batches are delivered.",
-    DEFAULT(slots, "8", INTEGER, BETWEEN(3, 65536), "The number of batches that a lane can hold."),
+    DEFAULT(slots, "8", INTEGER, BETWEEN(3, 1024), "The number of batches that a lane can hold."),
     MAY(lane_bytes, SIZE | NOTHING, ANY_VALUE,
         "Memory for a lane's batches; default: computed from shapes and from the first batches as "
         "stored."),

@@ -29,7 +29,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 
-enum { WORKERS_MAX = 8, EPOCHS_MAX = 4, STEPS_MAX = 512, STATE_MAX = 256, THREADS_MAX = 8 };
+enum { WORKERS_MAX = 4096, EPOCHS_MAX = 4, STEPS_MAX = 512, STATE_MAX = 256, THREADS_MAX = 8 };
 
 struct job {
     const struct spec_file *file;
@@ -50,7 +50,7 @@ struct state {
 struct dealt {
     uint64_t epochs, steps; /* bounds */
     uint32_t worker_count;
-    struct state states[EPOCHS_MAX][WORKERS_MAX];
+    struct state *states[EPOCHS_MAX]; /* of each worker */
     char *texts[EPOCHS_MAX][STEPS_MAX + 1];
     uint64_t counts[EPOCHS_MAX];
     bool failed;
@@ -242,7 +242,7 @@ print_step(struct job *job, struct deal_round *rounds, uint32_t *ret_present, FI
 static char *
 step_text(struct job *job, bool *ret_failed)
 {
-    struct deal_round rounds[WORKERS_MAX] = { 0 };
+    struct deal_round *rounds = tnd_zalloc(job->worker_count, sizeof *rounds);
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
@@ -252,6 +252,7 @@ step_text(struct job *job, bool *ret_failed)
     must(fclose(out) == 0);
     for (uint32_t w = 0; w < job->worker_count; w++)
         deal_round_release(&rounds[w]);
+    free(rounds);
     *ret_failed = status != TUNDISH_OK;
     if (status == TUNDISH_OK && present > 0)
         return text;
@@ -302,9 +303,11 @@ deal(struct job *job, struct dealt *dealt)
 static void
 dealt_close(struct dealt *dealt)
 {
-    for (uint64_t epoch = 0; epoch < EPOCHS_MAX; epoch++)
+    for (uint64_t epoch = 0; epoch < EPOCHS_MAX; epoch++) {
         for (uint64_t step = 0; step < dealt->counts[epoch]; step++)
             free(dealt->texts[epoch][step]);
+        free(dealt->states[epoch]);
+    }
     free(dealt);
 }
 
@@ -343,7 +346,7 @@ print_dealt(const struct dealt *dealt)
 static bool
 compare_from(struct job *job, const struct dealt *dealt, uint64_t epoch, uint64_t step)
 {
-    struct state states[WORKERS_MAX];
+    struct state *states = tnd_alloc(job->worker_count * sizeof *states);
     bool failed = false, same = true;
 
     for (; epoch < dealt->epochs && same && !failed; epoch++, step = 0) {
@@ -373,6 +376,7 @@ compare_from(struct job *job, const struct dealt *dealt, uint64_t epoch, uint64_
         if (same && !failed && epoch + 1 < dealt->epochs)
             failed = start_epoch(job, states) != TUNDISH_OK;
     }
+    free(states);
     return same;
 }
 
@@ -427,6 +431,8 @@ deal_job(const struct request *request, const struct spec_file *file, struct sou
     struct job job;
 
     dealt->worker_count = workers;
+    for (uint64_t epoch = 0; epoch < EPOCHS_MAX; epoch++)
+        dealt->states[epoch] = tnd_zalloc(workers, sizeof *dealt->states[epoch]);
     dealt->epochs = request->epochs;
     dealt->steps = request->steps;
     if (job_open(&job, file, files, workers, replicas, threads, errors) == TUNDISH_OK) {

@@ -123,7 +123,7 @@ static void
 deliver_is_checked(void **state)
 {
     (void)state;
-    assert_error_has(stream_with("deliver: {slots: 2}"), "from 3 to 65536, not 2");
+    assert_error_has(stream_with("deliver: {slots: 2}"), "from 3 to 1024, not 2");
     assert_error_has(stream_with("deliver: {lane_bytes: 5 MiB}"), "a number of bytes");
     assert_error_has(stream_with("deliver: {lane_bytes: 0}"), "a number of bytes");
     assert_error_has(stream_with("deliver: {lane_bytes: 99999999TiB}"), "a number of bytes");
