@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/journal.h"
 #include "core/json.h"
 #include "core/log_writer.h"
 #include "core/printable.h"
@@ -139,6 +140,9 @@ tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
     tnd_printable(raw, sentence, sizeof sentence); /* it may hold names that others chose */
     if (log_tap != NULL)
         log_tap(log_tap_user, level, event, sentence);
+    /* A journal that is busy or was restarted reads the line below, as it reads texts. */
+    if (log_format == FORMAT_JOURNAL && tnd_journal_send(syslog_levels[level], event, sentence))
+        return;
     line = make_line(level, event, sentence, &bytes);
     if (line != NULL)
         log_writer_put(line, bytes);
@@ -209,6 +213,8 @@ tnd_log_start(void)
 {
     if (!format_is_chosen && is_read_by_journald())
         log_format = FORMAT_JOURNAL;
+    if (log_format == FORMAT_JOURNAL && is_read_by_journald())
+        (void)tnd_journal_open();
     log_writer_start(make_notice);
 }
 

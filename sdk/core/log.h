@@ -7,7 +7,8 @@
 enum tnd_log_level { TND_LOG_ERROR, TND_LOG_WARNING, TND_LOG_NOTICE, TND_LOG_DEBUG };
 
 /* "text": time, level, event, sentence. "json": the same as one JSON object a line. "journal": no
- * time, and the level as journald reads it. The default is "text" or, from tnd_log_start on,
+ * time, and the level as journald reads it, or an entry with fields (journal.h) where standard
+ * error leads to journald and its socket is there. The default is "text" or, from tnd_log_start on,
  * "journal" where standard error leads to journald. False for any other word. Set before threads
  * start. */
 bool tnd_log_set_format(const char *format);

@@ -282,6 +282,23 @@ class Journal(Service):
         self.assertGreater(len(lines), 1)
         self.assertTrue(all(line.startswith("<3>") for line in lines), lines)
 
+    def test_it_is_given_fields_where_it_listens(self):
+        folder = self.path / "journal"
+        folder.mkdir()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as journald:
+            journald.bind(str(folder / "socket"))
+            journald.settimeout(DEADLINE_S)
+            script = 'mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/journal' \
+                ' && mount --bind "$1" /run/systemd/journal && shift && exec "$@"'
+            words = ["unshare", "-m", "sh", "-c", script, "sh", str(folder), *self.words()]
+            lines = self.logged(words, "{0.st_dev}:{0.st_ino}")
+            self.assertEqual(lines, [])
+            entries = []
+            while not entries or "TUNDISH_EVENT=stop" not in entries[-1]:
+                entries.append(journald.recv(65536).decode().splitlines())
+        self.assertIn(["PRIORITY=5", "SYSLOG_IDENTIFIER=tundish", "TUNDISH_EVENT=ready",
+                       f"MESSAGE=ready: serving 1 stream at {self.socket}"], entries)  # fmt: skip
+
     def test_another_standard_error_is_not_its(self):
         for stream in (None, "1:1", "{0.st_dev}:1", "none", ""):
             lines = self.logged(self.words(), stream)
