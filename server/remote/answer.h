@@ -15,6 +15,7 @@ struct answer {
     int code;
     bool has_length, has_range, has_total;
     bool calls_expired;               /* the credentials, in its body */
+    uint64_t look;                    /* ... which are of this one */
     uint64_t length;                  /* of the body */
     uint64_t first, last;             /* of the range that it is; `last` is in it */
     uint64_t total;                   /* of the whole object */

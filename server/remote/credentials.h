@@ -15,6 +15,7 @@ struct credentials {
     char *session;      /* ... and its token, or NULL */
     char *bearer;       /* a token instead of a signature */
     int64_t expires_s;  /* since 1970; 0: not known to */
+    uint64_t look;      /* which one these are of: 1, 2, ... */
 };
 
 void credentials_close(struct credentials *credentials); /* accepts zeros */

@@ -24,6 +24,7 @@ struct part_list {
     uint32_t *slots;                 /* of each part: slot + 1, or 0; or a mark of parts.c */
     uint32_t part_count;             /* 1 while the identity is not known */
     uint32_t come_count;             /* parts that have come */
+    uint64_t expired_look;           /* whose credentials the store first called expired; or 0 */
 };
 
 /* At most `bytes` of it, in a file of the folder, which may be closed afterwards; with a disk, each

@@ -141,6 +141,19 @@ keep_part(struct slot *slot, tundish_status status, const struct answer *answer)
     (void)disk_keep(slot->parts->disk, &slot->claim, &kept);
 }
 
+/* Credentials that the store calls expired may have been renewed by now. Ask anew with others: each
+ * part that was asked for with the same, and only then. */
+static bool
+is_asked_anew(struct part_list *list, const struct answer *answer)
+{
+    if (!answer->calls_expired ||
+        !remote_credentials_forget(list->remote, list->url->scheme, answer->look))
+        return false;
+    if (list->expired_look == 0)
+        list->expired_look = answer->look;
+    return answer->look == list->expired_look;
+}
+
 static void
 end_part(void *context, tundish_status status, const struct answer *answer)
 {
@@ -151,17 +164,16 @@ end_part(void *context, tundish_status status, const struct answer *answer)
     slot->used_at = ++parts->clock;
     if (slot->claim.descriptor >= 0)
         keep_part(slot, status, answer);
-    if (slot->list == NULL) {
+    if (slot->list == NULL || (status != TUNDISH_OK && is_asked_anew(slot->list, answer))) {
         slot_empty(slot);
     } else if (status == TUNDISH_OK && answer->total / parts->part_bytes < PARTS_MAX) {
         struct object_identity identity = request_identity(answer);
 
         parts_learn(parts, slot->list, &identity);
         slot->list->come_count++;
+        slot->list->expired_look = 0;
         slot->state = SLOT_READY;
     } else {
-        if (answer->calls_expired)
-            remote_credentials_forget(slot->list->remote, slot->list->url->scheme);
         slot->state = SLOT_FAILED;
         slot->failed_at_ns = tnd_clock_ns();
         slot->status = status != TUNDISH_OK ? status : TUNDISH_E_DATA;

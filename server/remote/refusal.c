@@ -88,6 +88,7 @@ refusal_of_answer(struct transfer *transfer)
 
     answer_read_error(transfer->body, transfer->body_bytes, &error);
     transfer->answer.calls_expired = calls_expired(transfer, error.code);
+    transfer->answer.look = transfer->credentials.look;
     region = error.region[0] != '\0' ? error.region : transfer->answer.region;
     if (region[0] != '\0' && transfer->want.is_of_store &&
         strcmp(region, transfer->want.region) != 0)

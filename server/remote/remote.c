@@ -207,19 +207,26 @@ remote_credentials(struct remote *remote, enum remote_scheme scheme,
             *known = found;
         }
         remote->has_looked[index] |= status == TUNDISH_OK;
+        known->look = ++remote->looks;
     }
     if (status == TUNDISH_OK)
         *ret_credentials =
-            (struct credentials){ copy(known->key), copy(known->secret), copy(known->session),
-                                  copy(known->bearer), known->expires_s };
+            (struct credentials){ copy(known->key),    copy(known->secret), copy(known->session),
+                                  copy(known->bearer), known->expires_s,    known->look };
     pthread_mutex_unlock(&remote->lock);
     return status;
 }
 
-void
-remote_credentials_forget(struct remote *remote, enum remote_scheme scheme)
+bool
+remote_credentials_forget(struct remote *remote, enum remote_scheme scheme, uint64_t look)
 {
+    int index = scheme == REMOTE_GS;
+    bool are_renewed;
+
     pthread_mutex_lock(&remote->lock);
-    remote->has_looked[scheme == REMOTE_GS] = false;
+    if (remote->credentials[index].look == look)
+        remote->has_looked[index] = false;
+    are_renewed = remote->credentials[index].expires_s != 0;
     pthread_mutex_unlock(&remote->lock);
+    return are_renewed;
 }

@@ -22,6 +22,7 @@ struct remote {
     pthread_mutex_t lock;              /* of `parts` while it is made, and of all below */
     struct remote_object *shared;      /* open ones, with fetch: once */
     struct credentials credentials[2]; /* of s3, of gs */
+    uint64_t looks;                    /* for them */
     bool has_looked[2];
 };
 
@@ -33,7 +34,8 @@ struct remote_site remote_site_of(const struct remote *remote);
 tundish_status remote_credentials(struct remote *remote, enum remote_scheme scheme,
                                   struct credentials *ret_credentials);
 
-/* The store calls them expired: look for new ones with the next request. */
-void remote_credentials_forget(struct remote *remote, enum remote_scheme scheme);
+/* The store calls those of this look expired: look for new ones with the next request. False: there
+ * will be no others, since nothing renews them. */
+bool remote_credentials_forget(struct remote *remote, enum remote_scheme scheme, uint64_t look);
 
 #endif

@@ -104,7 +104,7 @@ end_reply(void *context, tundish_status status, const struct answer *answer)
     bool is_left;
 
     if (answer->calls_expired)
-        remote_credentials_forget(reply->remote, reply->scheme);
+        (void)remote_credentials_forget(reply->remote, reply->scheme, answer->look);
     pthread_mutex_lock(&reply->lock);
     reply->is_over = true;
     reply->status = status;

@@ -38,7 +38,7 @@ transfer_open(const struct curl_library *curl, const struct transfer_want *want)
     if (given != NULL)
         transfer->credentials =
             (struct credentials){ copy(given->key), copy(given->secret), copy(given->session),
-                                  copy(given->bearer), given->expires_s };
+                                  copy(given->bearer), given->expires_s, given->look };
     transfer->curl = curl;
     transfer->asks_size = want->is_look;
     return transfer;

@@ -71,6 +71,18 @@ class MachineCredentials(RemoteRig):
             self.assertGreater(len(self.store.signers), 8)  # of nine parts and what was looked at
             self.assertTrue(all(signer.startswith(name) for signer in self.store.signers))
 
+    def test_that_the_store_calls_expired_are_asked_for_anew(self):
+        self.of_container()
+        self.store.fail("status", 2, ".txt", (400, "ExpiredToken", {}))
+        self.assert_read()
+        self.assertEqual(self.store.signers, {"key-1", "key-2"})
+
+    def test_new_ones_that_the_store_calls_expired_are_told(self):
+        self.of_container()
+        self.store.fail("status", 999, "b.txt", (400, "ExpiredToken", {}))
+        self.assertIn("the credentials have expired", self.complaint(
+            self.stream([*numbers("a.txt", "b.txt", "c.txt"), "batch: 50"])))
+
     def test_that_cannot_be_renewed_do_as_long_as_the_store_takes_them(self):
         self.of_container()
         self.metadata.lifetime_s, self.metadata.limit = self.SHORT_S, 2
