@@ -37,8 +37,8 @@ transfer_open(const struct curl_library *curl, const struct transfer_want *want)
     transfer->want.credentials = &transfer->credentials;
     if (given != NULL)
         transfer->credentials =
-            (struct credentials){ copy(given->key), copy(given->secret), copy(given->session),
-                                  copy(given->bearer), given->expires_s, given->look };
+            (struct credentials){ copy(given->key),    copy(given->secret), copy(given->session),
+                                  copy(given->bearer), given->expires_s,    given->look };
     transfer->curl = curl;
     transfer->asks_size = want->is_look;
     return transfer;
