@@ -6,6 +6,7 @@
 
 #include "api.h"
 #include "control.h"
+#include "core/clock.h"
 #include "core/json.h"
 #include "metrics.h"
 #include "page.h"
@@ -26,10 +27,14 @@ answer_readiness(const struct admin *admin, const struct route *route, FILE *bod
     const struct watcher_node *node = watcher_node(admin->watcher, 0);
     bool serving = node->there && tnd_stats_is_alive(&node->now->copy) &&
                    atomic_load(&node->now->copy.header->state) == TND_STATS_SERVING;
+    bool hung = serving && watch_is_hung(node->now, tnd_clock_ns());
 
     (void)route;
-    fputs(serving ? "ok\n" : "no server is serving\n", body);
-    return serving ? 200 : 503;
+    fputs(hung      ? "the server does not respond\n"
+          : serving ? "ok\n"
+                    : "no server is serving\n",
+          body);
+    return serving && !hung ? 200 : 503;
 }
 
 static unsigned

@@ -27,6 +27,7 @@ class Job:
     """Kinds of delivery are its subclasses."""
 
     distribute = "{}"
+    sources = source.SOURCES
     has_state = False
     has_shards = False
     detaches = False
@@ -38,7 +39,7 @@ class Job:
         self.folder, self.random = folder, random.Random(seed)
         self.reader = str(BUILD / "tests/system/reader")
         self.file = folder / "pipeline.yaml"
-        self.source = self.random.choice(source.SOURCES)
+        self.source = self.random.choice(self.sources)
         self.file.write_text(self.pipeline())
         self.environment = dict(
             os.environ, TUNDISH_SERVER=str(folder / "server"), TUNDISH_STREAM="train",
@@ -54,13 +55,19 @@ class Job:
         self.server = self.admin = None
 
     def pipeline(self):
-        stages = source.stages(self.source, self.folder, ROWS)
-        stages += ["shuffle: {buffer_size: 300}", f"batch: {BATCH}"]
+        stages = [*self.rows_in_order(), "shuffle: {buffer_size: 300}", f"batch: {BATCH}"]
         lines = "".join(f"      - {stage}\n" for stage in stages)
         return (
-            f"streams:\n  train:\n    dataset:\n{lines}    distribute: {self.distribute}\n"
+            f"{self.head()}streams:\n  train:\n    dataset:\n{lines}    distribute: {self.distribute}\n"
             f"    deliver: {self.deliver()}\n"
         )
+
+    def head(self):
+        """The pipeline's lines above its streams."""
+        return ""
+
+    def rows_in_order(self):
+        return source.stages(self.source, self.folder, ROWS)
 
     def deliver(self):
         draw = self.random.choice

@@ -1,7 +1,7 @@
 """Kinds of delivery, each with what it promises."""
 
 from .job import EPOCHS, KEYS, ROWS, Job
-from .launched import Launched, LaunchedNodes
+from .launched import Launched, LaunchedApart, LaunchedFiles, LaunchedNodes, LaunchedStore
 from .ledger import Failure, Ledger, require_rows
 
 
@@ -139,4 +139,5 @@ class Sessions(Job):
                              TUNDISH_SESSION=name)  # fmt: skip
 
 
-ALL = [Lanes, SlowGroup, Queue, Launched, Broadcast, Shards, Sessions, KeptPlaces, Detached, LaunchedNodes]
+ALL = [Lanes, SlowGroup, Queue, Launched, Broadcast, Shards, Sessions, KeptPlaces, Detached,
+       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore]  # fmt: skip

@@ -36,6 +36,11 @@ class Ledger:
     def allow_from(self, key):
         self.allow(other for other in self.batches if other >= key)
 
+    def forget_after(self, last):
+        """Later batches are read again, with other rows."""
+        self.batches = {key: values for key, values in self.batches.items() if key <= last}
+        self.may_repeat &= self.batches.keys()
+
     def begin_anew(self):
         self.batches.clear()
         self.may_repeat.clear()

@@ -15,19 +15,26 @@ SOURCES = ["range", "npy", *KINDS]
 
 def stages(kind, folder, rows):
     """The stages that make a column `value` of so many rows; what they read is written to folder."""
+    (folder / kind).mkdir(exist_ok=True)
+
+    def write(i, data):
+        name = folder / kind / f"part-{i}"
+        name.write_bytes(data)
+        return str(name)
+
+    return stages_of(kind, write, rows)
+
+
+def stages_of(kind, write, rows):
+    """The same, whose files `write(number, bytes)` puts where it says."""
     if kind == "range":
         return [f"range: {rows}"]
+    if kind == "npy":
+        name = write(0, small_files.file_of(kind, list(range(rows))))
+        return [f'from_tensor_slices: {{value: {{npy: "{name}"}}}}']
     each = -(-rows // FILES)
-    parts = [range(i * each, min(rows, (i + 1) * each)) for i in range(1 if kind == "npy" else FILES)]
-    if kind == "npy":
-        parts = [range(rows)]
-    (folder / kind).mkdir()
-    names = []
-    for i, numbers in enumerate(parts):
-        names.append(str(folder / kind / f"part-{i}"))
-        Path(names[-1]).write_bytes(small_files.file_of(kind, list(numbers)))
-    if kind == "npy":
-        return [f'from_tensor_slices: {{value: {{npy: "{names[0]}"}}}}']
+    parts = [range(i * each, min(rows, (i + 1) * each)) for i in range(FILES)]
+    names = [write(i, small_files.file_of(kind, list(numbers))) for i, numbers in enumerate(parts)]
     reader, parse, _ = KINDS[kind]
     ((name, arguments),) = reader.items()
     made = [{name: {"filenames": names, **arguments}}, *parse, {"select": {"columns": ["value"]}}]

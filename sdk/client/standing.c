@@ -23,6 +23,7 @@ void
 tnd_reader_stand_at_begin(tundish_reader *reader)
 {
     const struct attachment *attachment = reader->attachments;
+
     if (!reader->has_started && attachment->has_begin && attachment->taken == 0 &&
         tnd_find_header(reader, attachment->begin_epoch) != NULL)
         tnd_reader_stand(reader, attachment->begin_epoch, attachment->begin_step);

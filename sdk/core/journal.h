@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* False: journald does not listen here. Call it once. */
-bool tnd_journal_open(void);
+/* Call it once, before threads start. If journald does not listen here, nothing is sent. */
+void tnd_journal_open(void);
 
 /* An event of one line, as PRIORITY (syslog's, 0 to 7), TUNDISH_EVENT and MESSAGE. Never waits.
  * False: it was not taken, or the socket was never opened. Any thread. */

@@ -211,10 +211,12 @@ make_notice(uint64_t dropped, size_t *ret_bytes)
 void
 tnd_log_start(void)
 {
-    if (!format_is_chosen && is_read_by_journald())
-        log_format = FORMAT_JOURNAL;
-    if (log_format == FORMAT_JOURNAL && is_read_by_journald())
-        (void)tnd_journal_open();
+    if (is_read_by_journald()) {
+        if (!format_is_chosen)
+            log_format = FORMAT_JOURNAL;
+        if (log_format == FORMAT_JOURNAL)
+            tnd_journal_open();
+    }
     log_writer_start(make_notice);
 }
 

@@ -12,8 +12,9 @@
 #include "core/status.h"
 
 enum {
-    EXIT_MACHINE = 3,       /* as for all that the machine refuses */
-    THREAD_BYTES = 32 << 20 /* a stack, and the first that the allocator takes for a thread */
+    EXIT_MACHINE = 3,        /* as for all that the machine refuses */
+    THREAD_BYTES = 32 << 20, /* a stack, and the first that the allocator takes for a thread */
+    HUGE_PAGE_BYTES = 2 << 20
 };
 
 static _Noreturn void
@@ -77,6 +78,17 @@ void *
 tnd_alloc_aligned(size_t alignment, size_t bytes)
 {
     return check(aligned_alloc(alignment, bytes), bytes);
+}
+
+void *
+tnd_alloc_scattered(size_t bytes)
+{
+    void *memory;
+
+    if (bytes < HUGE_PAGE_BYTES || posix_memalign(&memory, HUGE_PAGE_BYTES, bytes) != 0)
+        return tnd_alloc(bytes); /* reports the lack of memory */
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
 }
 
 void *

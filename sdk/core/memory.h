@@ -17,6 +17,9 @@ tundish_status tnd_memory_for_threads(uint32_t count);
 void *tnd_alloc(size_t bytes); /* not initialised */
 /* `bytes` is a multiple of the alignment. Not initialised. */
 void *tnd_alloc_aligned(size_t alignment, size_t bytes);
+/* For what is touched here and there, all over: of huge pages where it is large, since each touch
+ * would miss the TLB. Not initialised. */
+void *tnd_alloc_scattered(size_t bytes);
 void *tnd_zalloc(size_t count, size_t bytes); /* zeros; overflow ends the process */
 void *tnd_realloc(void *old, size_t count, size_t bytes);
 void tnd_must_have(bool memory); /* the same for what others allocate: did they get it? */

@@ -21,6 +21,9 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -40,12 +43,32 @@ close_descriptor(int *descriptor)
     *descriptor = -1;
 }
 
+/* Where the mount gives huge pages to those that ask (huge=advise), it gives them to a mapping at
+ * its first touch, and posix_fallocate always takes small ones. Nothing depends on it: what is
+ * refused here is left to posix_fallocate. */
+static void
+touch_huge_pages(int descriptor, uint64_t segment_bytes)
+{
+    void *bytes;
+
+    if (ftruncate(descriptor, (off_t)segment_bytes) != 0)
+        return;
+    bytes = mmap(NULL, segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (bytes == MAP_FAILED)
+        return;
+    if (madvise(bytes, segment_bytes, MADV_HUGEPAGE) == 0)
+        madvise(bytes, segment_bytes, MADV_POPULATE_WRITE);
+    munmap(bytes, segment_bytes);
+}
+
 /* posix_fallocate returns an errno, and EINTR whenever a signal handler ran. */
 static int
-allocate(int descriptor, uint64_t segment_bytes)
+allocate(int descriptor, uint64_t segment_bytes, bool huge_pages)
 {
     int error;
 
+    if (huge_pages)
+        touch_huge_pages(descriptor, segment_bytes);
     do
         error = posix_fallocate(descriptor, 0, (off_t)segment_bytes);
     while (error == EINTR);
@@ -151,7 +174,7 @@ note_shm_too_small(struct tnd_segment *segment, const struct statvfs *space)
 
 /* E_TIMEOUT: /dev/shm cannot hold it, segment->note says why; anything else is final. */
 static tundish_status
-create_shm(struct tnd_segment *segment)
+create_shm(bool huge_pages, struct tnd_segment *segment)
 {
     struct statvfs space = { 0 };
     int write_descriptor = -1;
@@ -168,7 +191,7 @@ create_shm(struct tnd_segment *segment)
         snprintf(segment->note, sizeof segment->note, "%s", tnd_error_text());
         return TUNDISH_E_TIMEOUT;
     }
-    if (allocate(write_descriptor, segment->segment_bytes) == 0) {
+    if (allocate(write_descriptor, segment->segment_bytes, huge_pages) == 0) {
         status = map_for_writing(write_descriptor, segment->segment_bytes, &segment->bytes);
     } else {
         statvfs(SHM_FOLDER, &space);
@@ -192,7 +215,8 @@ open_memfd(const char *name)
 }
 
 static tundish_status
-create_memfd(const char *name, uint64_t segment_bytes, int seals, struct tnd_segment *segment)
+create_memfd(const char *name, uint64_t segment_bytes, int seals, bool huge_pages,
+             struct tnd_segment *segment)
 {
     tundish_status status;
 
@@ -200,7 +224,7 @@ create_memfd(const char *name, uint64_t segment_bytes, int seals, struct tnd_seg
     segment->read_descriptor = open_memfd(name);
     if (segment->read_descriptor < 0)
         return tnd_fail_errno(errno, "memfd_create");
-    if (allocate(segment->read_descriptor, segment_bytes) != 0)
+    if (allocate(segment->read_descriptor, segment_bytes, huge_pages) != 0)
         return no_memory(segment_bytes);
     status = map_for_writing(segment->read_descriptor, segment_bytes, &segment->bytes);
     if (status != TUNDISH_OK)
@@ -222,18 +246,15 @@ tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
     if (segment_bytes > tnd_segment_room(true))
         return no_memory(segment_bytes);
     if (!memfd)
-        status = create_shm(&segment);
+        status = create_shm(huge_pages, &segment);
     if (status == TUNDISH_E_TIMEOUT)
-        status =
-            create_memfd("tundish-batches", segment_bytes,
-                         F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL, &segment);
+        status = create_memfd("tundish-batches", segment_bytes,
+                              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL,
+                              huge_pages, &segment);
     if (status != TUNDISH_OK) {
         tnd_segment_close(&segment);
         return status;
     }
-    /* A hint: without huge pages everything works, only slower. */
-    if (huge_pages)
-        madvise(segment.bytes, segment_bytes, MADV_HUGEPAGE);
     *ret_segment = segment;
     return TUNDISH_OK;
 }
@@ -246,7 +267,7 @@ tnd_segment_create_returns(uint64_t segment_bytes, struct tnd_segment *ret_segme
 
     segment.segment_bytes = segment_bytes;
     status = create_memfd("tundish-returns", segment_bytes,
-                          F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, &segment);
+                          F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, false, &segment);
     if (status != TUNDISH_OK) {
         tnd_segment_close(&segment);
         return status;

@@ -19,9 +19,6 @@ enum { SILENT_STEPS = 3 };
 static const uint64_t SILENT_ALONE_NS = UINT64_C(120000000000);
 enum { SILENT_STEPS_ALONE = 4 };
 
-/* A server shows life once a second: after several missed signs it counts as hung. */
-static const uint64_t HUNG_NS = UINT64_C(5000000000);
-
 const char *
 watch_level_name(enum watch_level level)
 {
@@ -326,7 +323,6 @@ watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_sn
 static bool
 diagnose_server(const struct watch_snapshot *now, struct watch_diagnosis *diagnosis)
 {
-    uint64_t silent_ns = watch_silent_ns(now, now->taken_ns);
     long long process = now->copy.header->process;
 
     if (watch_is_finished(now)) {
@@ -341,8 +337,9 @@ diagnose_server(const struct watch_snapshot *now, struct watch_diagnosis *diagno
                   "the server on node %.63s (process %lld) is gone", watch_node(now), process);
         return false;
     }
-    /* The values of another node arrive through its relay, which may be late while it is well. */
-    if (silent_ns > HUNG_NS && now->copy.header->relayed_ns == 0) {
+    if (watch_is_hung(now, now->taken_ns)) {
+        uint64_t silent_ns = watch_silent_ns(now, now->taken_ns);
+
         watch_say(diagnosis, WATCH_GONE, WATCH_CAUSE_SERVER,
                   "The process is suspended, or the machine lacks memory or processors.",
                   "the server on node %.63s (process %lld) has not responded for %llu s",

@@ -263,6 +263,30 @@ observe_rows(struct watch_observation *observation)
         observation->skipped_share = skipped / rows;
 }
 
+static void
+observe_helpers(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+    double rows = (double)watch_growth(observation->before, observation->session, "rows");
+    double made = 0, busy = 0, threads = 0;
+
+    while ((set = watch_next(observation->now, "helper", set)) != NULL) {
+        if (!watch_is_of(set, observation->session))
+            continue;
+        observation->helpers++;
+        observation->helpers_lost += watch_value(set, "connections") == 0;
+        made += (double)watch_growth(observation->before, set, "rows");
+        if (watch_value(set, "connections") == 0)
+            continue;
+        busy += share(observation, set, "busy");
+        threads += (double)watch_value(set, "threads");
+    }
+    if (rows > 0)
+        observation->helper_rows = made < rows ? made / rows : 1;
+    if (threads > 0)
+        observation->helper_busy = busy < threads ? busy / threads : 1;
+}
+
 /* Find the vocabulary whose share of unknown values has grown most against all earlier lookups. */
 static void
 observe_vocabulary(struct watch_observation *observation, const struct watch_set *set)
@@ -313,5 +337,6 @@ watch_observation_make(struct watch_observation *observation)
     observe_dealing(observation);
     observe_stores(observation);
     observe_storage(observation);
+    observe_helpers(observation);
     observe_data(observation);
 }

@@ -30,6 +30,9 @@ struct watch_observation {
     double pause_share;             /* of the time, it paused */
     double run_delay, throttled;    /* seconds a second: without a processor, stopped by a quota */
     double memory_stalled;          /* ... in which a program waited for memory */
+    uint32_t helpers, helpers_lost;
+    double helper_rows; /* of the rows of late, the share that helpers made */
+    double helper_busy; /* share of the time of those that are connected */
     double cpu;
     double
         off_processor; /* of the time in which threads work, the share that they wait for files */

@@ -96,10 +96,10 @@ static void
 write_set(struct json *json, const struct watch_snapshot *before, const struct watch_snapshot *now,
           const struct watch_set *set)
 {
-    static const char *const keys[] = { "stream",     "session", "group", "replica", "thread",
-                                        "stage",      "node",    "line",  "part",    "vocabulary",
-                                        "codec",      "asked",   "how",   "why",     "mode",
-                                        "on_devices", "store",   "object" };
+    static const char *const keys[] = { "stream",     "session", "group",  "replica", "thread",
+                                        "stage",      "node",    "line",   "part",    "vocabulary",
+                                        "codec",      "asked",   "how",    "why",     "mode",
+                                        "on_devices", "store",   "object", "helper" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         write_label(json, set, keys[i]);
@@ -211,6 +211,7 @@ write_stream(struct json *json, const struct watch_snapshot *before,
     write_set(json, before, now, stream);
     watch_report_verdict(&diagnosis, json);
     write_sets(json, before, now, "thread", stream, "threads");
+    write_sets(json, before, now, "helper", stream, "helpers");
     write_sets(json, before, now, "stage", stream, "stages");
     write_sets(json, before, now, "vocabulary", stream, "vocabularies");
     write_sets(json, before, now, "lane", stream, "lanes");

@@ -2,11 +2,9 @@
  * tundish-admin serves it as /api/v1/status.
  *
  *   {"window_seconds": 10.0, "server": {...}, "verdict": {...},
- *    "streams": [{"stream": "train", ..., "threads": [...], "stages": [...], "vocabularies": [...],
- *                 "lanes": [...], "compression": [...], "encodings": [...], "readers": [...],
- *                 "devices": [...], "groups": [...]}],
- *    "links": [...],
- *    "notes": [...]}
+ *    "streams": [{"stream": "train", ..., "threads": [...], "helpers": [...], "stages": [...],
+ * "vocabularies": [...], "lanes": [...], "compression": [...], "encodings": [...], "readers":
+ * [...], "devices": [...], "groups": [...]}], "links": [...], "notes": [...]}
  *
  * Sets are written by what the file says of their fields: NAME, NAME_seconds or NAME_bytes, and for
  * counters NAME_rate, their growth a second between the two snapshots (of a time: its share). How

@@ -7,6 +7,9 @@
 #include "core/clock.h"
 #include "core/status.h"
 
+/* A server shows life once a second: after several missed signs it counts as hung. */
+static const uint64_t HUNG_NS = UINT64_C(5000000000);
+
 static uint64_t
 word_at(const unsigned char *values, uint64_t offset)
 {
@@ -199,6 +202,15 @@ watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns)
     if (!tnd_stats_is_alive(&snapshot->copy) || seen_ns == 0 || (uint64_t)now_ns < seen_ns)
         return 0;
     return (uint64_t)now_ns - seen_ns;
+}
+
+bool
+watch_is_hung(const struct watch_snapshot *snapshot, int64_t now_ns)
+{
+    const struct tnd_stats_header *header = snapshot->copy.header;
+
+    return watch_silent_ns(snapshot, now_ns) > HUNG_NS &&
+           atomic_load_explicit(&header->relayed_ns, memory_order_relaxed) == 0;
 }
 
 const struct watch_set *

@@ -47,6 +47,10 @@ bool watch_is_finished(const struct watch_snapshot *snapshot);
 /* The time since a living server's last sign of life; for another node, its metrics' age. */
 uint64_t watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns);
 
+/* Has this node's server missed several signs of life? Never said of other nodes: their values
+ * arrive through a relay, which may be late while they are well. */
+bool watch_is_hung(const struct watch_snapshot *snapshot, int64_t now_ns);
+
 /* The next set of a kind after `previous` (NULL: from the start), or NULL. */
 const struct watch_set *watch_next(const struct watch_snapshot *snapshot, const char *kind,
                                    const struct watch_set *previous);

@@ -8,6 +8,7 @@
 static const double SHARE_MATTERS = 0.5;
 static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
 static const double SHORT_OF_MEMORY = 0.2;
+static const double HELPERS_BUSY = 0.8;
 static const double MANY_REFUSED = 0.05; /* of a store's requests */
 
 /* The dealing thread waits for rows of a program stage. */
@@ -274,14 +275,47 @@ static const char storage_advice[] =
     "Reading files is too slow: move them to faster or nearer storage, make them smaller, or read "
     "more at once (serve --threads).";
 
+/* ", helpers make 40% of the rows", and whether more of them would help. */
+static void
+name_helpers(const struct watch_observation *observation, char text[96])
+{
+    char lost[48] = "";
+
+    text[0] = '\0';
+    if (observation->helpers == 0)
+        return;
+    if (observation->helpers_lost > 0)
+        snprintf(lost, sizeof lost, ", %u of %u %s lost", observation->helpers_lost,
+                 observation->helpers, observation->helpers == 1 ? "is" : "are");
+    snprintf(text, 96, "; helpers make %d%% of the rows%s", watch_percent(observation->helper_rows),
+             lost);
+}
+
+/* Content is the limit. More helpers are of use if those that there are have no time left. */
+static const char *
+stage_advice(const struct watch_observation *observation)
+{
+    if (observation->helpers == 0)
+        return "Use more threads (serve --threads) if the node has idle cores; otherwise make that "
+               "stage cheaper, or use helpers (tundish-launch --helpers) or more nodes.";
+    if (observation->helpers_lost > 0)
+        return "Start the lost helpers again: the notes say why they were lost.";
+    if (observation->helper_busy >= HELPERS_BUSY)
+        return "One more helper would help (tundish-launch --helpers), or make that stage cheaper.";
+    return "One more helper would not help: those that there are have time left. Look at the "
+           "network "
+           "to them and at this node's processors, which take in what they make.";
+}
+
 /* The stage that takes most of the threads: a source, which reads, or one that works on rows. */
 static void
 say_stage(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     bool reads = watch_value(observation->stage, "source") != 0;
-    char waiting[WATCH_WAITING_BYTES], storage[96], stage[96] = "content";
+    char waiting[WATCH_WAITING_BYTES], storage[96], stage[96] = "content", helpers[96];
 
     watch_name_waiting(observation, waiting);
+    name_helpers(observation, helpers);
     if (observation->stage != NULL) {
         watch_label(observation->stage, "stage", stage, sizeof stage);
         watch_name_culprit(diagnosis, stage, observation->stage_share);
@@ -291,15 +325,12 @@ say_stage(const struct watch_observation *observation, struct watch_diagnosis *d
     }
     name_slow_storage(observation, storage);
     watch_say(diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
-              reads && storage[0] != '\0'
-                  ? storage_advice
-                  : "Use more threads (serve --threads) if the node has idle cores; otherwise make "
-                    "that stage cheaper, or use more nodes.",
-              "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s", waiting,
+              reads && storage[0] != '\0' ? storage_advice : stage_advice(observation),
+              "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s%s", waiting,
               reads ? "reading with " : "", stage, watch_percent(observation->stage_share),
               observation->threads, observation->threads == 1 ? "" : "s",
               observation->threads == 1 ? "is" : "are", watch_percent(observation->busy),
-              reads ? storage : "");
+              reads ? storage : "", helpers);
 }
 
 /* One call takes all of the time, and is not counted before it ends. */

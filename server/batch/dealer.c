@@ -245,15 +245,17 @@ round_ready(const struct dealer *dealer, struct deal_round *round)
 {
     const struct plan_node *root = dealer->plan->graph->root;
 
+    size_t slice_bytes = sizeof *round->slices + root->width * sizeof *round->words;
+
     *round = (struct deal_round){
         .epoch = dealer->epochs_started - 1,
         .step = dealer->step,
         .width = root->width,
         .run_words = root->run_words,
         .replicas = dealer->plan->replicas,
-        .slices = tnd_zalloc(dealer->plan->replicas, sizeof *round->slices),
-        .words = tnd_zalloc((size_t)dealer->plan->replicas * root->width, sizeof *round->words),
+        .slices = tnd_zalloc(dealer->plan->replicas, slice_bytes),
     };
+    round->words = (uint64_t *)(void *)(round->slices + round->replicas);
 }
 
 tundish_status
@@ -312,12 +314,18 @@ dealer_next(struct dealer *dealer, struct deal_round *ret_round)
 }
 
 void
-deal_round_release(struct deal_round *round)
+deal_round_forget(struct deal_round *round)
 {
     if (round->asked_of != NULL)
         ask_ahead_forget(round->asked_of, round->epoch, round->step);
+    round->asked_of = NULL;
+}
+
+void
+deal_round_release(struct deal_round *round)
+{
+    deal_round_forget(round);
     run_words_release(round->words, round->present_count, round->width, round->run_words);
-    free(round->words);
     free(round->slices);
     *round = (struct deal_round){ 0 };
 }

@@ -23,7 +23,7 @@ struct deal_round {
     uint64_t epoch, step;
     uint32_t present_count;    /* 0: this worker has nothing more */
     struct deal_slice *slices; /* plan->replicas */
-    uint64_t *words;
+    uint64_t *words;           /* in the same block */
     uint32_t width, replicas;
     uint64_t run_words;
     struct source_files *asked_of; /* where rows of other nodes were asked for ahead, or NULL */
@@ -85,6 +85,9 @@ tundish_status dealer_next_epoch(struct dealer *dealer);
 /* The next step of the epoch. A failure is the step's: it may be asked on. */
 tundish_status dealer_next(struct dealer *dealer, struct deal_round *ret_round);
 void deal_round_release(struct deal_round *round); /* accepts zeros */
+
+/* Its content is made: rows that were asked for need not be kept. What describes it may stay. */
+void deal_round_forget(struct deal_round *round); /* accepts zeros */
 
 /* Ask the nodes that have them for the round's rows, so that they are there when content is made.
  */

@@ -7,14 +7,14 @@
 #include "core/must.h"
 
 /* UNKNOWN until somebody has made a word's value. Threads may make one at the same time: it is the
- * same. */
+ * same. Values are half as wide as those that are made: more of them are in the cache. */
 struct words_memo {
     struct words_memo *next;
     const void *key;
-    _Atomic int64_t values[];
+    _Atomic int32_t values[];
 };
 
-#define UNKNOWN INT64_MIN
+#define UNKNOWN INT32_MIN
 
 void
 words_close(struct words *words)
@@ -33,7 +33,7 @@ words_close(struct words *words)
 uint64_t
 words_memo_bytes(uint32_t count)
 {
-    return sizeof(struct words_memo) + count * sizeof(int64_t);
+    return sizeof(struct words_memo) + count * sizeof(int32_t);
 }
 
 static struct words_memo *
@@ -98,12 +98,12 @@ struct making {
     const struct words_maker *maker;
     const struct byte_view *texts;
     const uint32_t *numbers;
-    struct words_memo *memos[WORDS_DICTIONARIES];
-    bool has_many; /* words, in a dictionary */
+    struct words_memo **memos; /* of the note's dictionaries */
+    bool has_many;             /* words, in a dictionary */
     int64_t *values;
 };
 
-static _Atomic int64_t *
+static _Atomic int32_t *
 slot_of(const struct making *making, uint32_t number)
 {
     return &making->memos[number >> WORDS_SHIFT]->values[number & (WORDS_MAX - 1)];
@@ -129,7 +129,7 @@ is_one_dictionary(const struct making *making, int64_t begin, int64_t end)
 
     for (int64_t i = begin; i < end; i++)
         differences |= making->numbers[i] ^ first;
-    return differences < WORDS_MAX && first >> WORDS_SHIFT < WORDS_DICTIONARIES;
+    return differences < WORDS_MAX && first != WORDS_NONE;
 }
 
 /* Take what is known of some texts, and UNKNOWN; is anything unknown? */
@@ -141,10 +141,10 @@ take_known(const struct making *making, int64_t begin, int64_t end)
     if (making->has_many)
         expect(making, begin, end);
     if (is_one_dictionary(making, begin, end)) {
-        const _Atomic int64_t *slots = making->memos[making->numbers[begin] >> WORDS_SHIFT]->values;
+        const _Atomic int32_t *slots = making->memos[making->numbers[begin] >> WORDS_SHIFT]->values;
 
         for (int64_t i = begin; i < end; i++) {
-            int64_t value = atomic_load_explicit(&slots[making->numbers[i] & (WORDS_MAX - 1)],
+            int32_t value = atomic_load_explicit(&slots[making->numbers[i] & (WORDS_MAX - 1)],
                                                  memory_order_relaxed);
 
             making->values[i] = value;
@@ -154,7 +154,7 @@ take_known(const struct making *making, int64_t begin, int64_t end)
     }
     for (int64_t i = begin; i < end; i++) {
         uint32_t number = making->numbers[i];
-        int64_t value = number == WORDS_NONE
+        int32_t value = number == WORDS_NONE
                             ? UNKNOWN
                             : atomic_load_explicit(slot_of(making, number), memory_order_relaxed);
 
@@ -182,8 +182,9 @@ make_unknown(const struct making *making, int64_t begin, int64_t end)
         uint32_t number = making->numbers[where[i]];
 
         making->values[where[i]] = values[i];
-        if (number != WORDS_NONE)
-            atomic_store_explicit(slot_of(making, number), values[i], memory_order_relaxed);
+        if (number != WORDS_NONE && values[i] == (int32_t)values[i])
+            atomic_store_explicit(slot_of(making, number), (int32_t)values[i],
+                                  memory_order_relaxed);
     }
 }
 
@@ -197,7 +198,8 @@ words_make(struct scratch *scratch, const struct words_maker *maker, const struc
     if (note == NULL || count == 0)
         return false;
     making.numbers = note->numbers + (texts - note->texts);
-    for (int i = 0; i < WORDS_DICTIONARIES; i++)
+    making.memos = scratch_array(scratch, note->dictionary_count, sizeof *making.memos);
+    for (uint32_t i = 0; i < note->dictionary_count; i++)
         if (note->dictionaries[i] != NULL) {
             making.memos[i] = memo_of(note->dictionaries[i], maker->key);
             making.has_many |= note->dictionaries[i]->count > FEW_WORDS;

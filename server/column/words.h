@@ -27,7 +27,7 @@ void words_close(struct words *words); /* accepts zeros; nobody uses it any more
 uint64_t words_memo_bytes(uint32_t count);
 
 /* A text's number: the word's, and in the upper bits which of the note's dictionaries it is in. */
-enum { WORDS_DICTIONARIES = 8, WORDS_SHIFT = 28 };
+enum { WORDS_DICTIONARIES = 128, WORDS_SHIFT = 24 };
 #define WORDS_MAX (UINT32_C(1) << WORDS_SHIFT)
 #define WORDS_NONE UINT32_MAX /* the text is in no dictionary */
 
@@ -35,8 +35,9 @@ struct words_note {
     struct words_note *next;
     const struct byte_view *texts;
     int64_t count;
-    const uint32_t *numbers;                        /* of each text */
-    struct words *dictionaries[WORDS_DICTIONARIES]; /* those that are not used may be NULL */
+    const uint32_t *numbers;     /* of each text */
+    uint32_t dictionary_count;   /* at most WORDS_DICTIONARIES */
+    struct words **dictionaries; /* those that are not used may be NULL */
 };
 
 /* Note it. All that it refers to lives until the scratch is reset. */
@@ -44,7 +45,8 @@ void words_tell(struct scratch *scratch, const struct words_note *note);
 
 enum { WORDS_BLOCK = 256 };
 
-/* What makes integers of at most WORDS_BLOCK texts: pure. INT64_MIN is not kept. */
+/* What makes integers of at most WORDS_BLOCK texts: pure. Those that do not fit an int32, and its
+ * least, are not kept. */
 struct words_maker {
     const void *key; /* of the memo: nothing else makes other integers by this address */
     void (*make)(const void *context, const struct byte_view *texts, size_t count,

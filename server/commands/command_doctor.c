@@ -63,6 +63,7 @@ check_machine(struct doctor *doctor)
     doctor_check_shared_memory(doctor);
     doctor_check_huge_pages(doctor);
     doctor_check_processors(doctor);
+    doctor_check_memory_nodes(doctor);
     doctor_check_limits(doctor);
     doctor_check_clock(doctor);
     doctor_check_calls(doctor);

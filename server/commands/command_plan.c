@@ -2,8 +2,10 @@
 #include "commands/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "batch/inputs.h"
+#include "batch/portable.h"
 #include "plan/memory_cost.h"
 #include "plan/print.h"
 #include "session/lane_size.h"
@@ -22,6 +24,19 @@ check_inputs(const struct pipeline_options *wanted, const struct plan *plan)
     return inputs_check(plan, &options, NULL);
 }
 
+/* May machines without trainers make parts of the batches (serve --helpers)? */
+static void
+print_helpers(const struct plan *plan)
+{
+    char *obstacle = portable_obstacle(plan);
+
+    if (obstacle != NULL)
+        printf("helpers: none can be used: %s\n", obstacle);
+    else
+        printf("helpers: they can make parts of the batches, if they read the same files\n");
+    free(obstacle);
+}
+
 enum form { AS_TEXT, AS_JSON, AS_DRAWING };
 
 static void
@@ -33,10 +48,12 @@ print(const struct plan *plan, enum form form)
     lane_forecast(plan, &lanes);
     if (form == AS_JSON)
         plan_print_json(plan, &lanes, stdout);
-    else if (form == AS_TEXT)
-        plan_print_text(plan, &lanes, stdout);
-    else
+    else if (form == AS_DRAWING)
         plan_print_dot(plan, stdout);
+    else
+        plan_print_text(plan, &lanes, stdout);
+    if (form == AS_TEXT)
+        print_helpers(plan);
 }
 
 static int

@@ -20,6 +20,7 @@
 #include "deliver/wakeup.h"
 #include "remote/seen.h"
 #include "session/checkpoint/session_state.h"
+#include "session/helpers/helpers.h"
 #include "shm/channel.h"
 #include "shm/segment.h"
 
@@ -303,7 +304,9 @@ command_serve_run(int argc, char **argv)
         { "group", .text = &serve.group_name },
         { "replicas", .count = &serve.pipeline_options.replicas, .minimum = 1, .maximum = 4096 },
         { "threads", .count = &serve.thread_count, .minimum = 1, .maximum = 256 },
+        { "pin", .flag = &serve.pin },
         { "state", .text = &serve.state },
+        { "helpers", .text = &serve.helpers },
         { "expect-nodes", .count = &serve.expected_nodes, .minimum = 1, .maximum = 65536 },
         { "expect-trainers", .text = &serve.trainers_text },
         { "end-with", .count = &serve.owner, .minimum = 1, .maximum = INT32_MAX },
@@ -321,6 +324,10 @@ command_serve_run(int argc, char **argv)
         return command_misused(&command_serve, "--log-format is text, json or journal, not '%s'",
                                format);
     if (tnd_channel_path(serve.socket, socket_path) != TUNDISH_OK)
+        return command_misused(&command_serve, "%s", tnd_error_text());
+    if (serve.helpers == NULL)
+        serve.helpers = getenv("TUNDISH_HELPERS");
+    if (serve.helpers != NULL && helpers_check(serve.helpers) != TUNDISH_OK)
         return command_misused(&command_serve, "%s", tnd_error_text());
     if (says_ready)
         serve.ready_descriptor = (int)ready;
@@ -348,11 +355,17 @@ const struct command command_serve = {
         "  --replicas R        replicas on this node, for streams that use lanes (default:\n"
         "                      replicas in the file); not for queues, broadcasts, evaluations\n"
         "  --threads N         threads that make batches (default: one per processor\n"
-        "                      that the server may use)\n" PIPELINE_OPTIONS_HELP
+        "                      that the server may use)\n"
+        "  --pin               bind each of these threads to one memory node's processors, spread\n"
+        "                      over the nodes (default: the kernel moves them). Nothing changes\n"
+        "                      on a machine with one node\n" PIPELINE_OPTIONS_HELP
         "  --seed N            seed of stages without one (default: random, logged)\n"
         "  --state DIR         save positions in the existing folder DIR and resume there after\n"
         "                      a restart. Trainers killed together with the server get the\n"
         "                      batches of the last 0.1 s again, unless they open at a saved place\n"
+        "  --helpers LIST      HOST:PORT,... of helpers (`tundish helper`), which make parts of\n"
+        "                      batches when trainers wait and all threads are busy (default:\n"
+        "                      $TUNDISH_HELPERS)\n"
         "  --expect-nodes N    exit with an error if the MPI job does not have N nodes (default:\n"
         "                      $SLURM_NTASKS, if set); a node is one MPI rank\n"
         "  --expect-trainers [STREAM=]N\n"

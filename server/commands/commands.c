@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 const struct command *const commands[] = {
-    &command_serve,   &command_plan,      &command_peek,  &command_explain,
-    &command_analyze, &command_transform, &command_index, &command_vocab,
-    &command_top,     &command_status,    &command_trace, &command_stop,
-    &command_doctor,  &command_port,      &command_help,  NULL,
+    &command_serve,     &command_plan,  &command_peek,   &command_explain, &command_analyze,
+    &command_transform, &command_index, &command_vocab,  &command_top,     &command_status,
+    &command_trace,     &command_stop,  &command_doctor, &command_port,    &command_helper,
+    &command_help,      NULL,
 };
 
 int

@@ -26,7 +26,7 @@ struct command {
 
 extern const struct command command_serve, command_plan, command_peek, command_explain,
     command_analyze, command_transform, command_index, command_vocab, command_top, command_status,
-    command_trace, command_stop, command_doctor, command_port, command_help;
+    command_trace, command_stop, command_doctor, command_port, command_helper, command_help;
 
 extern const struct command *const commands[]; /* ends with NULL */
 

@@ -29,10 +29,12 @@ enum serve_trainers {
 struct serve {
     struct pipeline_options pipeline_options;
     const char *socket;
+    const char *helpers;    /* their addresses, or NULL */
     const char *state;      /* the folder where places are kept, or NULL */
     const char *group_name; /* whose members' trainers may come, too; NULL: none */
     gid_t group;
     uint32_t thread_count;
+    bool pin;
     uint32_t owner;       /* the process with which the server ends; 0: none */
     int ready_descriptor; /* -1: none */
     int crew_descriptor;  /* -1: none */

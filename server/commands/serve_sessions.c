@@ -34,6 +34,7 @@ serve_session_options(const struct serve *serve)
             .learned = serve->learned,
         },
         .thread_count = serve->thread_count,
+        .pin = serve->pin,
         .stop = &serve_stop_signal,
         .reader_count = 2,
         .link = serve->link,
@@ -57,6 +58,7 @@ open_session(struct serve *serve, const struct spec_stream *stream)
     options.stream = stream;
     options.stream_number = (uint32_t)(stream - serve->file->streams);
     options.state = serve->state;
+    options.helpers = serve->helpers;
     options.wakeup = serve->wakeups[serve->session_count];
     status = session_open(&options, &serve->errors, &session);
     if (status != TUNDISH_OK)

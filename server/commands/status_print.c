@@ -300,6 +300,31 @@ put_order(const struct print *print)
     }
 }
 
+/* The helpers, and the share of the rows that each makes. */
+static void
+put_helpers(const struct print *print)
+{
+    const struct watch_set *set = NULL;
+    double all = per_second(print, print->session, "rows");
+
+    if (next(print, "helper", NULL) != NULL)
+        put(print, STATUS_HEADING, "  %-24s %9s %6s %6s %9s %9s %6s", "helper", "rows/s", "share",
+            "busy", "received", "remade", "lost");
+    while ((set = next(print, "helper", set)) != NULL) {
+        char name[128], rate[NUMBER_BYTES], bytes[NUMBER_BYTES];
+        uint64_t threads = watch_value(set, "threads");
+        double rows = per_second(print, set, "rows");
+
+        watch_label(set, "helper", name, sizeof name);
+        put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %5.0f%% %9s %9llu %6s", name,
+            shorten(rows, "", rate), all > 0 ? 100 * rows / all : 0,
+            threads > 0 ? percent(print, set, "busy") / (double)threads : 0,
+            shorten(per_second(print, set, "received"), "B/s", bytes),
+            (unsigned long long)watch_value(set, "remade"),
+            watch_value(set, "connections") > 0 ? "-" : "LOST");
+    }
+}
+
 /* A vocabulary, and the share of looked-up values that it does not hold. */
 struct vocabulary_line {
     const struct watch_set *set;
@@ -432,6 +457,7 @@ put_stream(struct print *print, const struct watch_set *stream)
     put_readers(print);
     put_devices(print);
     put_compression(print);
+    put_helpers(print);
     put_stages(print);
     put_order(print);
     put_vocabularies(print);

@@ -1,4 +1,4 @@
-/* feed.c - the lanes of a session, and the place of each epoch.
+/* feed.c - the lanes of a session, and which of their positions trainers hold.
  *
  * Lock order: the feed's lock, then a lane's, then a connection's. No lock is held in a callback.
  */
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/must.h"
@@ -132,80 +131,6 @@ feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot)
     for (uint32_t i = 0; i < feed->lane_count && !slot->is_awaited; i++)
         slot->is_awaited = lane_is_awaited(feed->lanes[i]);
     return slot->is_awaited ? lane_reserve(lane, slot) : status;
-}
-
-tundish_status
-feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t byte_count)
-{
-    struct tnd_message_head head = { .type = TND_EPOCH, .id = epoch };
-    struct epoch_place *place;
-
-    if (byte_count == 0)
-        return TUNDISH_OK;
-    /* The other half is for the bits of a queue and the place's own header. */
-    if (byte_count > TND_PLACE_BYTES_MAX / 2)
-        return tnd_fail(TUNDISH_E_MEMORY, "a place of %llu bytes is larger than %llu",
-                        (unsigned long long)byte_count,
-                        (unsigned long long)(TND_PLACE_BYTES_MAX / 2));
-    pthread_mutex_lock(&feed->lock);
-    place = &feed->places[feed->place_next];
-    feed->place_next = (feed->place_next + 1) % feed->place_count;
-    free(place->bytes);
-    *place = (struct epoch_place){ epoch, tnd_alloc(byte_count), byte_count };
-    memcpy(place->bytes, bytes, byte_count);
-    for (uint32_t i = 0; i < feed->lane_count; i++)
-        /* Before the epoch's first slot, so that each slot tells the trainer that a place exists
-         * and how long it is. */
-        lane_set_place_bytes(feed->lanes[i], epoch, byte_count);
-    for (struct group *group = feed->groups; group != NULL; group = group->next)
-        for (uint32_t i = 0; i < group->member_count; i++)
-            if (group->members[i].connection != NULL) {
-                connection_post_parts(group->members[i].connection, head, place->bytes, byte_count);
-                lane_reader_notify(group->members[i].reader);
-            }
-    pthread_mutex_unlock(&feed->lock);
-    return TUNDISH_OK;
-}
-
-static void
-tell_begin(const struct feed *feed, struct connection *connection)
-{
-    struct tnd_message_head head = { .type = TND_BEGIN,
-                                     .id = feed->begin_epoch,
-                                     .offset = feed->begin_step };
-
-    if (feed->has_begin)
-        connection_post(connection, head, NULL, NULL, 0);
-}
-
-/* The order's knowledge so far, for a trainer that has attached. */
-void
-feed_send_places(struct feed *feed, struct connection *connection)
-{
-    for (uint32_t i = 0; i < feed->place_count; i++) {
-        const struct epoch_place *place = &feed->places[i];
-        struct tnd_message_head head = { .type = TND_EPOCH, .id = place->epoch };
-
-        if (place->bytes != NULL)
-            connection_post_parts(connection, head, place->bytes, place->byte_count);
-    }
-    tell_begin(feed, connection);
-}
-
-void
-feed_tell_begin(struct feed *feed, uint64_t epoch, uint64_t step)
-{
-    pthread_mutex_lock(&feed->lock);
-    feed->has_begin = true;
-    feed->begin_epoch = epoch;
-    feed->begin_step = step;
-    for (struct group *group = feed->groups; group != NULL; group = group->next)
-        for (uint32_t i = 0; i < group->member_count; i++)
-            if (group->members[i].connection != NULL) {
-                tell_begin(feed, group->members[i].connection);
-                lane_reader_notify(group->members[i].reader);
-            }
-    pthread_mutex_unlock(&feed->lock);
 }
 
 struct group *
@@ -446,106 +371,6 @@ feed_has_reader(struct feed *feed, uint32_t replica)
     return found;
 }
 
-/* The step it takes next, or the one after the last that was published. */
-static void
-find_next(struct lane *lane, uint64_t taken, uint64_t published, struct feed_reader_stats *line)
-{
-    struct lane_look look = { 0 };
-
-    lane_look(lane, taken < published ? taken : published, &look);
-    line->epoch = look.epoch;
-    line->step = look.step;
-}
-
-/* A longer silence counts at once. A shorter one lowers the figure by an eighth at each step. */
-static void
-note_step(struct member *member, int64_t step_ns)
-{
-    int64_t faded_ns = member->usual_step_ns - member->usual_step_ns / 8;
-
-    member->usual_step_ns = step_ns > faded_ns ? step_ns : faded_ns;
-}
-
-/* Has its trainer taken or given back anything since the last look? */
-static void
-observe_member(struct member *member, const struct lane_reader_stats *stats, int64_t now_ns)
-{
-    int64_t waited_ns = (int64_t)stats->waited_ns + (stats->waits_ns >= 0 ? stats->waits_ns : 0);
-
-    if (stats->released == member->seen_released && stats->taken == member->seen_taken)
-        return;
-    /* The time before its first batch is start-up, not a step. Waiting for batches is not the
-     * trainer's own time either. */
-    if (member->seen_taken > 0) {
-        int64_t step_ns = now_ns - member->seen_at_ns - (waited_ns - member->seen_waited_ns);
-
-        note_step(member, step_ns);
-        pace_note(&member->pace, stats->taken, step_ns);
-    }
-    member->seen_released = stats->released;
-    member->seen_taken = stats->taken;
-    member->seen_at_ns = now_ns;
-    member->seen_waited_ns = waited_ns;
-}
-
-static void
-fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *line)
-{
-    struct lane_reader_stats stats;
-    struct lane_stats lane;
-    int64_t now_ns = tnd_clock_ns();
-
-    lane_reader_stats(member->reader, &stats);
-    lane_stats(feed->lanes[member->replica % feed->lane_count], &lane);
-    observe_member(member, &stats, now_ns);
-    *line = (struct feed_reader_stats){
-        .replica = member->replica,
-        .attached = stats.attached,
-        .pid = member->connection == NULL ? 0 : member->connection->pid,
-        .released = stats.released,
-        .taken = stats.taken,
-        .taken_in_all = stats.taken_in_all,
-        .published = lane.published,
-        .waits = stats.waits_ns >= 0,
-        .usual_step_ns = member->usual_step_ns,
-        .pace = member->pace,
-        .waits_ns = stats.waits_ns,
-        .waited_ns = (int64_t)stats.waited_ns + (stats.waits_ns >= 0 ? stats.waits_ns : 0),
-        .silent_ns = now_ns - member->seen_at_ns,
-        .device = stats.device,
-    };
-    memcpy(line->wait_counts, stats.waits, sizeof line->wait_counts);
-    find_next(feed->lanes[member->replica % feed->lane_count],
-              feed->config.lane.queue ? lane.released : stats.taken, lane.published, line);
-    snprintf(line->group, sizeof line->group, "%s", member->group->name);
-}
-
-void
-feed_losses(struct feed *feed, struct feed_losses *ret_losses)
-{
-    pthread_mutex_lock(&feed->lock);
-    *ret_losses = feed->losses;
-    pthread_mutex_unlock(&feed->lock);
-}
-
-uint32_t
-feed_stats(struct feed *feed, struct feed_reader_stats *lines, uint32_t capacity)
-{
-    uint32_t count = 0;
-
-    pthread_mutex_lock(&feed->lock);
-    for (struct group *group = feed->groups; group != NULL; group = group->next)
-        for (uint32_t i = 0; i < group->member_count; i++) {
-            if (group->members[i].reader == NULL)
-                continue;
-            if (count < capacity)
-                fill_stats(feed, &group->members[i], &lines[count]);
-            count++;
-        }
-    pthread_mutex_unlock(&feed->lock);
-    return count;
-}
-
 bool
 feed_queue_state(struct feed *feed, struct lane_queue_state *ret_state)
 {
@@ -577,25 +402,5 @@ feed_standing(struct feed *feed, uint64_t *ret_epoch, uint64_t *ret_step,
         }
         found = true;
     }
-    return found;
-}
-
-bool
-feed_place_of(struct feed *feed, uint64_t epoch, uint8_t **ret_bytes, uint64_t *ret_count)
-{
-    bool found = false;
-
-    pthread_mutex_lock(&feed->lock);
-    for (uint32_t i = 0; i < feed->place_count && !found; i++) {
-        const struct epoch_place *place = &feed->places[i];
-
-        if (place->bytes == NULL || place->epoch != epoch)
-            continue;
-        found = true;
-        *ret_bytes = tnd_alloc(place->byte_count);
-        memcpy(*ret_bytes, place->bytes, place->byte_count);
-        *ret_count = place->byte_count;
-    }
-    pthread_mutex_unlock(&feed->lock);
     return found;
 }

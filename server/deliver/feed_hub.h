@@ -20,6 +20,7 @@ tundish_status feed_attach(struct feed *feed, const struct feed_request *request
 void feed_detach(struct feed *feed, struct member *member, bool died);
 
 void feed_vote_restart(struct feed *feed, struct member *member, uint64_t epoch);
+
 /* A survivor knows that no trainer of the previous server lacks a step before this one. Replicas of
  * that server's groups that are not back yet pass over them: the thread that reads them may wait
  * for this trainer's batch first. */

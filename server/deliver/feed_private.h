@@ -81,7 +81,8 @@ bool feed_group_has_finished(struct feed *feed, const struct group *group); /* r
 void feed_unlink_group(struct feed *feed, struct group *group);
 void feed_free_group(struct group *group);
 
-/* feed.c: send what places of the epochs in the lanes need. */
+/* feed_places.c: send a trainer that attaches the headers for places in the epochs that the lanes
+ * hold, and the step that they begin with. */
 void feed_send_places(struct feed *feed, struct connection *connection);
 
 /* feed_awaited.c: find an awaited group, or take its cursors for the group of this name. NULL: no

@@ -86,6 +86,7 @@ lane_open(const struct lane_config *config, struct lane **ret_lane)
         return status;
     lane = tnd_zalloc(1, sizeof *lane);
     lane->passed_from = UINT64_MAX;
+    lane->memory_node = -1;
     pthread_mutex_init(&lane->lock, NULL);
     lane->config = *config;
     lane->segment = (struct tnd_segment)TND_SEGMENT_NONE;
@@ -154,12 +155,18 @@ lane_note(const struct lane *lane)
 void
 slot_init(const struct lane *lane, struct slot *slot)
 {
-    const tundish_spec *spec = &lane->spec.spec;
+    slot_init_as(&lane->spec.spec, slot);
+}
+
+void
+slot_init_as(const tundish_spec *spec, struct slot *slot)
+{
     struct slot_buffer *next;
 
     *slot = (struct slot){ .kind = TND_SLOT_BATCH, .shard = -1, .index = LANE_NO_SLOT };
     slot->column_count = spec->column_count;
-    slot->buffer_count = lane->buffer_capacity;
+    for (uint32_t i = 0; i < spec->column_count; i++)
+        slot->buffer_count += tnd_spec_buffer_count(tundish_column_spec_at(spec, i));
     slot->columns = tnd_zalloc(slot->column_count + 1, sizeof *slot->columns);
     slot->buffers = tnd_zalloc(slot->buffer_count + 1, sizeof *slot->buffers);
     next = slot->buffers;

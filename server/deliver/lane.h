@@ -107,7 +107,8 @@ const char *lane_note(const struct lane *lane);
 /* Make the slot's tables, with the buffers that the lane's columns have, all sizes 0. The slot may
  * then be reserved, published and set again without another slot_init. */
 void slot_init(const struct lane *lane, struct slot *slot);
-void slot_fini(struct slot *slot); /* accepts zeros */
+void slot_init_as(const tundish_spec *spec, struct slot *slot); /* of columns without a lane */
+void slot_fini(struct slot *slot);                              /* accepts zeros */
 
 /* The values buffer of a column, which is its last. */
 static inline struct slot_buffer *

@@ -3,6 +3,7 @@
 #define DELIVER_LANE_PRIVATE_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "core/clock.h"
 #include "deliver/arena.h"
@@ -77,6 +78,7 @@ struct lane {
     char *name;
     struct tnd_spec spec;
     struct tnd_segment segment;
+    int memory_node; /* that the segments were moved to, or -1; see lane_lie_near */
     struct tnd_batches *batches;
     uint32_t column_capacity, buffer_capacity;
     uint64_t slots_offset, slot_stride, lines_offset, payload_offset;
@@ -205,5 +207,9 @@ void lane_own_put(struct lane *lane, struct own_segment *own);
 void lane_own_announce(struct lane *lane,
                        struct connection *connection); /* all there are, to a newcomer */
 void lane_own_close_all(struct lane *lane);
+
+/* Move the lane's memory, and what it takes later, to the node of NUMA to which its only trainer is
+ * bound, if it is to one. Not under the lock: this copies. The hub's thread. */
+void lane_lie_near(struct lane *lane, pid_t trainer);
 
 #endif

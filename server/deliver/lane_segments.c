@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "core/numa.h"
 #include "core/status.h"
 #include "deliver/lane_private.h"
 
@@ -148,6 +149,8 @@ lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
             free(own);
             return status;
         }
+        if (lane->memory_node >= 0)
+            tnd_numa_move(own->memory.bytes, bytes, (uint32_t)lane->memory_node);
         /* Never reused: a trainer may still hold a mapping of an older segment. */
         own->id = ++lane->own_id;
         lane->own = tnd_realloc(lane->own, lane->own_count + 1, sizeof(struct own_segment *));

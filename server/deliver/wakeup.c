@@ -20,6 +20,12 @@
  * most. */
 #define SLEEP_MAX_NS INT64_C(1000000000)
 
+/* A trainer that gives back so soon after a thread looked in vain, and sleeps now, may have waited
+ * for that thread's processor. Then the next so many waits look only briefly, until one of them
+ * finds something by that. */
+static const int64_t SOON_NS = 10000, BRIEF_SPIN_NS = 1000;
+enum { BRIEF_WAITS = 256 };
+
 /* Reading the clock costs more than a look, so read it once in this many looks. */
 enum { LOOKS_PER_CLOCK = 8 };
 
@@ -28,6 +34,7 @@ struct wakeup {
     int self; /* written by wakeup_signal */
     _Atomic bool waits;
     _Atomic bool signalled;
+    uint32_t brief_waits; /* that are left; only one thread waits at a time */
 
     pthread_mutex_t lock; /* of the list; taken before a lane's */
     struct lane **lanes;
@@ -159,7 +166,11 @@ bool
 wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns)
 {
     int64_t deadline_ns = tnd_clock_deadline_ns(timeout_ns);
-    int64_t spin_until_ns = tnd_clock_deadline_ns(spin_ns > 0 ? spin_ns : 0);
+    bool is_brief = wakeup->brief_waits > 0 && spin_ns > BRIEF_SPIN_NS;
+    int64_t spin_until_ns = tnd_clock_deadline_ns(is_brief      ? BRIEF_SPIN_NS
+                                                  : spin_ns > 0 ? spin_ns
+                                                                : 0);
+    int64_t asleep_ns;
     bool happened;
 
     do {
@@ -169,6 +180,11 @@ wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns)
             happened = something_happened(wakeup);
         }
     } while (!happened && tnd_clock_left_ns(spin_until_ns) > 0);
+    if (happened) {
+        wakeup->brief_waits = 0;
+        return true;
+    }
+    asleep_ns = tnd_clock_ns();
     while (!happened && tnd_clock_left_ns(deadline_ns) > 0) {
         /* Raise the flags first and look again after. A release before that look is found by it.
          * A release after it finds the flag raised and writes to the eventfd, which ends the
@@ -181,5 +197,9 @@ wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns)
         }
         set_waits(wakeup, false);
     }
+    if (is_brief)
+        wakeup->brief_waits--;
+    else if (happened && tnd_clock_ns() - asleep_ns < SOON_NS)
+        wakeup->brief_waits = BRIEF_WAITS;
     return happened;
 }

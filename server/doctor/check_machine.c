@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/cpu_room.h"
+#include "core/numa.h"
 #include "doctor/doctor.h"
 
 /* A trainer takes a few descriptors, a file that is read one. */
@@ -35,6 +36,23 @@ doctor_check_processors(struct doctor *doctor)
     else
         doctor_say(doctor, DOCTOR_OK, "processors", NULL, "%" PRIu32 ", all can be used",
                    room.count);
+}
+
+void
+doctor_check_memory_nodes(struct doctor *doctor)
+{
+    struct tnd_numa numa;
+    char text[TND_NUMA_TEXT_BYTES];
+
+    tnd_numa_read(TND_NUMA_FOLDER, &numa);
+    tnd_numa_text(&numa, text);
+    if (numa.count < 2)
+        doctor_say(doctor, DOCTOR_OK, "memory nodes", NULL, "all processors share one");
+    else
+        doctor_say(doctor, DOCTOR_NOTE, "memory nodes", NULL,
+                   "%s; a lane lies on the node to which its trainer is bound (numactl, taskset, a "
+                   "batch system), and serve --pin binds a server's threads",
+                   text);
 }
 
 void

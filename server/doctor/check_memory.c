@@ -1,5 +1,6 @@
 /* check_memory.c - is there room for the batches, and where will they lie? */
 #include <errno.h>
+#include <mntent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -82,10 +83,35 @@ doctor_check_shared_memory(struct doctor *doctor)
     tnd_segment_close(&segment);
 }
 
-void
-doctor_check_huge_pages(struct doctor *doctor)
+/* Of the mount at /dev/shm: `huge=`, or "never". */
+static void
+mode_of_mount(char *mode, size_t room)
+{
+    FILE *mounts = setmntent("/proc/self/mounts", "re");
+    const struct mntent *mount;
+
+    snprintf(mode, room, "never");
+    while (mounts != NULL && (mount = getmntent(mounts)) != NULL) {
+        const char *huge = hasmntopt(mount, "huge");
+
+        if (strcmp(mount->mnt_dir, SHM_FOLDER) != 0)
+            continue;
+        if (huge == NULL)
+            snprintf(mode, room, "never");
+        else
+            snprintf(mode, room, "%.*s", (int)strcspn(huge + strlen("huge="), ","),
+                     huge + strlen("huge="));
+    }
+    if (mounts != NULL)
+        endmntent(mounts);
+}
+
+/* Of memory without a mount, as the kernel puts it: the chosen one of its modes in brackets. */
+static void
+mode_of_kernel(char *mode, size_t room)
 {
     char modes[128] = "";
+    const char *chosen;
     FILE *file = fopen(HUGE_PAGES, "re");
 
     if (file != NULL) {
@@ -93,11 +119,36 @@ doctor_check_huge_pages(struct doctor *doctor)
             modes[0] = '\0';
         fclose(file);
     }
-    if (!doctor->huge_pages)
-        return;
-    if (strstr(modes, "[never]") != NULL || strstr(modes, "[deny]") != NULL || modes[0] == '\0')
-        doctor_say(doctor, DOCTOR_WARNING, "huge pages", "echo advise > " HUGE_PAGES,
-                   "deliver.huge_pages is asked for, and the kernel gives none to shared memory");
+    chosen = strchr(modes, '[');
+    chosen = chosen != NULL ? chosen + 1 : "never";
+    snprintf(mode, room, "%.*s", (int)strcspn(chosen, "]"), chosen);
+}
+
+static void
+say_huge_pages(struct doctor *doctor, const char *mode, const char *memory, const char *advice)
+{
+    if (strcmp(mode, "never") == 0 || strcmp(mode, "deny") == 0)
+        doctor_say(doctor, DOCTOR_WARNING, "huge pages", advice,
+                   "deliver.huge_pages is asked for, and %s gives none (%s)", memory, mode);
     else
-        doctor_say(doctor, DOCTOR_OK, "huge pages", NULL, "the kernel gives them to batches");
+        doctor_say(doctor, DOCTOR_OK, "huge pages", NULL, "%s gives them to batches (%s)", memory,
+                   mode);
+}
+
+void
+doctor_check_huge_pages(struct doctor *doctor)
+{
+    char kernel[32], mount[32];
+
+    mode_of_kernel(kernel, sizeof kernel);
+    mode_of_mount(mount, sizeof mount);
+    if (doctor->huge_pages_memfd)
+        say_huge_pages(doctor, kernel, "memory without a mount (memfd)",
+                       "echo advise > " HUGE_PAGES);
+    /* These two overrule every mount. */
+    if (doctor->huge_pages && strcmp(kernel, "deny") == 0)
+        say_huge_pages(doctor, kernel, "the kernel", "echo advise > " HUGE_PAGES);
+    else if (doctor->huge_pages)
+        say_huge_pages(doctor, strcmp(kernel, "force") == 0 ? kernel : mount, SHM_FOLDER,
+                       "mount -o remount,huge=advise " SHM_FOLDER);
 }

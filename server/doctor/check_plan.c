@@ -70,7 +70,10 @@ add_needs(struct doctor *doctor, const struct plan *plan)
         add(&doctor->shm_bytes, bytes);
     add(&doctor->memory_bytes, bytes);
     add(&doctor->memory_bytes, memory.window_bytes > 0 ? (uint64_t)memory.window_bytes : 0);
-    doctor->huge_pages |= deliver->huge_pages;
+    if (deliver->memory_memfd)
+        doctor->huge_pages_memfd |= deliver->huge_pages;
+    else
+        doctor->huge_pages |= deliver->huge_pages;
     add_tables(doctor, plan->graph);
     if (lanes.lane_bytes < 0)
         doctor_say(doctor, DOCTOR_NOTE, "batches", NULL,

@@ -38,7 +38,7 @@ struct doctor {
     uint64_t table_bytes;  /* of vocabulary tables */
     uint64_t *tables;      /* the fingerprints of those that are counted */
     uint32_t table_count;
-    bool huge_pages; /* deliver.huge_pages is asked for */
+    bool huge_pages, huge_pages_memfd; /* deliver.huge_pages is asked for, of either memory */
 };
 
 /* Add a finding. The advice may be NULL; it is no format. */
@@ -58,6 +58,7 @@ void doctor_check_memory(struct doctor *doctor);
 void doctor_check_shared_memory(struct doctor *doctor);
 void doctor_check_huge_pages(struct doctor *doctor);
 void doctor_check_processors(struct doctor *doctor);
+void doctor_check_memory_nodes(struct doctor *doctor);
 void doctor_check_limits(struct doctor *doctor);
 void doctor_check_clock(struct doctor *doctor);
 void doctor_check_calls(struct doctor *doctor);

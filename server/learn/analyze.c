@@ -17,6 +17,7 @@
 #include "core/must.h"
 #include "learn/interruption.h"
 #include "learn/learn_view.h"
+#include "learn/parallel_for.h"
 #include "learn/pass.h"
 #include "learn/results/artifact_folder.h"
 #include "learn/results/provenance.h"
@@ -35,6 +36,7 @@ struct analysis {
     bool *is_learned; /* of each stage of the view */
     struct provenance_name *names;
     size_t name_count;
+    struct input_files files; /* what the stream reads, hashed with the first pass */
     uint32_t pass_count;
     int cache_folder;
     struct artifact_folder *folder;
@@ -204,6 +206,37 @@ read_all(struct analysis *analysis, struct observer *observer, const struct plan
     return status;
 }
 
+struct ending {
+    struct analysis *analysis;
+    struct observer *observer;
+};
+
+/* The results of a pass first: their failure is the one to tell. */
+static tundish_status
+end_part(void *context, uint32_t number)
+{
+    const struct ending *ending = context;
+    struct analysis *analysis = ending->analysis;
+    const struct analyze_options *options = analysis->options;
+    tundish_status status;
+
+    if (number == 0)
+        return observer_finish(ending->observer);
+    status = input_files_find(options->file, &options->stream->dataset, &analysis->files);
+    return status == TUNDISH_OK ? input_files_hash(&analysis->files) : status;
+}
+
+/* A file's hash is made by one thread, whose time the others use for the results. After the first
+ * pass: should a file change while later ones read it, the next analysis sees that. */
+static tundish_status
+end_pass(struct analysis *analysis, struct observer *observer)
+{
+    struct ending ending = { analysis, observer };
+
+    return parallel_for(analysis->pass_count == 1 ? 2 : 1, analysis->options->thread_count,
+                        end_part, &ending);
+}
+
 static tundish_status
 run_pass(struct analysis *analysis)
 {
@@ -219,7 +252,7 @@ run_pass(struct analysis *analysis)
     if (status == TUNDISH_OK)
         status = read_all(analysis, &observer, plan);
     if (status == TUNDISH_OK)
-        status = observer_finish(&observer);
+        status = end_pass(analysis, &observer);
     if (status == TUNDISH_OK)
         note_learned(analysis, &observer);
     plan_close(plan);
@@ -245,6 +278,7 @@ close_analysis(struct analysis *analysis)
         free((void *)(uintptr_t)analysis->names[i].name);
     free(analysis->names);
     provenance_close(&analysis->learned);
+    input_files_close(&analysis->files);
     learners_close(&analysis->learners);
     artifact_folder_close(analysis->folder);
     if (analysis->cache_folder >= 0)
@@ -283,8 +317,8 @@ learn_all(struct analysis *analysis)
     for (; status == TUNDISH_OK && analysis->run < analysis->learners.run_count; analysis->run++)
         status = learn_run(analysis);
     if (status == TUNDISH_OK)
-        status = provenance_write(options->file, options->stream, analysis->folder, analysis->names,
-                                  analysis->name_count);
+        status = provenance_write(analysis->files, options->stream, analysis->folder,
+                                  analysis->names, analysis->name_count);
     return status;
 }
 

@@ -39,7 +39,12 @@ add_url(const struct spec_file *file, const char *url, struct input_files *files
 static tundish_status
 hash_content(struct input_file *file)
 {
-    return spec_is_url(file->where) ? TUNDISH_OK : learned_file_hash(file->where, &file->hash);
+    tundish_status status = TUNDISH_OK;
+
+    if (!file->is_hashed && !spec_is_url(file->where))
+        status = learned_file_hash(file->where, &file->hash);
+    file->is_hashed = status == TUNDISH_OK;
+    return status;
 }
 
 static tundish_status

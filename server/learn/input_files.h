@@ -11,6 +11,7 @@ struct input_file {
     char *where; /* the same from the root; NULL: read from an origin */
     uint64_t bytes, hash;
     int64_t modified_ns;
+    bool is_hashed;
 };
 
 struct input_files {
@@ -24,7 +25,7 @@ tundish_status input_files_find(const struct spec_file *file, const struct spec_
                                 struct input_files *ret_files);
 void input_files_close(struct input_files *files); /* accepts zeros */
 
-/* Read all of them for their hashes. */
+/* Read those whose hashes are not known yet. */
 tundish_status input_files_hash(struct input_files *files);
 
 /* Lines of an origin. Reading one is false if it is none. */

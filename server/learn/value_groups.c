@@ -194,7 +194,8 @@ struct numbered {
 static int
 compare_keys(const void *a, const void *b)
 {
-    return term_order_text(((const struct numbered *)a)->term, ((const struct numbered *)b)->term);
+    return term_compare_text(((const struct numbered *)a)->term,
+                             ((const struct numbered *)b)->term);
 }
 
 static int64_t *

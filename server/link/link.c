@@ -145,6 +145,24 @@ struct watchdog {
 };
 
 static void
+give_up_thread(struct link *link)
+{
+    char name[NODE_NAME_BYTES], text[NODE_NAME_BYTES + 128];
+
+    if (link->sending_to < link->size)
+        snprintf(text, sizeof text,
+                 "MPI on this node has not returned from sending to %s: the connection to it has "
+                 "broken",
+                 node_name(link->node, link->sending_to, name));
+    else
+        snprintf(text, sizeof text,
+                 "an MPI call does not return on this node: the connection to another node has "
+                 "broken");
+    node_fail(link->node, text);
+    note_failure(link);
+}
+
+static void
 watch_thread(struct link *link, struct watchdog *watchdog)
 {
     int64_t now_ns = tnd_clock_ns();
@@ -155,12 +173,8 @@ watch_thread(struct link *link, struct watchdog *watchdog)
     watchdog->still =
         link->turns == watchdog->turns && link->state == LINK_JOINED ? watchdog->still + 1 : 0;
     watchdog->turns = link->turns;
-    if (watchdog->still < WATCHES_MAX)
-        return;
-    node_fail(
-        link->node,
-        "an MPI call does not return on this node: the connection to another node has broken");
-    note_failure(link);
+    if (watchdog->still >= WATCHES_MAX)
+        give_up_thread(link);
 }
 
 /* Notify subscribers from a separate thread: a slow one must not delay heartbeats, or other nodes
@@ -188,7 +202,8 @@ is_over(const struct link *link)
 {
     return link->state == LINK_CUT ||
            (link->state == LINK_LEAVING &&
-            (node_is_done(link->node) || node_failure(link->node) != NULL));
+            (node_is_done(link->node) ||
+             (node_failure(link->node) != NULL && !node_is_unheard(link->node))));
 }
 
 static int64_t
@@ -256,9 +271,11 @@ send_unlocked(void *state, uint32_t to, const void *bytes, size_t byte_count)
     struct link *link = state;
     bool is_sent;
 
+    link->sending_to = to;
     pthread_mutex_unlock(&link->lock);
     is_sent = link->channel->send(link->channel_state, to, bytes, byte_count);
     pthread_mutex_lock(&link->lock);
+    link->sending_to = link->size;
     return is_sent;
 }
 
@@ -293,6 +310,7 @@ open_node(struct link *link)
         .user = link,
     };
 
+    link->sending_to = link->size;
     node_open(&config, &link->node);
 }
 

@@ -38,6 +38,7 @@ enum link_topic {
     LINK_FILES,    /* the files that a node has of a stream */
     LINK_CREW,     /* a word between launchers (serve_crew.h) */
     LINK_LEVEL,    /* where trainers that have ended stood, as a place */
+    LINK_SPLIT,    /* where a node's trainers changed to other numbers (session_split.h) */
     LINK_TOPIC_COUNT
 };
 
@@ -148,6 +149,11 @@ struct link_message {
 /* Copied. Any thread; never waits. */
 void link_send(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
                size_t byte_count);
+
+/* The same, but handed on from node to node, so that rank 0 can have mail of thousands in few
+ * messages. It takes a moment on its way up, and finds another way when a node there is lost. */
+void link_send_by_tree(struct link *link, uint32_t to, const struct link_key *key,
+                       const void *bytes, size_t byte_count);
 
 /* Bytes for that node that have not been sent yet. */
 uint64_t link_queued(struct link *link, uint32_t to);

@@ -7,6 +7,8 @@
 #include "link/node_channel.h"
 
 #include <mpi.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,40 @@ explain(int error, const char *what, char text[CHANNEL_TEXT_BYTES])
     return false;
 }
 
+/* Of Open MPI; other MPIs do not have them. There has_header is a bool, after which C allows no
+ * va_start; it is passed as an int is, and not used here. */
+extern int (*opal_show_help)(const char *file, const char *topic, int has_header, ...)
+    __attribute__((weak));
+extern char *opal_show_help_vstring(const char *file, const char *topic, bool has_header, va_list)
+    __attribute__((weak));
+
+/* Open MPI gives its warnings to mpirun to write, and there its 4.1 crashes over the one of a
+ * connection that a lost node refuses: all nodes would fall with it. So they are written here. */
+static int
+show_help(const char *file, const char *topic, int has_header, ...)
+{
+    static _Atomic(bool) has_written; /* one is enough: the node's loss has its own line of log */
+    va_list arguments;
+    char *text;
+
+    if (opal_show_help_vstring == NULL || atomic_exchange(&has_written, true))
+        return 0;
+    va_start(arguments, has_header);
+    text = opal_show_help_vstring(file, topic, true, arguments);
+    va_end(arguments);
+    if (text != NULL)
+        fputs(text, stderr);
+    free(text);
+    return 0;
+}
+
+static void
+keep_warnings_from_mpirun(void)
+{
+    if (&opal_show_help != NULL)
+        opal_show_help = show_help;
+}
+
 static void *
 mpi_open(uint32_t *ret_rank, uint32_t *ret_size, char ret_text[CHANNEL_TEXT_BYTES])
 {
@@ -73,6 +109,7 @@ mpi_open(uint32_t *ret_rank, uint32_t *ret_size, char ret_text[CHANNEL_TEXT_BYTE
         free(mpi);
         return NULL;
     }
+    keep_warnings_from_mpirun();
     mpi->sending = calloc((size_t)mpi->size, sizeof *mpi->sending);
     mpi->sending_count = calloc((size_t)mpi->size, sizeof *mpi->sending_count);
     *ret_rank = (uint32_t)mpi->rank;

@@ -52,6 +52,7 @@ struct link {
     enum link_state state;
     struct node *node;
     uint64_t turns;          /* of the thread, which MPI may keep */
+    uint32_t sending_to;     /* to whom it sends just now; the link's size: to nobody */
     struct link_stats stats; /* waits */
     uint32_t waiting;
     uint64_t changes; /* counts what may make a wait ready */

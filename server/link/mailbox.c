@@ -60,16 +60,31 @@ link_hand_out(struct link *link)
     }
 }
 
-void
-link_send(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
-          size_t byte_count)
+static void
+send_with(struct link *link, uint32_t to, const struct link_key *key, struct byte_view bytes,
+          void (*send)(struct node *node, uint32_t to, const struct link_key *key,
+                       const void *bytes, size_t byte_count))
 {
     pthread_mutex_lock(&link->lock);
-    node_send(link->node, to, key, bytes, byte_count);
+    send(link->node, to, key, bytes.data, bytes.size);
     link->message_ns = tnd_clock_ns();
     link->has_posted = true;
     pthread_cond_signal(&link->posted);
     pthread_mutex_unlock(&link->lock);
+}
+
+void
+link_send(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
+          size_t byte_count)
+{
+    send_with(link, to, key, (struct byte_view){ bytes, byte_count }, node_send);
+}
+
+void
+link_send_by_tree(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
+                  size_t byte_count)
+{
+    send_with(link, to, key, (struct byte_view){ bytes, byte_count }, node_send_by_tree);
 }
 
 uint64_t

@@ -50,9 +50,15 @@ is_gone(const void *node, uint32_t rank)
 }
 
 uint32_t
+node_parent_of(const struct node *node, uint32_t rank)
+{
+    return tree_parent(rank, is_gone, node);
+}
+
+uint32_t
 node_parent(const struct node *node)
 {
-    return tree_parent(node->config.rank, is_gone, node);
+    return node_parent_of(node, node->config.rank);
 }
 
 /* A node that comes to be next to this one may have missed what went over the one between. */
@@ -105,6 +111,7 @@ node_open(const struct node_config *config, struct node **ret_node)
     node->peers = tnd_zalloc(config->size, sizeof(struct peer *));
     node->first_left = config->size;
     node->last_counters = &node->counters;
+    node_open_handed(node);
     /* Silence counts from here, so a node that never speaks is found as well. */
     node->stepped_ns = tnd_clock_ns();
     node_find_neighbours(node);
@@ -130,6 +137,7 @@ node_close(struct node *node)
         payload_release(first->payload);
         free(first);
     }
+    node_drop_handed(node);
     free(node->peers);
     free(node->members);
     free(node->active);
@@ -338,7 +346,8 @@ look_for_the_silent(struct node *node, int64_t now_ns)
         struct peer *peer = node->peers[node->active[i]];
 
         if (stood_ns > node->config.beat_ns)
-            peer->heard_ns += stood_ns;
+            peer->heard_ns =
+                peer->heard_ns < now_ns - stood_ns ? peer->heard_ns + stood_ns : now_ns;
         if ((peer->is_next || peer->owes) && now_ns - peer->heard_ns > node->config.silence_ns)
             find_silent(node, peer);
     }

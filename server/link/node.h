@@ -16,7 +16,8 @@
  * says so, and is not missed.
  *
  * Mail goes to one node without a way over others. After mail a node must be heard from as well, so
- * one that cannot be reached is found, wherever it is in the tree.
+ * one that cannot be reached is found, wherever it is in the tree. Or it goes through the tree:
+ * slower, but a node to which all write has few messages.
  *
  * One thread; time comes from core/clock.h and messages from a channel, so tests run jobs of many
  * nodes through any interleaving.
@@ -69,6 +70,13 @@ bool node_find_total(const struct node *node, const struct link_key *key,
 /* Copied; goes to one other node, and is kept by none. Messages for a lost node are dropped. */
 void node_send(struct node *node, uint32_t to, const struct link_key *key, const void *bytes,
                size_t byte_count);
+
+/* The same, handed on through the tree. */
+void node_send_by_tree(struct node *node, uint32_t to, const struct link_key *key,
+                       const void *bytes, size_t byte_count);
+
+/* Something that was sent so has not come to a node that is there. */
+bool node_is_unheard(const struct node *node);
 
 /* Bytes of messages for that node that the channel has not taken yet. */
 uint64_t node_queued(const struct node *node, uint32_t to);

@@ -10,10 +10,10 @@
 #include "link/node_private.h"
 
 static void
-take_mail(struct node *node, struct peer *peer)
+take_mail(struct node *node, struct peer *peer, uint32_t from)
 {
     struct link_message message = {
-        .from = peer->rank,
+        .from = from,
         .key = peer->wire.key,
         .bytes = peer->bytes,
         .byte_count = peer->wire.total,
@@ -80,10 +80,12 @@ take(struct node *node, struct peer *peer)
 {
     const struct wire *wire = &peer->wire;
     struct byte_view bytes = { peer->bytes, wire->total };
-    bool is_good = true;
+    bool is_good = true, is_mail = wire->kind == WIRE_MAIL;
 
-    if (wire->kind == WIRE_MAIL) {
-        take_mail(node, peer);
+    if (wire->kind == WIRE_HANDED || wire->kind == WIRE_HEARD)
+        is_good = node_hear_handed(node, wire, bytes, &is_mail);
+    if (is_mail) {
+        take_mail(node, peer, wire->kind == WIRE_MAIL ? peer->rank : wire->origin);
         return true;
     }
     if (wire->kind == WIRE_POST)
@@ -92,7 +94,7 @@ take(struct node *node, struct peer *peer)
         take_counters(node, wire, bytes);
     else if (wire->kind == WIRE_LEAVE)
         take_left(node, peer->rank, bytes);
-    else
+    else if (wire->kind == WIRE_UP || wire->kind == WIRE_DOWN)
         is_good = node_hear_tally(node, peer->rank, wire, bytes);
     free(peer->bytes);
     peer->bytes = NULL;

@@ -1,6 +1,6 @@
 /* node_private.h - the state of a node, for its files: node.c keeps it and looks for the lost,
  * node_send.c queues and sends, node_hear.c takes in what comes, node_tally.c makes one value of
- * all nodes'.
+ * all nodes', node_handed.c hands mail on through the tree.
  */
 #ifndef LINK_NODE_PRIVATE_H
 #define LINK_NODE_PRIVATE_H
@@ -9,7 +9,7 @@
 #include "link/tally.h"
 #include "link/tree.h"
 
-enum { TEXT_BYTES = 512, WIRE_VERSION = 3 };
+enum { TEXT_BYTES = 512, WIRE_VERSION = 4 };
 static const uint64_t POST_BYTES_MAX = UINT64_C(1) << 32;
 
 enum wire_kind {
@@ -18,6 +18,8 @@ enum wire_kind {
     WIRE_POST,     /* handed on to all */
     WIRE_COUNTERS, /* handed on to rank 0 */
     WIRE_MAIL,     /* to one node, without a way over others */
+    WIRE_HANDED,   /* mail that is handed on through the tree (node_handed.c) */
+    WIRE_HEARD,    /* it has come; handed on likewise */
     WIRE_UP,       /* a tally of the nodes below */
     WIRE_DOWN,     /* that of all */
     WIRE_LOST,     /* key.part is the rank; handed on to all */
@@ -29,11 +31,12 @@ enum wire_kind {
 struct wire {
     uint32_t magic;
     uint16_t version, kind;
-    uint32_t origin; /* POST, COUNTERS, LOST: the node that says it */
+    uint32_t origin; /* POST, COUNTERS, HANDED, HEARD, LOST: the node that says it */
     uint32_t piece_bytes;
     struct link_key key;
     uint64_t total, offset;
-    uint64_t number; /* POST: of its origin's; UP, DOWN: struct tally_word */
+    uint64_t number; /* POST: of its origin's; UP, DOWN: struct tally_word; HANDED, HEARD: where to,
+                        and which letter */
 };
 
 /* wire.number of UP and DOWN. */
@@ -75,9 +78,22 @@ struct peer {
 
 /* What is known of each node. */
 struct member {
-    uint32_t posts; /* that have come */
+    uint32_t posts;                       /* that have come */
+    uint32_t letters_sent, letters_heard; /* through the tree: to that node, from it */
     bool left, lost, gone;
     uint32_t name_at; /* in node->names */
+};
+
+/* Mail through the tree. */
+struct handed {
+    struct handed *next;
+    int64_t said_ns; /* by its origin */
+    struct wire wire;
+    struct payload *payload;
+};
+
+struct handed_list {
+    struct handed *first, **last;
 };
 
 /* Counters on their way to rank 0: a node's latest. */
@@ -99,7 +115,9 @@ struct node {
     struct tallies *tallies;
     uint8_t *names; /* entries of LINK_EACH */
     struct counters *counters, **last_counters;
-    int64_t counters_ns; /* when the next may go */
+    int64_t counters_ns;                 /* when the next may go */
+    struct handed_list goes_up, unheard; /* to the parent, soon; of this node's own */
+    int64_t goes_up_ns, says_again_ns;   /* when the next may */
     struct link_stats stats;
     int64_t stepped_ns;
     bool left, has_failed;
@@ -126,6 +144,14 @@ void node_say_on(struct node *node, uint32_t except, const struct wire *wire,
 void node_say_left(struct node *node, uint32_t to, uint32_t rank);
 void node_queue_counters(struct node *node, uint32_t origin, struct payload *payload);
 
+/* Take in mail that goes through the tree, or hand it on. False: it is malformed. ret_own: it is
+ * for this node, and new. */
+bool node_hear_handed(struct node *node, const struct wire *wire, struct byte_view bytes,
+                      bool *ret_own);
+void node_say_handed(struct node *node, int64_t now_ns);
+void node_open_handed(struct node *node);
+void node_drop_handed(struct node *node);
+
 /* Send what waits, and beats where nothing did for a while. */
 bool node_say_what_waits(struct node *node, int64_t now_ns);
 
@@ -145,6 +171,7 @@ bool node_hear_tally(struct node *node, uint32_t from, const struct wire *wire,
 void node_pass_tallies(struct node *node);
 
 uint32_t node_parent(const struct node *node); /* UINT32_MAX: this one is the root */
+uint32_t node_parent_of(const struct node *node, uint32_t rank);
 void node_set_names(struct node *node, struct byte_view entries);
 
 #endif

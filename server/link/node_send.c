@@ -205,6 +205,7 @@ node_say_what_waits(struct node *node, int64_t now_ns)
     bool moved = false;
 
     say_counters(node, now_ns);
+    node_say_handed(node, now_ns);
     for (uint32_t i = 0; i < node->active_count; i++) {
         struct peer *peer = node->peers[node->active[i]];
 

@@ -31,11 +31,19 @@ tree_nodes_below(uint32_t size, uint32_t rank)
 }
 
 uint32_t
-tree_levels(uint32_t size)
+tree_levels_below(uint32_t size, uint32_t rank)
 {
     uint32_t levels = 0;
 
-    for (uint64_t last = 0; last + 1 < size; last = last * TREE_CHILDREN + TREE_CHILDREN)
+    for (uint64_t first = rank; first * TREE_CHILDREN + 1 < size; first = first * TREE_CHILDREN + 1)
         levels++;
+    return levels;
+}
+
+uint32_t
+tree_levels(uint32_t size)
+{
+    uint32_t levels = tree_levels_below(size, 0);
+
     return levels > 0 ? levels : 1;
 }

@@ -19,6 +19,9 @@ uint32_t tree_parent(uint32_t rank, bool (*is_gone)(const void *context, uint32_
 /* The nodes from this one down, where none is gone. */
 uint32_t tree_nodes_below(uint32_t size, uint32_t rank);
 
+/* From this one to the lowest of those, where none is gone. */
+uint32_t tree_levels_below(uint32_t size, uint32_t rank);
+
 /* From the root to the lowest node, at least 1. */
 uint32_t tree_levels(uint32_t size);
 

@@ -292,9 +292,6 @@ check_local_node(struct plan_builder *builder, const struct plan_node *node)
         return order_complain(builder->errors, node,
                               "distribute.files: local is for files that lie on the nodes; URLs "
                               "are read by every node with files: shared");
-    if (node->source != NULL && node->source->is_here_only)
-        return order_complain(builder->errors, node,
-                              "%s with distribute.files: local is not in this build", node->name);
     /* A name that only a row holds may be another file on each node, or none. */
     if (node->content != NULL && node->content->whole_files && !lists_files(builder->plan->graph))
         return order_complain(builder->errors, node,

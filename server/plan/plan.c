@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 
+#include "content/content.h"
 #include "core/memory.h"
 #include "order/order.h"
 #include "plan/build.h"
+#include "source/source.h"
 
 static void
 number_nodes(struct plan *plan, struct plan_graph *graph)
@@ -106,6 +108,23 @@ bool
 plan_has_owners(const struct plan *plan)
 {
     return plan->stream->distribute.files_local || plan_fetches_once(plan);
+}
+
+const struct plan_node *
+plan_find_whole_files(const struct plan_graph *graph)
+{
+    const struct plan_node *found = NULL;
+
+    for (uint32_t i = 0; i < graph->node_count && found == NULL; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if ((node->source != NULL && node->source->whole_files) ||
+            (node->content != NULL && node->content->whole_files))
+            found = node;
+        else if (node->body != NULL)
+            found = plan_find_whole_files(node->body);
+    }
+    return found;
 }
 
 const char *

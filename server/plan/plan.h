@@ -87,6 +87,9 @@ bool plan_fetches_once(const struct plan *plan);
 /* Are there files that one node reads for all? */
 bool plan_has_owners(const struct plan *plan);
 
+/* A stage that reads files as they are, by their paths, or NULL. */
+const struct plan_node *plan_find_whole_files(const struct plan_graph *graph);
+
 /* As in the pipeline file: AUTO, FILE, DATA, HINT, OFF. */
 const char *plan_policy_name(enum spec_auto_shard policy);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/numa.h"
 #include "order/order.h"
 #include "plan/build.h"
 #include "plan/memory_cost.h"
@@ -228,6 +229,23 @@ print_lanes(const struct plan *plan, const struct plan_lanes *lanes, FILE *file)
     fputc('\n', file);
 }
 
+/* Only where there are several: with one, nothing is to choose. */
+static void
+print_memory_nodes(FILE *file)
+{
+    struct tnd_numa numa;
+    char text[TND_NUMA_TEXT_BYTES];
+
+    tnd_numa_read(TND_NUMA_FOLDER, &numa);
+    if (numa.count < 2)
+        return;
+    tnd_numa_text(&numa, text);
+    fprintf(file,
+            "memory nodes %s: a lane lies on its trainer's, if that is bound to one; serve --pin "
+            "binds threads\n",
+            text);
+}
+
 void
 plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *file)
 {
@@ -263,6 +281,7 @@ plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     print_bytes(file, memory.slice_bytes);
     fputc('\n', file);
     print_lanes(plan, lanes, file);
+    print_memory_nodes(file);
     fprintf(file, "compression %s\n", compression_text(&plan->stream->deliver));
     print_remote(plan, file);
     print_resume(plan, file);

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/content.h"
 #include "core/memory.h"
 #include "remote/stores.h"
-#include "source/source.h"
 
 enum { STORES_SHOWN = 8 };
 
@@ -71,29 +69,11 @@ print_size(FILE *file, uint64_t bytes)
     fprintf(file, "%" PRIu64 " %s", bytes, units[unit]);
 }
 
-/* A stage whose files every node fetches for itself, or NULL: whole files are rows, which one node
- * delivers. */
-static const struct plan_node *
-find_whole_files(const struct plan_graph *graph)
-{
-    const struct plan_node *found = NULL;
-
-    for (uint32_t i = 0; i < graph->node_count && found == NULL; i++) {
-        const struct plan_node *node = graph->nodes[i];
-
-        if ((node->source != NULL && node->source->whole_files) ||
-            (node->content != NULL && node->content->whole_files))
-            found = node;
-        else if (node->body != NULL)
-            found = find_whole_files(node->body);
-    }
-    return found;
-}
-
 static void
 print_fetch(const struct plan *plan, FILE *file)
 {
-    const struct plan_node *whole = find_whole_files(plan->graph);
+    /* Its files every node fetches for itself: whole files are rows, which one node delivers. */
+    const struct plan_node *whole = plan_find_whole_files(plan->graph);
 
     fputs("fetch: once: ", file);
     if (plan->options.worker_count == 1)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 void
 answer_begin(struct answer *answer)
@@ -76,12 +77,50 @@ is_named(const char *line, size_t bytes, const char *name)
     return bytes == strlen(name) && strncasecmp(line, name, bytes) == 0;
 }
 
+/* As HTTP writes dates: Sun, 06 Nov 1994 08:49:37 GMT. 0: it is none. */
+static int64_t
+read_date(const char *value, size_t bytes)
+{
+    char text[ANSWER_WORD_BYTES];
+    struct tm date = { 0 };
+    const char *end;
+
+    if (bytes >= sizeof text)
+        return 0;
+    memcpy(text, value, bytes);
+    text[bytes] = '\0';
+    end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &date);
+    return end != NULL && *end == '\0' ? timegm(&date) : 0;
+}
+
+static void
+read_retry_after(struct answer *answer, const char *value, const char *end)
+{
+    uint64_t number = 0;
+
+    if (read_number(value, end, &number) == end)
+        answer->retry_after_s = (int64_t)number;
+    else
+        answer->retry_at_s = read_date(value, (size_t)(end - value));
+}
+
+/* "identity" is none. It is shown to people, so it has to be a word. */
+static void
+read_encoding(struct answer *answer, const char *value, size_t bytes)
+{
+    keep_text(value, bytes, answer->encoding, sizeof answer->encoding);
+    if (is_named(value, bytes, "identity") || is_named(value, bytes, "aws-chunked"))
+        answer->encoding[0] = '\0';
+    for (char *at = answer->encoding; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7F)
+            *at = '?';
+}
+
 static void
 take_header(struct answer *answer, const char *line, size_t name_bytes, const char *value,
             const char *end)
 {
     size_t bytes = (size_t)(end - value);
-    uint64_t number = 0;
 
     if (is_named(line, name_bytes, "content-length"))
         answer->has_length = read_number(value, end, &answer->length) == end;
@@ -93,8 +132,22 @@ take_header(struct answer *answer, const char *line, size_t name_bytes, const ch
         keep_text(value, bytes, answer->modified, sizeof answer->modified);
     else if (is_named(line, name_bytes, "x-amz-bucket-region"))
         keep_text(value, bytes, answer->region, sizeof answer->region);
-    else if (is_named(line, name_bytes, "retry-after") && read_number(value, end, &number) == end)
-        answer->retry_after_s = (int64_t)number;
+    else if (is_named(line, name_bytes, "retry-after"))
+        read_retry_after(answer, value, end);
+    else if (is_named(line, name_bytes, "date"))
+        answer->date_s = read_date(value, bytes);
+    else if (is_named(line, name_bytes, "content-encoding"))
+        read_encoding(answer, value, bytes);
+}
+
+int64_t
+answer_pause_s(const struct answer *answer, int64_t now_s)
+{
+    int64_t pause_s = answer->retry_after_s;
+
+    if (answer->retry_at_s != 0)
+        pause_s = answer->retry_at_s - (answer->date_s != 0 ? answer->date_s : now_s);
+    return pause_s > 0 ? pause_s : 0;
 }
 
 void

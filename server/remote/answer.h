@@ -20,8 +20,10 @@ struct answer {
     uint64_t first, last;             /* of the range that it is; `last` is in it */
     uint64_t total;                   /* of the whole object */
     int64_t retry_after_s;            /* -1: not said */
+    int64_t retry_at_s, date_s;       /* the same as a date, and the server's own; 0: not said */
     char tag[ANSWER_TAG_BYTES];       /* ETag with its quotes, or "" */
     char modified[ANSWER_WORD_BYTES]; /* Last-Modified, or "" */
+    char encoding[ANSWER_WORD_BYTES]; /* Content-Encoding, or "" */
     char region[ANSWER_WORD_BYTES];   /* of the bucket, where a store tells it */
 };
 
@@ -30,6 +32,10 @@ void answer_begin(struct answer *answer);
 
 /* One line of the head, with or without its line end. */
 void answer_line(struct answer *answer, const char *line, size_t bytes);
+
+/* For how many seconds the server asks to be left alone; 0: it says nothing. `now_s` counts where
+ * it does not tell its own time. */
+int64_t answer_pause_s(const struct answer *answer, int64_t now_s);
 
 /* The body of a store's error. */
 struct answer_error {

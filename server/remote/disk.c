@@ -18,7 +18,11 @@
 #include "core/read_at.h"
 #include "remote/disk_private.h"
 
-enum { CHECK_BYTES = 256 << 10 };
+enum { CHECK_BYTES = 256 << 10, MS_NS = 1000000 };
+
+/* The use of a part is noted after so long, and a small object is right for so long that was right.
+ */
+#define RECENT_NS INT64_C(3600000000000)
 
 static const char MAGIC[8] = "tndpart";
 
@@ -59,7 +63,7 @@ disk_open(const char *folder, uint32_t part_bytes, uint64_t bytes, struct disk *
     disk->folder = descriptor;
     disk->part_bytes = part_bytes;
     disk->bytes_max = bytes;
-    disk->begun_ns = tnd_clock_wall_ns();
+    disk->begun_ns = tnd_clock_wall_ns() / MS_NS * MS_NS;
     disk->added_bytes = bytes; /* look what there is before the first part comes */
     *ret_disk = disk;
     return TUNDISH_OK;
@@ -75,13 +79,28 @@ disk_close(struct disk *disk)
     free(disk);
 }
 
-/* Parts lie in 256 folders by the first byte of their names. */
+static char *
+put_hex(char *to, uint64_t number, unsigned digits)
+{
+    while (digits-- > 0)
+        *to++ = "0123456789abcdef"[number >> (4 * digits) & 15];
+    return to;
+}
+
+/* Parts lie in 256 folders by the last byte of their hash. */
 static void
 name_part(const struct disk *disk, const char *address, uint32_t part, char name[40])
 {
     uint64_t hash = tnd_hash_farm_cat(tnd_hash_farm(address, strlen(address)), disk->part_bytes);
+    unsigned digits = 1;
 
-    snprintf(name, 40, "%02x/%016llx-%x", (unsigned)(hash & 255), (unsigned long long)hash, part);
+    while (digits < 8 && part >> (4 * digits) != 0)
+        digits++;
+    name = put_hex(name, hash, 2);
+    *name++ = '/';
+    name = put_hex(name, hash, 16);
+    *name++ = '-';
+    *put_hex(name, part, digits) = '\0';
 }
 
 static bool
@@ -94,49 +113,76 @@ is_same_object(const struct trailer *trailer, const struct object_identity *iden
     return identity->modified[0] != '\0' && strcmp(trailer->modified, identity->modified) == 0;
 }
 
-/* A whole trailer of that part of that address; all of it may be noise. */
-static bool
-read_trailer(const struct disk *disk, int descriptor, const char *address, uint32_t part,
-             struct trailer *trailer)
-{
-    size_t address_bytes = strlen(address), got = 0;
-    uint64_t before = address_bytes + sizeof *trailer;
-    struct stat about;
-    char *found;
-    bool is_same;
+/* A part's file. Its end is the address and the trailer. */
+struct entry {
+    const char *address;
+    size_t end_bytes;
+    uint32_t part;
+    uint64_t file_bytes;
+    int64_t time_ns; /* of its last use */
+    struct trailer trailer;
+};
 
-    if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) ||
-        (uint64_t)about.st_size < before ||
-        tnd_read_at(descriptor, trailer, sizeof *trailer, (uint64_t)about.st_size - sizeof *trailer,
-                    &got) != 0 ||
-        got < sizeof *trailer)
-        return false;
-    if (memcmp(trailer->magic, MAGIC, sizeof MAGIC) != 0 || trailer->check != check_of(trailer) ||
-        trailer->part != part || trailer->part_bytes != disk->part_bytes ||
-        trailer->address_bytes != address_bytes ||
-        trailer->bytes != (uint64_t)about.st_size - before || trailer->bytes > disk->part_bytes ||
-        trailer->tag[ANSWER_TAG_BYTES - 1] != '\0' ||
-        trailer->modified[ANSWER_WORD_BYTES - 1] != '\0')
-        return false;
-    found = tnd_alloc(address_bytes);
-    is_same = tnd_read_at(descriptor, found, address_bytes, trailer->bytes, &got) == 0 &&
-              got == address_bytes && memcmp(found, address, address_bytes) == 0;
-    free(found);
-    return is_same;
-}
-
+/* -1: there is none that can be of that part. */
 static int
-open_part(const struct disk *disk, const char *address, uint32_t part, struct trailer *trailer)
+open_entry(const struct disk *disk, const char *address, uint32_t part, struct entry *entry)
 {
+    struct stat about;
     char name[40];
     int descriptor;
 
     name_part(disk, address, part, name);
     descriptor = openat(disk->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (descriptor >= 0 && !read_trailer(disk, descriptor, address, part, trailer)) {
+    if (descriptor < 0)
+        return -1;
+    entry->address = address;
+    entry->end_bytes = strlen(address) + sizeof(struct trailer);
+    entry->part = part;
+    if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) ||
+        (uint64_t)about.st_size < entry->end_bytes ||
+        (uint64_t)about.st_size > entry->end_bytes + disk->part_bytes) {
+        close(descriptor);
+        return -1;
+    }
+    entry->file_bytes = (uint64_t)about.st_size;
+    entry->time_ns = about.st_mtim.tv_sec * INT64_C(1000000000) + about.st_mtim.tv_nsec;
+    return descriptor;
+}
+
+/* Is that the end of the file? All of it may be noise. */
+static bool
+take_end(const struct disk *disk, struct entry *entry, const uint8_t *end)
+{
+    size_t address_bytes = entry->end_bytes - sizeof(struct trailer);
+    struct trailer *trailer = &entry->trailer;
+
+    memcpy(trailer, end + address_bytes, sizeof *trailer);
+    return memcmp(trailer->magic, MAGIC, sizeof MAGIC) == 0 &&
+           trailer->check == check_of(trailer) && trailer->part == entry->part &&
+           trailer->part_bytes == disk->part_bytes && trailer->address_bytes == address_bytes &&
+           trailer->bytes == entry->file_bytes - entry->end_bytes &&
+           trailer->tag[ANSWER_TAG_BYTES - 1] == '\0' &&
+           trailer->modified[ANSWER_WORD_BYTES - 1] == '\0' &&
+           memcmp(end, entry->address, address_bytes) == 0;
+}
+
+static int
+open_part(const struct disk *disk, const char *address, uint32_t part, struct entry *entry)
+{
+    int descriptor = open_entry(disk, address, part, entry);
+    uint8_t *end;
+    size_t got = 0;
+
+    if (descriptor < 0)
+        return -1;
+    end = tnd_alloc(entry->end_bytes);
+    if (tnd_read_at(descriptor, end, entry->end_bytes, entry->file_bytes - entry->end_bytes,
+                    &got) != 0 ||
+        got < entry->end_bytes || !take_end(disk, entry, end)) {
         close(descriptor);
         descriptor = -1;
     }
+    free(end);
     return descriptor;
 }
 
@@ -152,15 +198,15 @@ disk_has(const struct disk *disk, const char *address, uint32_t part)
 bool
 disk_identity(const struct disk *disk, const char *address, struct object_identity *ret_identity)
 {
-    struct trailer trailer;
-    int descriptor = open_part(disk, address, 0, &trailer);
+    struct entry entry;
+    int descriptor = open_part(disk, address, 0, &entry);
 
     if (descriptor < 0)
         return false;
     close(descriptor);
-    *ret_identity = (struct object_identity){ .is_known = true, .bytes = trailer.total };
-    memcpy(ret_identity->tag, trailer.tag, sizeof trailer.tag);
-    memcpy(ret_identity->modified, trailer.modified, sizeof trailer.modified);
+    *ret_identity = (struct object_identity){ .is_known = true, .bytes = entry.trailer.total };
+    memcpy(ret_identity->tag, entry.trailer.tag, sizeof entry.trailer.tag);
+    memcpy(ret_identity->modified, entry.trailer.modified, sizeof entry.trailer.modified);
     return true;
 }
 
@@ -192,72 +238,83 @@ touch(int descriptor)
     (void)futimens(descriptor, NULL);
 }
 
+/* Or, in whole milliseconds, that at which its checksum was last right, for small objects. The
+ * kernel gives a file that somebody changes a time that is not. */
+static void
+touch_sound(int descriptor)
+{
+    int64_t ms = tnd_clock_wall_ns() / MS_NS;
+    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+                                 { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * MS_NS } };
+
+    (void)futimens(descriptor, times);
+}
+
+static bool
+is_recent(const struct entry *entry)
+{
+    int64_t age_ns = tnd_clock_wall_ns() - entry->time_ns;
+
+    return age_ns >= 0 && age_ns < RECENT_NS;
+}
+
 bool
 disk_take(const struct disk *disk, const struct disk_wanted *wanted, int *ret_descriptor)
 {
-    struct trailer trailer;
-    int descriptor = open_part(disk, wanted->address, wanted->part, &trailer);
+    struct entry entry;
+    int descriptor = open_part(disk, wanted->address, wanted->part, &entry);
 
     if (descriptor < 0)
         return false;
-    if (!is_same_object(&trailer, wanted->identity) ||
-        (!wanted->is_checked && !is_sound(descriptor, &trailer))) {
+    if (!is_same_object(&entry.trailer, wanted->identity) ||
+        (!wanted->is_checked && !is_sound(descriptor, &entry.trailer))) {
         close(descriptor);
         return false;
     }
-    touch(descriptor);
+    if (!is_recent(&entry))
+        touch(descriptor);
     *ret_descriptor = descriptor;
     return true;
 }
 
-/* What another run has asked for may have changed since. */
-static int
-open_small(const struct disk *disk, const char *address, struct trailer *trailer)
+/* All of it is in memory. */
+static bool
+is_small(const struct disk *disk, struct entry *entry, const uint8_t *bytes, int descriptor)
 {
-    int descriptor = open_part(disk, address, 0, trailer);
-    struct stat about;
+    size_t count = (size_t)entry->file_bytes - entry->end_bytes;
 
-    if (descriptor < 0)
-        return -1;
-    if (fstat(descriptor, &about) == 0 && trailer->bytes == trailer->total &&
-        about.st_mtim.tv_sec * INT64_C(1000000000) + about.st_mtim.tv_nsec >= disk->begun_ns)
-        return descriptor;
-    close(descriptor);
-    return -1;
-}
-
-bool
-disk_small_bytes(const struct disk *disk, const char *address, size_t *ret_bytes)
-{
-    struct trailer trailer;
-    int descriptor = open_small(disk, address, &trailer);
-
-    if (descriptor < 0)
+    if (!take_end(disk, entry, bytes + count) || entry->trailer.total != count)
         return false;
-    close(descriptor);
-    *ret_bytes = (size_t)trailer.bytes;
+    if (entry->time_ns % MS_NS == 0 && is_recent(entry))
+        return true;
+    if (tnd_crc32c(0, bytes, count) != entry->trailer.crc)
+        return false;
+    touch_sound(descriptor);
     return true;
 }
 
 bool
-disk_read_small(const struct disk *disk, const char *address, uint8_t *to, size_t room,
-                size_t *ret_bytes)
+disk_read_small(const struct disk *disk, const char *address, const struct disk_room *room,
+                struct byte_view *ret_bytes)
 {
-    struct trailer trailer;
-    int descriptor = open_small(disk, address, &trailer);
-    size_t got = 0;
-    bool is_whole;
+    struct entry entry;
+    int descriptor = open_entry(disk, address, 0, &entry);
+    bool is_right = false;
 
     if (descriptor < 0)
         return false;
-    is_whole = trailer.bytes <= room &&
-               tnd_read_at(descriptor, to, (size_t)trailer.bytes, 0, &got) == 0 &&
-               got == trailer.bytes && tnd_crc32c(0, to, got) == trailer.crc;
-    if (is_whole)
-        touch(descriptor);
+    /* What another run has asked for may have changed since. */
+    if (entry.time_ns >= disk->begun_ns) {
+        size_t bytes = (size_t)entry.file_bytes, got = 0;
+        uint8_t *to = room->take(room->context, bytes);
+
+        is_right = tnd_read_at(descriptor, to, bytes, 0, &got) == 0 && got == bytes &&
+                   is_small(disk, &entry, to, descriptor);
+        if (is_right)
+            *ret_bytes = (struct byte_view){ to, entry.trailer.total };
+    }
     close(descriptor);
-    *ret_bytes = got;
-    return is_whole;
+    return is_right;
 }
 
 bool
@@ -354,6 +411,7 @@ disk_keep(struct disk *disk, const struct disk_claim *claim, const struct disk_k
     error = write_at(claim->descriptor, kept->address, address_bytes, kept->bytes);
     if (error == 0)
         error = write_at(claim->descriptor, &trailer, sizeof trailer, kept->bytes + address_bytes);
+    touch_sound(claim->descriptor);
     if (error == 0 && renameat(disk->folder, claim->name, disk->folder, name) != 0)
         error = errno;
     flock(claim->descriptor, LOCK_UN);

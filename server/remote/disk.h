@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "core/bytes.h"
 #include "remote/request.h"
 
 struct disk;
@@ -39,12 +40,16 @@ struct disk_wanted {
 };
 bool disk_take(const struct disk *disk, const struct disk_wanted *wanted, int *ret_descriptor);
 
-/* An object of one part, whole, that some server has asked the store for since this one began.
- * False: it is not there, or does not fit. */
-bool disk_read_small(const struct disk *disk, const char *address, uint8_t *to, size_t room,
-                     size_t *ret_bytes);
-/* Its size. */
-bool disk_small_bytes(const struct disk *disk, const char *address, size_t *ret_bytes);
+/* An object of one part, whole, that some server has asked the store for since this one began: with
+ * one read of its file, which is a little larger, into room that is taken for it. Its checksum is
+ * looked at where that has not been done for an hour, or the file was changed since. False: it is
+ * not there. */
+struct disk_room {
+    void *(*take)(void *context, size_t bytes); /* never NULL */
+    void *context;
+};
+bool disk_read_small(const struct disk *disk, const char *address, const struct disk_room *room,
+                     struct byte_view *ret_bytes);
 
 /* A part that this process fetches. */
 struct disk_claim {

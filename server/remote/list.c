@@ -94,9 +94,78 @@ read_page(struct search *search, const char *token, struct listing_page *ret_pag
     return status;
 }
 
+/* One of the pages so far, with which later ones are compared: first the first one, then the
+ * second, the fourth, the eighth. A list that goes round in a circle of whatever length comes back
+ * to it in the end. */
+struct milestone {
+    uint64_t pages, next;
+    char *token, *key;
+};
+
+/* Tokens and keys may also be ever new. So many pages may be without keys, as where folders are
+ * between them or keys were deleted; after that a page needs some. */
+enum { PAGES_SPARE = 4096, PAGE_KEYS_LEAST = 16, KEYS_MAX = 1 << 27 };
+
+struct listed {
+    uint64_t pages, keys;
+};
+
+static tundish_status
+count_page(const struct search *search, const struct listing_page *page, struct listed *listed)
+{
+    listed->pages++;
+    listed->keys += page->count;
+    if (listed->keys > KEYS_MAX)
+        return tnd_fail(TUNDISH_E_DATA,
+                        "%s: the store's list has more than %d keys; give patterns that match "
+                        "fewer, or pack the files into larger ones",
+                        search->url.name, KEYS_MAX);
+    if (listed->pages > PAGES_SPARE + listed->keys / PAGE_KEYS_LEAST)
+        return tnd_fail(TUNDISH_E_DATA,
+                        "%s: the store's list of keys has no end: %llu pages had %llu keys "
+                        "together; check the store, and proxies on the way",
+                        search->url.name, (unsigned long long)listed->pages,
+                        (unsigned long long)listed->keys);
+    return TUNDISH_OK;
+}
+
+static char *
+copy(const char *text)
+{
+    return text != NULL ? tnd_strdup(text) : NULL;
+}
+
+static void
+milestone_close(struct milestone *milestone)
+{
+    free(milestone->token);
+    free(milestone->key);
+}
+
+/* Is this page of a list the milestone once more? */
+static bool
+is_back(struct milestone *milestone, const struct listing_page *page)
+{
+    const char *key = page->count > 0 ? page->objects[0].key : NULL;
+
+    if (milestone->token != NULL && page->next != NULL && strcmp(milestone->token, page->next) == 0)
+        return true;
+    if (milestone->key != NULL && key != NULL && strcmp(milestone->key, key) == 0)
+        return true;
+    if (milestone->pages++ == milestone->next) {
+        milestone_close(milestone);
+        milestone->token = copy(page->next);
+        milestone->key = copy(key);
+        milestone->next = 2 * milestone->next + 1;
+    }
+    return false;
+}
+
 static tundish_status
 read_pages(struct search *search)
 {
+    struct milestone milestone = { 0 };
+    struct listed listed = { 0 };
     char *token = NULL;
     tundish_status status = TUNDISH_OK;
 
@@ -106,16 +175,19 @@ read_pages(struct search *search)
         status = read_page(search, token, &page);
         for (size_t i = 0; i < page.count; i++)
             add_match(search, &page.objects[i]);
-        /* A store that gives the same page for ever is left. */
-        if (status == TUNDISH_OK && token != NULL && page.next != NULL &&
-            strcmp(token, page.next) == 0)
-            status = tnd_fail(TUNDISH_E_DATA, "%s: the store's list of keys has no end",
+        if (status == TUNDISH_OK && is_back(&milestone, &page))
+            status = tnd_fail(TUNDISH_E_DATA,
+                              "%s: the store's list of keys has no end, since it comes back to "
+                              "where it was; check the store, and proxies on the way",
                               search->url.name);
+        if (status == TUNDISH_OK)
+            status = count_page(search, &page, &listed);
         free(token);
         token = page.next;
         page.next = NULL;
         listing_page_close(&page);
     } while (status == TUNDISH_OK && token != NULL);
+    milestone_close(&milestone);
     free(token);
     return status;
 }

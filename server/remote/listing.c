@@ -1,6 +1,7 @@
 /* listing.c - see listing.h. */
 #include "remote/listing.h"
 
+#include <errno.h>
 #include <expat.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -46,6 +47,18 @@ begin_element(void *context, const XML_Char *name, const XML_Char **attributes)
         reader->is_in_contents = true;
 }
 
+/* Stores send none; it could hold entities without end. */
+static void
+refuse_type(void *context, const XML_Char *name, const XML_Char *system, const XML_Char *public,
+            int has_subset)
+{
+    (void)name;
+    (void)system;
+    (void)public;
+    (void)has_subset;
+    stop_reading(context, "it has a document type");
+}
+
 static void
 take_text(void *context, const XML_Char *text, int bytes)
 {
@@ -77,6 +90,16 @@ end_object(struct page_reader *reader)
     reader->object = (struct listed_object){ 0 };
 }
 
+static bool
+read_size(const char *text, uint64_t *ret_bytes)
+{
+    char *end;
+
+    errno = 0;
+    *ret_bytes = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *ret_bytes <= INT64_MAX;
+}
+
 static void
 take_member(struct page_reader *reader, const char *name)
 {
@@ -86,7 +109,8 @@ take_member(struct page_reader *reader, const char *name)
     } else if (strcmp(name, "ETag") == 0 && reader->used < sizeof reader->object.tag) {
         memcpy(reader->object.tag, reader->text, reader->used + 1);
     } else if (strcmp(name, "Size") == 0) {
-        reader->object.bytes = strtoull(reader->text, NULL, 10);
+        if (!read_size(reader->text, &reader->object.bytes))
+            stop_reading(reader, "a size is not a number of bytes");
     }
 }
 
@@ -118,6 +142,7 @@ parse(struct page_reader *reader, const char *xml, size_t bytes)
     XML_SetUserData(reader->parser, reader);
     XML_SetElementHandler(reader->parser, begin_element, end_element);
     XML_SetCharacterDataHandler(reader->parser, take_text);
+    XML_SetStartDoctypeDeclHandler(reader->parser, refuse_type);
     if (XML_Parse(reader->parser, xml, (int)bytes, 1) != XML_STATUS_OK && reader->problem == NULL)
         reader->problem = XML_ErrorString(XML_GetErrorCode(reader->parser));
     if (reader->problem == NULL && !reader->is_list)

@@ -15,7 +15,7 @@
 #include "remote/disk.h"
 
 /* Pieces of one read that are under way. */
-enum { WINDOW = 16 };
+enum { WINDOW = 16, TAIL_BYTES = 64 << 10 };
 
 struct piece {
     struct piece *next;
@@ -32,6 +32,8 @@ struct remote_ranges {
     struct object_identity identity;
     struct piece *expected;
     uint64_t expected_bytes;
+    uint8_t *tail; /* the last bytes; NULL: they are not kept */
+    uint64_t tail_bytes;
 };
 
 tundish_status
@@ -73,31 +75,119 @@ remote_ranges_close(struct remote_ranges *ranges)
         ranges->expected = next;
     }
     pthread_mutex_destroy(&ranges->lock);
+    free(ranges->tail);
     remote_url_close(&ranges->url);
     free(ranges->address);
     free(ranges);
 }
 
+static struct object_identity
+identity_so_far(struct remote_ranges *ranges)
+{
+    struct object_identity identity;
+
+    pthread_mutex_lock(&ranges->lock);
+    identity = ranges->identity;
+    pthread_mutex_unlock(&ranges->lock);
+    return identity;
+}
+
+/* Of several that asked at the same time the first counts. `tail` is its own. */
+static struct object_identity
+note_identity(struct remote_ranges *ranges, const struct object_identity *found, uint8_t *tail,
+              size_t tail_bytes)
+{
+    struct object_identity identity;
+
+    pthread_mutex_lock(&ranges->lock);
+    if (!ranges->identity.is_known) {
+        ranges->identity = *found;
+        ranges->tail = tail;
+        ranges->tail_bytes = tail_bytes;
+        tail = NULL;
+    }
+    identity = ranges->identity;
+    pthread_mutex_unlock(&ranges->lock);
+    free(tail);
+    return identity;
+}
+
 tundish_status
 remote_ranges_identify(struct remote_ranges *ranges, struct object_identity *ret_identity)
 {
-    struct object_identity found;
+    struct object_identity found = identity_so_far(ranges);
     tundish_status status = TUNDISH_OK;
 
-    pthread_mutex_lock(&ranges->lock);
-    found = ranges->identity;
-    pthread_mutex_unlock(&ranges->lock);
     if (!found.is_known)
         status = remote_look(ranges->remote, &ranges->url, &found);
-    if (status != TUNDISH_OK)
-        return status;
+    if (status == TUNDISH_OK)
+        *ret_identity = note_identity(ranges, &found, NULL, 0);
+    return status;
+}
+
+static tundish_status
+ask_tail(struct remote_ranges *ranges, struct object_identity *ret_identity)
+{
+    struct object_identity found;
+    struct reply *reply = NULL;
+    const struct answer *answer;
+    const uint8_t *bytes;
+    uint8_t *tail;
+    size_t count;
+    tundish_status status = reply_ask_tail(ranges->remote, &ranges->url, TAIL_BYTES, &reply);
+
+    if (status == TUNDISH_OK)
+        status = reply_wait(reply, &bytes, &count, &answer);
+    if (status == TUNDISH_OK) {
+        found = request_identity(answer);
+        tail = tnd_alloc(count + 1);
+        if (count > 0)
+            memcpy(tail, bytes, count);
+        *ret_identity = note_identity(ranges, &found, tail, count);
+    }
+    reply_close(reply);
+    return status;
+}
+
+tundish_status
+remote_ranges_identify_by_tail(struct remote_ranges *ranges, struct object_identity *ret_identity)
+{
+    const struct object_identity known = identity_so_far(ranges);
+    tundish_status status = TUNDISH_E_DATA;
+
+    /* What lies on a disk needs no bytes of the store. */
+    if (!known.is_known && ranges->remote->disk == NULL)
+        status = ask_tail(ranges, ret_identity);
+    /* Not every server knows of last bytes. */
+    return status == TUNDISH_E_DATA ? remote_ranges_identify(ranges, ret_identity) : status;
+}
+
+void
+remote_ranges_forget_tail(struct remote_ranges *ranges)
+{
+    uint8_t *tail;
+
     pthread_mutex_lock(&ranges->lock);
-    /* Of several that asked at the same time the first counts. */
-    if (!ranges->identity.is_known)
-        ranges->identity = found;
-    *ret_identity = ranges->identity;
+    tail = ranges->tail;
+    ranges->tail = NULL;
     pthread_mutex_unlock(&ranges->lock);
-    return TUNDISH_OK;
+    free(tail);
+}
+
+static bool
+take_from_tail(struct remote_ranges *ranges, void *to, size_t bytes, uint64_t offset)
+{
+    bool is_there;
+    uint64_t begin;
+
+    pthread_mutex_lock(&ranges->lock);
+    begin = ranges->identity.bytes - ranges->tail_bytes;
+    is_there = ranges->tail != NULL && offset >= begin && offset <= ranges->identity.bytes &&
+               bytes <= ranges->identity.bytes - offset;
+    if (is_there && bytes > 0)
+        memcpy(to, ranges->tail + (offset - begin), bytes);
+    pthread_mutex_unlock(&ranges->lock);
+    return is_there;
 }
 
 static char *
@@ -249,6 +339,8 @@ remote_ranges_read(struct remote_ranges *ranges, void *to, size_t bytes, uint64_
     struct piece *window[WINDOW] = { NULL };
     tundish_status status = TUNDISH_OK;
 
+    if (take_from_tail(ranges, to, bytes, offset))
+        return TUNDISH_OK;
     while (ended < piece_count && status == TUNDISH_OK) {
         struct piece **first = &window[ended % WINDOW];
 

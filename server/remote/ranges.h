@@ -16,6 +16,12 @@ void remote_ranges_close(struct remote_ranges *ranges); /* accepts NULL; nobody 
 tundish_status remote_ranges_identify(struct remote_ranges *ranges,
                                       struct object_identity *ret_identity);
 
+/* The same where the last bytes are read next, as of a file that ends with what is in it: they come
+ * with the answer, and are kept until they are forgotten. */
+tundish_status remote_ranges_identify_by_tail(struct remote_ranges *ranges,
+                                              struct object_identity *ret_identity);
+void remote_ranges_forget_tail(struct remote_ranges *ranges);
+
 /* Bytes that it has; waits for them. It is identified. */
 tundish_status remote_ranges_read(struct remote_ranges *ranges, void *to, size_t bytes,
                                   uint64_t offset);

@@ -108,11 +108,69 @@ refusal_of_answer(struct transfer *transfer)
                     error.message[0] != '\0' ? ")" : "", remedy_of(transfer, error.code));
 }
 
+/* What libcurl says of this request, or else of all that end so. */
+static const char *
+words_of_library(const struct transfer *transfer, CURLcode result)
+{
+    /* A connection that was lost on the way may have written there first. */
+    if (result == CURLE_TOO_MANY_REDIRECTS)
+        return "too many redirects followed";
+    return transfer->problem[0] != '\0' ? transfer->problem
+                                        : transfer->curl->curl_easy_strerror(result);
+}
+
+tundish_status
+refusal_of_head(const struct transfer *transfer)
+{
+    return tnd_fail(TUNDISH_E_SYSTEM,
+                    "%s: the head of the answer is too long; check the name and remote.endpoint",
+                    transfer->want.name);
+}
+
+bool
+refusal_is_of_plain_server(const struct transfer *transfer)
+{
+    /* As OpenSSL, GnuTLS and NSS say it. */
+    static const char *const words[] = { "wrong version number", "unexpected TLS packet",
+                                         "packet length too long", "RECORD_TOO_LONG" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(transfer->problem, words[i]) != NULL)
+            return true;
+    return false;
+}
+
+static const char *
+remedy_of_library(const struct transfer *transfer, CURLcode result)
+{
+    switch (result) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return "renew the server's certificate, ask for the name that it is made out to, or give "
+               "the file of its authority in SSL_CERT_FILE; a wrong clock makes it invalid too";
+    case CURLE_SSL_CACERT_BADFILE:
+        return "check AWS_CA_BUNDLE, CURL_CA_BUNDLE and SSL_CERT_FILE";
+    case CURLE_SSL_CONNECT_ERROR:
+        return refusal_is_of_plain_server(transfer)
+                   ? "the server does not speak TLS at this port; write http://, or its port for "
+                     "https"
+                   : "check the server's TLS";
+    case CURLE_TOO_MANY_REDIRECTS:
+        return "the server's redirects lead nowhere; ask for the address that they should lead to";
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return "only redirects to http and https are followed, and from https only to https";
+    default:
+        return "check the name and remote.endpoint";
+    }
+}
+
 tundish_status
 refusal_of_library(const struct transfer *transfer, CURLcode result)
 {
-    return tnd_fail(TUNDISH_E_SYSTEM, "%s: the request failed: %s", transfer->want.name,
-                    transfer->curl->curl_easy_strerror(result));
+    /* A header of hundreds of kilobytes. */
+    if (result == CURLE_OUT_OF_MEMORY && transfer->attempt_got == 0)
+        return refusal_of_head(transfer);
+    return tnd_fail(TUNDISH_E_SYSTEM, "%s: the request failed: %s; %s", transfer->want.name,
+                    words_of_library(transfer, result), remedy_of_library(transfer, result));
 }
 
 tundish_status
@@ -123,22 +181,30 @@ refusal_of_attempt(const struct transfer *transfer, enum transfer_cause cause, C
 
     switch (cause) {
     case CAUSE_STALLED:
-        return tnd_fail(TUNDISH_E_SYSTEM, "%s: the server is too slow, or cannot be reached", name);
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "%s: the server is too slow, or cannot be reached; check the network and "
+                        "remote.endpoint",
+                        name);
     case CAUSE_SHORT:
-        return tnd_fail(TUNDISH_E_SYSTEM, "%s: the server's answer ends too early", name);
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "%s: the server's answer ends too early; check the server, and proxies on "
+                        "the way",
+                        name);
     case CAUSE_WRONG:
-        return tnd_fail(TUNDISH_E_SYSTEM, "%s: the server sends other bytes than it was asked for",
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "%s: the server sends other bytes than it was asked for; check the server, "
+                        "and proxies on the way",
                         name);
     case CAUSE_SERVER:
         answer_read_error(transfer->body, transfer->body_bytes, &error);
         return tnd_fail(TUNDISH_E_SYSTEM,
                         "%s: the server answers %d%s%s; it has too much to do, or is "
-                        "broken",
+                        "broken; try later, or lower remote.connections",
                         name, transfer->answer.code, error.code[0] != '\0' ? " " : "", error.code);
     default:
         return tnd_fail(TUNDISH_E_SYSTEM,
                         "%s: no connection to the server: %s; check the network and "
                         "remote.endpoint",
-                        name, transfer->curl->curl_easy_strerror(result));
+                        name, words_of_library(transfer, result));
     }
 }

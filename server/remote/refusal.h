@@ -11,6 +11,12 @@ bool refusal_may_pass(int code, const char *body, size_t bytes);
 /* The server said no. */
 tundish_status refusal_of_answer(struct transfer *transfer);
 
+/* The head of its answer has no end. */
+tundish_status refusal_of_head(const struct transfer *transfer);
+
+/* After libcurl could not begin with TLS: because the server does not speak it? */
+bool refusal_is_of_plain_server(const struct transfer *transfer);
+
 /* libcurl did. */
 tundish_status refusal_of_library(const struct transfer *transfer, CURLcode result);
 

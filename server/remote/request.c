@@ -176,6 +176,17 @@ reply_ask(struct remote *remote, const struct remote_url *url, const struct repl
 }
 
 tundish_status
+reply_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
+               struct reply **ret_reply)
+{
+    struct transfer_want want = {
+        .is_ranged = true, .is_tail = true, .bytes = bytes, .is_urgent = true
+    };
+
+    return ask(remote, url, NULL, &want, ret_reply);
+}
+
+tundish_status
 reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
            const struct answer **ret_answer)
 {

@@ -44,6 +44,10 @@ struct reply_range {
 tundish_status reply_ask(struct remote *remote, const struct remote_url *url,
                          const struct reply_range *range, struct reply **ret_reply);
 
+/* Its last bytes, at most so many: with the answer's total, where they are. */
+tundish_status reply_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
+                              struct reply **ret_reply);
+
 /* Wait. The bytes and the answer live as long as the reply. */
 tundish_status reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
                           const struct answer **ret_answer);

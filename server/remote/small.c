@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "remote/disk.h"
-
 static char *
 address_of(const struct remote *remote, const struct remote_url *url)
 {
@@ -14,7 +12,8 @@ address_of(const struct remote *remote, const struct remote_url *url)
 }
 
 bool
-small_find(struct remote *remote, const struct remote_url *url, size_t *ret_bytes)
+small_read(struct remote *remote, const struct remote_url *url, const struct disk_room *room,
+           struct byte_view *ret_bytes)
 {
     char *address;
     bool is_there;
@@ -22,21 +21,10 @@ small_find(struct remote *remote, const struct remote_url *url, size_t *ret_byte
     if (remote->disk == NULL)
         return false;
     address = address_of(remote, url);
-    is_there = disk_small_bytes(remote->disk, address, ret_bytes);
-    free(address);
-    return is_there;
-}
-
-bool
-small_read(struct remote *remote, const struct remote_url *url, uint8_t *to, size_t bytes)
-{
-    char *address = address_of(remote, url);
-    size_t got = 0;
-    bool is_there = disk_read_small(remote->disk, address, to, bytes, &got) && got == bytes;
-
+    is_there = disk_read_small(remote->disk, address, room, ret_bytes);
     free(address);
     if (is_there)
-        store_count(&stores_find(url)->cached_bytes, bytes);
+        store_count(&stores_find(url)->cached_bytes, ret_bytes->size);
     return is_there;
 }
 

@@ -11,8 +11,9 @@
 /* Names may come from records: a list of them must not grow with the data. */
 enum { STORES_MAX = 16 };
 
+/* Stores are added, with the lock, and stay: they are found without it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct store *first;
+static struct store *_Atomic first;
 
 /* Without what may be secret in an address: user and password. */
 void
@@ -22,9 +23,13 @@ store_name(const struct remote_url *url, char name[STORE_NAME_BYTES])
     size_t bytes = strcspn(host, "/?#");
     const char *at = memrchr(host, '@', bytes);
     const char *begin = at != NULL ? at + 1 : host;
+    size_t scheme_bytes = (size_t)(host - url->name), room = STORE_NAME_BYTES - 1 - scheme_bytes;
 
-    snprintf(name, STORE_NAME_BYTES, "%.*s%.*s", (int)(host - url->name), url->name,
-             (int)(host + bytes - begin), begin);
+    bytes -= (size_t)(begin - host);
+    bytes = bytes < room ? bytes : room;
+    memcpy(name, url->name, scheme_bytes);
+    memcpy(name + scheme_bytes, begin, bytes);
+    name[scheme_bytes + bytes] = '\0';
 }
 
 static struct store *
@@ -37,34 +42,58 @@ open_store(const char *name)
     return store;
 }
 
+/* What leads to the store of that name, or to none. */
+static struct store *_Atomic *
+find_link(char name[STORE_NAME_BYTES])
+{
+    struct store *_Atomic *link = &first;
+    struct store *store;
+    unsigned count = 0;
+
+    /* Pairs with the store of add_store. */
+    while ((store = atomic_load_explicit(link, memory_order_acquire)) != NULL &&
+           strcmp(store->name, name) != 0) {
+        if (++count == STORES_MAX - 1)
+            strcpy(name, "others");
+        link = &store->next;
+    }
+    return link;
+}
+
+/* Another thread may have added it meanwhile. */
+static struct store *
+add_store(char name[STORE_NAME_BYTES])
+{
+    struct store *_Atomic *link;
+    struct store *store;
+
+    pthread_mutex_lock(&lock);
+    link = find_link(name);
+    store = atomic_load_explicit(link, memory_order_relaxed);
+    if (store == NULL) {
+        store = open_store(name);
+        /* Pairs with the loads of find_link and stores_next. */
+        atomic_store_explicit(link, store, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return store;
+}
+
 struct store *
 stores_find(const struct remote_url *url)
 {
-    struct store **link = &first, *found;
     char name[STORE_NAME_BYTES];
-    unsigned count = 0;
+    struct store *store;
 
     store_name(url, name);
-    pthread_mutex_lock(&lock);
-    for (; *link != NULL && strcmp((*link)->name, name) != 0; link = &(*link)->next)
-        if (++count == STORES_MAX - 1)
-            strcpy(name, "others");
-    if (*link == NULL)
-        *link = open_store(name);
-    found = *link;
-    pthread_mutex_unlock(&lock);
-    return found;
+    store = atomic_load_explicit(find_link(name), memory_order_acquire);
+    return store != NULL ? store : add_store(name);
 }
 
 struct store *
 stores_next(const struct store *previous)
 {
-    struct store *next;
-
-    pthread_mutex_lock(&lock);
-    next = previous != NULL ? previous->next : first;
-    pthread_mutex_unlock(&lock);
-    return next;
+    return atomic_load_explicit(previous != NULL ? &previous->next : &first, memory_order_acquire);
 }
 
 void

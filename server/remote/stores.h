@@ -34,7 +34,7 @@ struct store_wait {
 enum { STORE_NAME_BYTES = 128, STORE_RECENT = 31 };
 
 struct store {
-    struct store *next;
+    struct store *_Atomic next;
     char name[STORE_NAME_BYTES];
     _Atomic uint64_t requests, received_bytes, failures, retries[STORE_RETRIES];
     _Atomic uint64_t active; /* requests under way */

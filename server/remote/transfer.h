@@ -28,6 +28,8 @@ struct transfer {
     struct answer answer;
     uint64_t got; /* bytes that came and were put */
     uint64_t attempt_got;
+    uint64_t reached; /* how far attempts had come that counted as progress */
+    size_t head_bytes;
     bool is_accepted;          /* the body of this attempt is the right one */
     bool asks_size;            /* the range was refused: is the object empty? */
     enum transfer_cause cause; /* of the attempt's end, if it was found before libcurl's */
@@ -35,6 +37,7 @@ struct transfer {
     char sentence[1024];
     char body[TRANSFER_BODY_BYTES]; /* of an error */
     size_t body_bytes;
+    char problem[CURL_ERROR_SIZE]; /* libcurl's own words, or "" */
 
     uint32_t failures; /* in a row, without bytes in between */
     uint32_t cuts;     /* attempts that were too slow */

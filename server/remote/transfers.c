@@ -156,7 +156,7 @@ pause_ns(struct transfers *transfers, const struct transfer *transfer)
     uint64_t limit_ms = (uint64_t)FIRST_PAUSE_MS
                         << (doublings < PAUSE_DOUBLINGS_MAX ? doublings : PAUSE_DOUBLINGS_MAX);
     uint64_t drawn = tnd_hash_farm(&transfers->draws, sizeof transfers->draws);
-    int64_t asked_s = transfer->answer.retry_after_s;
+    int64_t asked_s = answer_pause_s(&transfer->answer, tnd_clock_wall_ns() / 1000000000);
     int64_t ns;
 
     transfers->draws++;
@@ -165,7 +165,7 @@ pause_ns(struct transfers *transfers, const struct transfer *transfer)
     ns = (int64_t)(drawn % (limit_ms * 1000)) * 1000;
     if (asked_s > ASKED_PAUSE_S_MAX)
         asked_s = ASKED_PAUSE_S_MAX;
-    return asked_s > 0 ? asked_s * 1000000000 + ns : ns;
+    return asked_s * 1000000000 + ns;
 }
 
 static void

@@ -27,6 +27,7 @@ struct transfer_want {
     const char *name;      /* of the object, for messages */
     const char *address;   /* with its query */
     bool is_ranged;        /* bytes of an object; else all that the server sends */
+    bool is_tail;          /* ... the last ones; it is a range once the first answer says where */
     bool is_look;          /* no bytes, but the size and the ETag (HEAD) */
     uint64_t first, bytes; /* of the range; of all, the most that it may be */
     const char *tag;       /* the ETag that it must have; NULL: any */

@@ -104,11 +104,11 @@ remote_url_close(struct remote_url *url)
     *url = (struct remote_url){ 0 };
 }
 
-char *
-remote_url_encode(const char *text, bool keep_slashes)
+/* Takes at most three bytes for each, and a NUL. */
+static void
+encode(char *to, const char *text, bool keep_slashes)
 {
     static const char digits[] = "0123456789ABCDEF";
-    char *encoded = tnd_zalloc(strlen(text) + 1, 3), *to = encoded;
 
     for (; *text != '\0'; text++) {
         uint8_t byte = (uint8_t)*text;
@@ -121,6 +121,15 @@ remote_url_encode(const char *text, bool keep_slashes)
         *to++ = digits[byte >> 4];
         *to++ = digits[byte & 15];
     }
+    *to = '\0';
+}
+
+char *
+remote_url_encode(const char *text, bool keep_slashes)
+{
+    char *encoded = tnd_alloc(3 * strlen(text) + 1);
+
+    encode(encoded, text, keep_slashes);
     return encoded;
 }
 
@@ -139,7 +148,10 @@ remote_url_decode(char *text)
     char *to = text;
 
     for (; *text != '\0'; text++) {
-        if (*text == '%' && digit_of(text[1]) >= 0 && digit_of(text[2]) >= 0) {
+        bool is_code = *text == '%' && digit_of(text[1]) >= 0 && digit_of(text[2]) >= 0;
+
+        /* A NUL would end the name before its end. */
+        if (is_code && memcmp(text, "%00", 3) != 0) {
             *to++ = (char)(digit_of(text[1]) * 16 + digit_of(text[2]));
             text += 2;
         } else {
@@ -155,11 +167,15 @@ char *
 remote_url_bucket_address(const struct remote_url *url, const struct remote_site *site)
 {
     if (site->endpoint != NULL) {
-        size_t bytes = strlen(site->endpoint);
+        size_t bytes = strlen(site->endpoint), bucket_bytes = strlen(url->bucket);
+        char *address = tnd_alloc(bytes + 1 + bucket_bytes + 1);
 
         while (bytes > 0 && site->endpoint[bytes - 1] == '/')
             bytes--;
-        return tnd_sprintf("%.*s/%s", (int)bytes, site->endpoint, url->bucket);
+        memcpy(address, site->endpoint, bytes);
+        address[bytes] = '/';
+        memcpy(address + bytes + 1, url->bucket, bucket_bytes + 1);
+        return address;
     }
     if (url->scheme == REMOTE_GS)
         return tnd_sprintf("https://storage.googleapis.com/%s", url->bucket);
@@ -171,14 +187,15 @@ remote_url_bucket_address(const struct remote_url *url, const struct remote_site
 char *
 remote_url_address(const struct remote_url *url, const struct remote_site *site)
 {
-    char *bucket, *key, *address;
+    char *address;
+    size_t bytes;
 
     if (!remote_url_is_of_store(url))
         return tnd_strdup(url->name);
-    bucket = remote_url_bucket_address(url, site);
-    key = remote_url_encode(url->key, true);
-    address = tnd_sprintf("%s/%s", bucket, key);
-    free(bucket);
-    free(key);
+    address = remote_url_bucket_address(url, site);
+    bytes = strlen(address);
+    address = tnd_realloc(address, bytes + 1 + 3 * strlen(url->key) + 1, 1);
+    address[bytes] = '/';
+    encode(address + bytes + 1, url->key, true);
     return address;
 }

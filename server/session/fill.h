@@ -8,6 +8,8 @@
 #ifndef SESSION_FILL_H
 #define SESSION_FILL_H
 
+#include <sys/uio.h>
+
 #include "batch/dealer.h"
 #include "batch/output.h"
 #include "core/codec.h"
@@ -37,6 +39,10 @@ struct slice_bytes {
 void fill_open(const struct plan *plan, struct fill *ret_fill);
 void fill_close(struct fill *fill);
 
+/* As fill_open, with columns stored by these codecs, one each. E_DATA: a column cannot be. */
+tundish_status fill_open_stored(const struct plan *plan, const struct tnd_codec *codecs,
+                                struct fill *ret_fill);
+
 /* The same slices for trainers that expand columns on a device, where that costs nothing: integers
  * of a known range are packed, instead of under zstd unless `keeps_zstd`. False: no column would be
  * stored otherwise. */
@@ -44,6 +50,10 @@ bool fill_open_packed(const struct fill *fill, bool keeps_zstd, struct fill *ret
 
 /* Rows of a slice that is filled in place. */
 int64_t fill_rows(const struct fill *fill, const struct deal_slice *slice);
+
+/* While a slice waits for room: ask the processor for its references, which another one wrote.
+ * Those of a small batch are then here when there is room. */
+void fill_bring_near(const struct deal_slice *slice);
 
 /* In place: state the sizes of a slice in the slot, for lane_reserve. Returns how many rows one
  * thread should make at a time. */
@@ -57,6 +67,10 @@ void fill_begin(const struct fill *fill, const struct deal_slice *slice, struct 
 tundish_status fill_part(const struct fill *fill, struct evaluation *evaluation,
                          const struct deal_slice *slice, int64_t begin, int64_t end,
                          struct slot *slot);
+
+/* In place: where those rows lie in the slot, a piece for each column. Returns their bytes. */
+uint64_t fill_places(const struct fill *fill, int64_t begin, int64_t end, const struct slot *slot,
+                     struct iovec *ret_places);
 
 /* A whole slice that lies in a thread's scratch. */
 struct filled {

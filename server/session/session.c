@@ -18,12 +18,13 @@
 #include "session/session_lanes.h"
 #include "session/session_private.h"
 #include "session/session_spec.h"
+#include "session/session_split.h"
 
 enum { THREADS_MAX = 256 };
 
 /* Two steps are dealt ahead of the slots. Where batches are small, it is as many as make
  * LOOKAHEAD_BYTES, so that the dealer wakes once for many of them. */
-enum { LOOKAHEAD_MIN = 2, LOOKAHEAD_MAX = 256, LOOKAHEAD_BYTES = 4 << 20 };
+enum { LOOKAHEAD_MIN = 2, LOOKAHEAD_MAX = 512, LOOKAHEAD_BYTES = 4 << 20 };
 
 static const int64_t DRAIN_RETRY_NS = 5000000;
 /* For slow_group: detach. Longer than any pause of a healthy job between two steps. */
@@ -41,6 +42,15 @@ leaves_files(const struct plan_graph *graph)
             return true;
     }
     return false;
+}
+
+void
+session_replace_plan(struct session *session, struct plan *plan)
+{
+    session->old_plans =
+        tnd_realloc(session->old_plans, session->old_plan_count + 1, sizeof(struct plan *));
+    session->old_plans[session->old_plan_count++] = session->plan;
+    session->plan = plan;
 }
 
 tundish_status
@@ -214,11 +224,14 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         status = session_open_dealer(session);
     if (status == TUNDISH_OK)
         status = open_feed(session, options->server_generation);
+    if (status == TUNDISH_OK && options->helpers != NULL)
+        status = helpers_open(session, options->helpers, &session->helpers);
     if (status != TUNDISH_OK) {
         session_close(session);
         return status;
     }
     open_steps(session);
+    session->dealing.start.split = session_split_from(session, 0, 0);
     *ret_session = session;
     return TUNDISH_OK;
 }
@@ -290,6 +303,7 @@ close_steps(struct session *session)
         for (uint32_t r = 0; r < session->plan->replicas; r++)
             slot_fini(&session->ring.steps[i].shares[r].slot);
         free(session->ring.steps[i].shares);
+        deal_round_release(&session->ring.steps[i].round);
     }
     free(session->ring.steps);
 }
@@ -305,6 +319,7 @@ session_close(struct session *session)
     skips_tell_rest(&session->ring.skips);
     if (session->dealing.shard_share.reader != 0)
         shards_leave(session->options.shards, session->dealing.shard_share.reader);
+    helpers_close(session->helpers);
     close_steps(session);
     /* After the threads, which write into its lanes, and after the steps' slots. */
     feed_close(session->feed);
@@ -326,6 +341,9 @@ session_close(struct session *session)
         fill_close(&session->fill);
     fill_close(&session->packed);
     session_spec_close(&session->spec);
+    for (uint32_t i = 0; i < session->old_plan_count; i++)
+        plan_close(session->old_plans[i]);
+    free(session->old_plans);
     plan_close(session->plan);
     session_link_close(session);
     pthread_cond_destroy(&session->ring.space);

@@ -23,6 +23,7 @@ struct session_options {
     struct wakeup *wakeup;
     const _Atomic int *stop; /* not 0: session_open gives up waiting for its source. May be NULL */
     uint32_t thread_count;   /* that make content; 0: as many as there are processors */
+    bool pin;                /* each of these threads, to the processors of one memory node */
     uint32_t reader_count;   /* that scan files ahead; 0: none */
     uint64_t server_generation;
     struct link *link;             /* to the other nodes' servers, or NULL */
@@ -33,6 +34,7 @@ struct session_options {
     void (*abandoned)(void *user); /* its last group has ended, or NULL; the hub's thread */
     void *user;
     struct shards *shards; /* an evaluation's, of which this is one reader; or NULL */
+    const char *helpers;   /* "HOST:PORT,HOST:PORT ...", or NULL (helpers/helpers.h) */
     const char *state;     /* the folder where it keeps its place, or NULL (session_state.h) */
 };
 

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "session/session_split.h"
 
 /* No trainer needs the session's present position, so restart it at the place. */
 static tundish_status
@@ -82,6 +83,7 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
                const struct feed_start *start)
 {
     struct place place;
+    struct place_split split;
     bool near = false, reached;
     tundish_status status = read_place(session, start, &place);
 
@@ -96,8 +98,10 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
     reached = (is_about_to_start(session, replica, start) ||
                feed_reaches(session->feed, group, replica, start->epoch, start->step, &near)) &&
               start_barrier_is_same_run(session, place.root_seed, session->plan->options.root_seed);
-    if (reached && (near || !feed_is_unused(session->feed)))
-        return TUNDISH_OK;
+    if (reached && (near || !feed_is_unused(session->feed))) {
+        split = session_split_of(session, &place, start);
+        return session_split_check(session, &session->dealing.start.split, &split);
+    }
     if (!feed_is_unused(session->feed))
         return refuse_place(session, start);
     return move_start(session, group, &place, start);
@@ -214,6 +218,8 @@ note_abandoned(struct session *session, struct feed *feed)
 
     pthread_mutex_lock(&session->control.lock);
     abandoned = session->kept.abandoned = feed_is_unused(feed);
+    if (abandoned)
+        session_split_tell(session, false);
     pthread_mutex_unlock(&session->control.lock);
     /* Without the lock: named_sessions takes it while it holds its own, so a callback under it
      * could deadlock. */

@@ -73,6 +73,7 @@ bool
 session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
              struct deal_round *round, tundish_status status)
 {
+    struct deal_round spent;
     struct step *step;
 
     pthread_mutex_lock(&session->ring.lock);
@@ -92,8 +93,8 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
         step->passed_kind = kind;
         step->kind = STEP_PASSED;
     }
-    if (round != NULL)
-        step->round = *round;
+    spent = step->round;
+    step->round = round != NULL ? *round : (struct deal_round){ 0 };
     if (status != TUNDISH_OK) {
         session_fail_step(step, status);
         session->ring.failed = true;
@@ -107,8 +108,10 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
     /* Without room in the lanes a worker could not open this step. The one that waits for the
      * wakeup will. */
     if (session->ring.lacking == 0)
-        session_wake(session);
-    pthread_mutex_unlock(&session->ring.lock);
+        session_unlock_and_wake(session);
+    else
+        pthread_mutex_unlock(&session->ring.lock);
+    deal_round_release(&spent);
     return true;
 }
 
@@ -196,6 +199,7 @@ publish_place(struct session *session, uint64_t epoch)
         return tnd_fail(TUNDISH_E_PIPELINE, "a place stores the state of at most %d random stages",
                         PLACE_STATE_MAX / 2);
     place_ready(session->plan, &session->place_files, &place);
+    place.split = session->dealing.start.split;
     place.state_count = (uint32_t)count;
     memcpy(place.state, words, count * sizeof *words);
     status = session_link_gather(session, epoch, &place);
@@ -255,6 +259,7 @@ session_deal(void *argument)
     struct session *session = argument;
     uint64_t epochs = session->plan->stream->deliver.epochs, first;
 
+    pthread_setname_np(pthread_self(), "deal");
     if (session->options.shards != NULL) {
         session_deal_shards(session);
         return NULL;

@@ -17,6 +17,7 @@
 #include "session/checkpoint/place_contents.h"
 #include "session/compress.h"
 #include "session/evaluation/shards.h"
+#include "session/helpers/helpers.h"
 #include "session/nodes/session_link.h"
 #include "session/session.h"
 #include "session/session_stats.h"
@@ -24,9 +25,10 @@
 
 enum step_state {
     STEP_EMPTY,
-    STEP_WAITS,   /* for free slots in every lane */
-    STEP_OPENING, /* one worker reserves them and lays texts out, perhaps without the lock */
-    STEP_OPEN,    /* its slices are being made */
+    STEP_WAITS,      /* for free slots in every lane */
+    STEP_OPENING,    /* one worker reserves them and lays texts out, perhaps without the lock */
+    STEP_OPEN,       /* its slices are being made */
+    STEP_PUBLISHING, /* one worker seals and publishes them, without the lock */
     STEP_DONE
 };
 
@@ -52,6 +54,8 @@ struct step {
     int64_t shard;               /* of an evaluation; else -1 */
     uint32_t flags;              /* TUNDISH_BATCH_... */
     int64_t dealt_ns, opened_ns; /* when it came, and when all its lanes had room */
+    /* Stays when the step is done: the thread that made it frees it, when the entry is next used.
+     * Freed by another thread it would cost more than a small batch's content. */
     struct deal_round round;
     struct share *shares;
     uint32_t next_share; /* the first whose rows are not all taken */
@@ -59,6 +63,13 @@ struct step {
     bool from_outside;   /* its error is another node's */
     tundish_status status;
     char text[1024];
+};
+
+/* A piece of work: some rows of a slice, or a whole one. */
+struct part {
+    struct step *step;
+    uint32_t replica;
+    int64_t begin, end; /* rows; whole slices: not used */
 };
 
 struct worker {
@@ -81,6 +92,7 @@ struct start {
     uint64_t end_steps;   /* which had so many steps */
     uint64_t place_epoch; /* whose state this is: `epoch` or an earlier one */
     uint64_t epoch, step;
+    struct place_split split; /* of the steps from there on */
     size_t state_count;
     uint64_t state[PLACE_STATE_MAX];
 
@@ -119,6 +131,8 @@ struct start_barrier {
     uint64_t place_epoch, epoch, step;
     bool is_end; /* the start is the epoch's end, and `step` the number of its steps */
     struct place place;
+    bool has_split;
+    struct place_split split; /* which all places brought so far agree on */
     uint64_t visited_count;
     uint8_t visited[TND_SLOTS_MAX / 8];
     int64_t deadline_ns;
@@ -159,9 +173,11 @@ struct session_ring {
     pthread_cond_t space; /* a step was removed: the dealer may continue */
     struct step *steps;   /* a ring: first .. first + count */
     uint32_t capacity, first, count;
-    uint32_t few;             /* an epoch is begun when there are fewer */
-    uint32_t dealer_wakes_at; /* signal `space` when there are no more than these */
+    uint32_t few;                      /* an epoch is begun when there are fewer */
+    uint32_t dealer_wakes_at;          /* signal `space` when there are no more than these */
+    bool dealer_is_due, worker_is_due; /* to be woken once the lock is released */
     bool a_worker_polls;
+    uint32_t idle_workers;
     uint32_t lacking; /* not 0: recently there was no room for a step */
     bool missed_room; /* a worker came while a step was being opened: look for room again */
     uint64_t next_position;
@@ -173,7 +189,8 @@ struct session_ring {
 };
 
 struct session {
-    struct plan *plan;
+    struct plan *plan, **old_plans; /* those before: files refer to what they said of formats */
+    uint32_t old_plan_count;
     struct session_options options;
     struct session_link linked;
     struct fill fill;
@@ -194,6 +211,7 @@ struct session {
 
     uint32_t worker_count;
     struct worker *workers;
+    struct helpers *helpers; /* or NULL */
 
     struct session_control control;
     struct session_kept kept;
@@ -204,11 +222,31 @@ struct session {
 /* Step `index` of those in the ring; the lock held, as for all below. */
 struct step *session_step(struct session *session, uint32_t index);
 
-/* Wake a worker that can take work: a sleeper, or the one that waits for the wakeup. */
-void session_wake(struct session *session);
+/* Release the lock, then wake a worker that can take work: a sleeper, or the one that waits for the
+ * wakeup. */
+void session_unlock_and_wake(struct session *session);
+
+/* Release the lock, then wake those that are due. */
+void session_unlock(struct session *session);
 
 /* The step fails with this thread's error text, unless it failed before. */
 void session_fail_step(struct step *step, tundish_status status);
+
+/* Take the next part of the steps in the ring, opening them; false: there is none now. */
+bool session_take_part(struct session *session, struct part *ret_part);
+
+/* Take as many rows of the slice as this number of parts has, with the part that was taken. */
+void session_take_more(struct part *part, int64_t times);
+
+/* Make it, without the lock. The worker's scratch is to be reset afterwards. */
+tundish_status session_make_part(struct worker *worker, const struct part *part);
+
+/* The same in two: name a whole slice's slot, and reserve it once its sizes are stated. */
+void session_name_slot(const struct step *step, struct share *share);
+tundish_status session_reserve_whole(struct worker *worker, struct share *share, uint32_t replica);
+
+/* It is made, or has failed; publishes the step with its last part. */
+void session_finish_part(struct worker *worker, const struct part *part, tundish_status status);
 
 /* The threads' functions, and starting and stopping them. session_halt drops steps that are not
  * published. Not under the ring's lock. */
@@ -221,6 +259,9 @@ void session_halt(struct session *session);
 void session_fail(struct session *session, tundish_status status, const char *text);
 
 tundish_status session_open_dealer(struct session *session);
+
+/* Of another root seed. The one before stays until the session's files are closed. */
+void session_replace_plan(struct session *session, struct plan *plan);
 
 /* Put a step into the ring, waiting for a free entry. False: the threads are being stopped. The
  * round is released in any case. The dealing thread. */

@@ -15,6 +15,7 @@ session_halt(struct session *session)
     atomic_store(&session->stop, 1);
     pthread_cond_broadcast(&session->ring.space);
     pthread_cond_broadcast(&session->ring.work);
+    helpers_wake(session->helpers);
     pthread_mutex_unlock(&session->ring.lock);
     /* One worker does not wait for a condition but for the wakeup. */
     wakeup_signal(session->wakeup);
@@ -26,6 +27,7 @@ session_halt(struct session *session)
             pthread_join(session->workers[i].thread, NULL);
         session->workers[i].started = false;
     }
+    helpers_join(session->helpers);
     /* No thread changes the ring any more. The hub's thread still reads how full it is, so that is
      * changed under the lock below. */
     for (uint32_t i = 0; i < session->ring.count; i++) {
@@ -68,5 +70,5 @@ session_run(struct session *session)
             return tnd_fail_errno(error, "cannot start a thread");
         session->workers[i].started = true;
     }
-    return TUNDISH_OK;
+    return helpers_run(session->helpers);
 }

@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/must.h"
+#include "session/session_split.h"
 
 /* How long to wait for the other trainers of a group, after one has brought a place. */
 static const int64_t GATHER_NS = 500000000;
@@ -65,8 +66,7 @@ take_root_seed(struct session *session, uint64_t root_seed)
         return status;
     dealer_close(session->dealer);
     session->dealer = NULL;
-    plan_close(session->plan);
-    session->plan = plan;
+    session_replace_plan(session, plan);
     session->fill.plan = session->packed.plan = plan;
     return session_open_dealer(session);
 }
@@ -126,6 +126,28 @@ start_barrier_begin(struct session *session)
     session->control.barrier.brought_by[0] = '\0';
 }
 
+/* All trainers that bring places, and those that have none and want the beginning, must have
+ * changed to these numbers of workers and replicas at the same step. */
+static tundish_status
+agree_on_split(struct session *session, const struct place *place, const struct feed_start *start)
+{
+    struct start_barrier *barrier = &session->control.barrier;
+    struct place_split split = session_split_of(session, place, start);
+    tundish_status status;
+
+    if (barrier->is_beginning && !start->has_kept) {
+        barrier->has_split = true;
+        barrier->split = session_split_from(session, 0, 0);
+    }
+    status =
+        barrier->has_split ? session_split_check(session, &barrier->split, &split) : TUNDISH_OK;
+    if (status == TUNDISH_OK && (!barrier->has_split || barrier->split.workers == 0)) {
+        barrier->has_split = true;
+        barrier->split = split;
+    }
+    return status;
+}
+
 /* A replica of the group is attached without a place. Does any survivor or kept place say what it
  * lacks? If not, only the beginning is safe. */
 static bool
@@ -157,6 +179,9 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
         return status;
     if (must_begin(session, group, start))
         start_barrier_begin(session);
+    status = agree_on_split(session, place, start);
+    if (status != TUNDISH_OK)
+        return status;
     if (barrier->is_beginning && !start->has_kept) {
         barrier->place = *place;
         return TUNDISH_OK;
@@ -181,7 +206,7 @@ take_start(struct session *session)
 {
     const struct start_barrier *barrier = &session->control.barrier;
 
-    session->dealing.start = (struct start){ 0 };
+    session->dealing.start = (struct start){ .split = session_split_from(session, 0, 0) };
     if (!barrier->has_start)
         return;
     session->dealing.start = (struct start){
@@ -191,6 +216,7 @@ take_start(struct session *session)
         .place_epoch = barrier->place_epoch,
         .epoch = barrier->epoch + barrier->is_end,
         .step = barrier->is_end ? 0 : barrier->step,
+        .split = barrier->split,
         .state_count = barrier->place.state_count,
         .visited_count = barrier->visited_count,
     };
@@ -228,6 +254,7 @@ start_barrier_open(struct session *session)
 {
     must(session->control.barrier.closed);
     take_start(session);
+    session_split_tell(session, true);
     await_groups(session);
     if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
         lane_set_visited(feed_lane(session->feed, 0), session->dealing.start.visited,

@@ -1,11 +1,15 @@
 /* example_file.c - see example_file.h. */
 #include "source/example_file.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/memory.h"
 #include "source/files/matching_files.h"
 
+static char *first_of(const struct plan_graph *graph, const struct spec_value *list,
+                      const struct spec_file *file);
 static char *example_of(const struct plan_graph *graph, const struct plan_node *node,
                         const char *column, const struct spec_file *file);
 
@@ -19,7 +23,18 @@ example_of_outer(const struct plan_graph *graph, const char *name, const struct 
     return NULL;
 }
 
-/* The first text in nested lists. */
+/* Each node may have only some of the files. */
+static bool
+is_there(const char *name, const struct spec_file *file)
+{
+    char *path = spec_path(file, name);
+    bool is_found = spec_is_url(path) || access(path, F_OK) == 0;
+
+    free(path);
+    return is_found;
+}
+
+/* The first text in nested lists that names a file, else the first. */
 static char *
 first_text(const struct plan_graph *graph, const struct spec_value *value,
            const struct spec_file *file)
@@ -27,10 +42,31 @@ first_text(const struct plan_graph *graph, const struct spec_value *value,
     if (value == NULL)
         return NULL;
     if (value->kind == SPEC_LIST)
-        return value->count > 0 ? first_text(graph, &value->items[0], file) : NULL;
+        return first_of(graph, value, file);
     if (value->kind == SPEC_VARIABLE)
         return example_of_outer(graph, value->text, file);
     return value->kind == SPEC_TEXT ? tnd_strdup(value->text) : NULL;
+}
+
+static char *
+first_of(const struct plan_graph *graph, const struct spec_value *list,
+         const struct spec_file *file)
+{
+    char *first = NULL;
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        char *name = first_text(graph, &list->items[i], file);
+
+        if (name != NULL && is_there(name, file)) {
+            free(first);
+            return name;
+        }
+        if (first == NULL)
+            first = name;
+        else
+            free(name);
+    }
+    return first;
 }
 
 static char *

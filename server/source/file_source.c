@@ -134,6 +134,23 @@ name_is_packed(struct byte_view name)
     return false;
 }
 
+struct source_file *
+reader_enter(const struct reader *reader, struct source_files *files, struct byte_view name)
+{
+    struct record_format format = reader->format;
+
+    if (reader->packing_by_name && name_is_packed(name))
+        format.packing = PACKING_ANY;
+    return table_enter(files, (const char *)name.data, name.size, &format);
+}
+
+bool
+reader_reads(const struct reader *reader, const struct source_file *file)
+{
+    return file->format.scanner == reader->format.scanner &&
+           memcmp(file->format.numbers, reader->format.numbers, sizeof file->format.numbers) == 0;
+}
+
 /* Register the file of `name` in the session's table; equal names and formats share one entry and
  * one scan. */
 static tundish_status
@@ -142,17 +159,12 @@ enter_file(struct order_iterator *iterator, const struct spec_value *name,
 {
     const struct reader *reader = iterator->node->state;
     struct byte_view text = { (const uint8_t *)name->text, name->text_bytes };
-    struct record_format format = reader->format;
     tundish_status status = TUNDISH_OK;
 
     if (name->kind == SPEC_VARIABLE)
         status = order_value_text(iterator->instance, name, &text);
-    if (status != TUNDISH_OK)
-        return status;
-    if (reader->packing_by_name && name_is_packed(text))
-        format.packing = PACKING_ANY;
-    *ret_file = table_enter(iterator->instance->services->files, (const char *)text.data, text.size,
-                            &format);
+    if (status == TUNDISH_OK)
+        *ret_file = reader_enter(reader, iterator->instance->services->files, text);
     return status;
 }
 

@@ -34,6 +34,13 @@ struct reader_state {
 tundish_status reader_open(struct reader *reader, const struct stage_config *config,
                            const struct scanner_ops *scanner);
 
+/* The file of that name in the table, to be read as the reader does. Any thread. */
+struct source_file *reader_enter(const struct reader *reader, struct source_files *files,
+                                 struct byte_view name);
+
+/* Was the file entered to be read as the reader does? */
+bool reader_reads(const struct reader *reader, const struct source_file *file);
+
 /* Of struct order_ops, the node's state beginning with a reader. */
 tundish_status reader_iterate(struct order_iterator *iterator);
 enum order_result reader_next(struct order_iterator *iterator, uint64_t *words, size_t max,

@@ -18,6 +18,14 @@ struct source_files;
 
 enum { SOURCE_WIDTH = 2 };
 
+/* What an element's words mean to another process that has the same plan. */
+enum source_words {
+    WORDS_OF_HERE,      /* nothing */
+    WORDS_ARE_THE_SAME, /* the same as here */
+    WORDS_HAVE_FILE,    /* the same, but for the upper half of word 1, the number of a file */
+    WORDS_HAVE_PATH     /* the same, but for word 0, the number of a path */
+};
+
 /* Where an element of a source comes from, for people. Texts live as long as the files. */
 struct whereabouts {
     struct byte_view file; /* as the pipeline names it; data NULL: in no file */
@@ -78,9 +86,9 @@ struct source_ops {
 
     bool lists_files;        /* the names of files that were found */
     bool shares_index;       /* where its records lie follows from a file's bytes alone */
-    bool whole_files;        /* reads files as they are, by their paths or in parts, not records */
-    bool is_here_only;       /* no other node can read its files for this one */
+    bool whole_files;        /* reads files as they are, by their paths, not records */
     const char *path_column; /* the path of the file that a row is; NULL: it tells none */
+    enum source_words words; /* to another process */
     bool words_are_values;   /* an element's words say all that is in its row */
     bool may_yield_batches;  /* it may yield rows or batches */
     bool of_replicas;        /* yields one element for each replica, by its number */

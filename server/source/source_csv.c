@@ -82,5 +82,6 @@ const struct source_ops source_csv = {
     .read = csv_read,
     .reads_files = false, /* TensorFlow's FILE sharding does not see it */
     .refers_to_records = true,
+    .words = WORDS_HAVE_FILE,
     .close = csv_close,
 };

@@ -307,6 +307,7 @@ const struct source_ops source_directory = {
                .pass_over = directory_pass_over },
     .tell = directory_tell,
     .whole_files = true,
+    .words = WORDS_HAVE_PATH,
     .own_files = directory_own,
     .path_column = "path",
     .state_bytes = sizeof(struct directory),

@@ -27,6 +27,7 @@ const struct source_ops source_filenames = {
     .name = "filenames",
     .order = TENSOR_TABLE_ORDER("filenames"),
     .tell = tensor_table_tell,
+    .words = WORDS_ARE_THE_SAME,
     .state_bytes = sizeof(struct tensor_table),
     .open = filenames_open,
     .read = filenames_read,

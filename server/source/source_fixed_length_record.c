@@ -60,5 +60,6 @@ const struct source_ops source_fixed_length_record = {
     .row_bytes = reader_row_bytes,
     .reads_files = true,
     .refers_to_records = true,
+    .words = WORDS_HAVE_FILE,
     .close = fixed_length_record_close,
 };

@@ -275,6 +275,7 @@ const struct source_ops source_list_files = {
                .at = list_files_at },
     .tell = list_files_tell,
     .lists_files = true,
+    .words = WORDS_HAVE_PATH,
     .state_bytes = sizeof(struct list_files),
     .open = list_files_open,
     .read = list_files_read,

@@ -171,7 +171,7 @@ open_url_footer(const struct spec_file *file, const char *url, const struct parq
     if (status == TUNDISH_OK)
         status = remote_ranges_open(remote, url, &ranges);
     if (status == TUNDISH_OK)
-        status = remote_ranges_identify(ranges, &identity);
+        status = remote_ranges_identify_by_tail(ranges, &identity);
     if (status == TUNDISH_OK)
         status = parquet_footer_load(&(struct parquet_input){ read_url, ranges, identity.bytes },
                                      choice, ret_footer);
@@ -327,8 +327,6 @@ parquet_close(void *state)
 const struct source_ops source_parquet = {
     .name = "parquet",
     .order = READER_ORDER("parquet"),
-    .whole_files = true,
-    .is_here_only = true, /* other nodes cannot read parts of them yet */
     .state_bytes = sizeof(struct parquet),
     .open = parquet_open,
     .read = parquet_read,
@@ -336,5 +334,6 @@ const struct source_ops source_parquet = {
     .describe = parquet_describe,
     .reads_files = true,
     .tells_records = true,
+    .words = WORDS_HAVE_FILE,
     .close = parquet_close,
 };

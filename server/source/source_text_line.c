@@ -63,5 +63,6 @@ const struct source_ops source_text_line = {
     .read = text_line_read,
     .reads_files = true,
     .refers_to_records = true,
+    .words = WORDS_HAVE_FILE,
     .close = text_line_close,
 };

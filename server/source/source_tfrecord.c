@@ -104,6 +104,7 @@ const struct source_ops source_tfrecord = {
     .row_bytes = reader_row_bytes,
     .reads_files = true,
     .refers_to_records = true,
+    .words = WORDS_HAVE_FILE,
     .extra_bytes = CHECKSUM_BYTES,
     .close = tfrecord_close,
 };

@@ -195,6 +195,7 @@ const struct source_ops source_values = {
     },
     .tell = values_tell,
     .of_replicas = true,
+    .words = WORDS_ARE_THE_SAME,
     .state_bytes = sizeof(struct values),
     .open = values_open,
     .read = values_read,

@@ -233,5 +233,6 @@ const struct source_ops source_webdataset = {
     .read = webdataset_read,
     .reads_files = true,
     .refers_to_records = true,
+    .words = WORDS_HAVE_FILE,
     .close = webdataset_close,
 };

@@ -46,6 +46,7 @@ def since_onset(second):
 SERVER = 'version="1"'
 STREAM = 'stream="train"'
 READER = 'stream="train",group="g",replica="1"'
+HELPER = 'stream="train",helper="c:29700"'
 VOCABULARY = 'stream="train",vocabulary="C1"'
 
 case("TundishServerGone",
@@ -123,6 +124,17 @@ case("TundishDiskFull",
      {"tundish_server_disk_full_total": steady(0)}, 120)
 case("TundishNodeLost",
      {"tundish_link_failed": switched(0, 1)}, {"tundish_link_failed": steady(0)}, 120)
+case("TundishHelperLost",
+     {f"tundish_job_helper_connections{{{HELPER}}}": switched(4, 0),
+      f"tundish_job_helper_lost_total{{{HELPER}}}": switched(0, 1)},
+     {f"tundish_job_helper_connections{{{HELPER}}}": steady(4), f"tundish_job_helper_lost_total{{{HELPER}}}": steady(1)},
+     480)
+# One that was never called, since no trainer waited, is not lost.
+case("TundishHelperLost",
+     {f"tundish_job_helper_connections{{{HELPER}}}": switched(4, 0),
+      f"tundish_job_helper_lost_total{{{HELPER}}}": switched(0, 1)},
+     {f"tundish_job_helper_connections{{{HELPER}}}": steady(0), f"tundish_job_helper_lost_total{{{HELPER}}}": steady(0)},
+     480)
 case("TundishNodeSlow",
      {"tundish_node_slowness_ratio": switched(1, 2.5), "tundish_node_wait_ratio": switched(0.01, 0.4)},
      {"tundish_node_slowness_ratio": steady(1.2), "tundish_node_wait_ratio": steady(0.4)}, 720)

@@ -124,8 +124,10 @@ class Attribution(AdminRig):
         server.send_signal(signal.SIGSTOP)
         verdict = self.wait_for_verdict(level="gone", cause="server")
         self.assertIn("has not responded", verdict["sentence"])
+        self.assertEqual(self.ask("/readyz")[::2], (503, "the server does not respond\n"))
         server.send_signal(signal.SIGCONT)
         self.wait_for_verdict(level="idle")
+        self.assertEqual(self.ask("/readyz")[0], 200)
 
     def test_a_server_stopped_in_good_order_has_finished(self):
         server = self.serve(self.pipeline(PLAIN))

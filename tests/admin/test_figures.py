@@ -141,7 +141,7 @@ class Monitoring(AdminRig):
         self.wait_until(lambda report: report["streams"] and report["streams"][0]["readers"])
         offered = set(re.findall(r"^(tundish_\w+)[{ ]", self.ask("/metrics")[2], re.MULTILINE))
         description = json.loads(self.ask("/api/v1/openapi.json")[2])["components"]["schemas"]
-        for kind in ("Vocabulary", "Link", "Store"):  # of which this job has none
+        for kind in ("Vocabulary", "Link", "Store", "Helper"):  # of which this job has none
             for name, about in description[kind]["properties"].items():
                 total = "_total" if f"{name.removesuffix('_seconds').removesuffix('_bytes')}_rate" in \
                     description[kind]["properties"] else ""

@@ -2,9 +2,10 @@
  *
  *     bench_order [CELL]      {"cell": "shuffle", "references_per_s": 7.1e7} for each cell, then
  *                             {"cell": "seek_shuffle", "at": 0.5, "ms": 2.1} for those that seek
+ *     bench_order files DIR   the same of the click log's order, from DIR/train.tsv and its index
  *
  * Seconds are the thread's own processor time. The source only counts, so that what is measured is
- * the stage behind it. A cell's references are those that come in: the rows of batches, what a
+ * the stage after it. A cell's references are those that come in: the rows of batches, what a
  * shard drops, both sides of a zip. Seeking is from making an iterator to the first element there.
  */
 #include <inttypes.h>
@@ -18,8 +19,9 @@
 #include "core/must.h"
 #include "order/order.h"
 #include "plan/plan.h"
+#include "source/files/files.h"
 
-enum { CHUNK = 1024, RUNS = 5 };
+enum { CHUNK = 1024, CHUNK_OF_BATCHES = 16, RUNS = 5 };
 
 struct cell {
     const char *name, *stages;
@@ -54,6 +56,10 @@ static const struct cell cells[] = {
       10000, 2048 },
 };
 
+static const struct cell cell_of_files = {
+    "files", "{text_line: train.tsv}, {repeat: 1000000000}, {batch: 8192}", 600, 8192
+};
+
 /* Of a million rows, or ten times as many. */
 static const struct cell seek_cells[] = {
     { "seek_shuffle", "{range: 1000000}, {shuffle: {buffer_size: 100000, seed: 1}}", 1000000, 1 },
@@ -84,10 +90,12 @@ take(struct order_iterator *iterator, uint64_t elements)
 {
     const struct plan_node *node = iterator->node;
     uint64_t *words = tnd_alloc(CHUNK * node->width * sizeof *words);
+    /* A server has few batches at a time, and their memory is used again. */
+    uint64_t chunk = node->run_words != 0 ? CHUNK_OF_BATCHES : CHUNK;
 
     while (elements > 0) {
         size_t count;
-        size_t wanted = elements < CHUNK ? (size_t)elements : CHUNK;
+        size_t wanted = (size_t)(elements < chunk ? elements : chunk);
 
         must(order_next(iterator, words, wanted, &count) == ORDER_OK);
         run_words_release(words, count, node->width, node->run_words);
@@ -97,6 +105,7 @@ take(struct order_iterator *iterator, uint64_t elements)
 }
 
 struct life {
+    struct source_files *files;
     struct evaluation evaluation;
     struct order_services services;
     struct order_instance *instance;
@@ -106,8 +115,12 @@ struct life {
 static void
 life_open(struct life *life, const struct plan *plan)
 {
+    const struct source_files_options options = { .root = plan->file->root };
+
     *life = (struct life){ .evaluation = { .scratch = scratch_open() } };
+    must(source_files_open(&options, &life->files) == TUNDISH_OK);
     life->services = (struct order_services){
+        .files = life->files,
         .worker_count = 1,
         .replicas_in_sync = 1,
     };
@@ -122,6 +135,7 @@ life_close(struct life *life)
     order_close(life->iterator);
     order_instance_close(life->instance);
     scratch_close(life->evaluation.scratch);
+    source_files_close(life->files);
 }
 
 /* The best of some runs: this is about the code, not about its neighbours. */
@@ -170,7 +184,8 @@ print_seek(const struct cell *cell, const struct plan *plan)
 }
 
 static void
-measure(const struct cell *cell, void (*print)(const struct cell *, const struct plan *))
+measure(const struct cell *cell, const char *root,
+        void (*print)(const struct cell *, const struct plan *))
 {
     bool dealt = strcmp(cell->name, "deal_split") == 0;
     char *text = tnd_sprintf("streams: {bench: {dataset: [%s], distribute: {replicas: %d, "
@@ -181,7 +196,7 @@ measure(const struct cell *cell, void (*print)(const struct cell *, const struct
     struct spec_file *file;
     struct plan *plan;
 
-    if (spec_open_text(text, strlen(text), cell->name, "/", &errors, &file) != TUNDISH_OK ||
+    if (spec_open_text(text, strlen(text), cell->name, root, &errors, &file) != TUNDISH_OK ||
         plan_open(file, &file->streams[0], &options, &errors, &plan) != TUNDISH_OK) {
         fprintf(stderr, "%s", spec_errors_text(&errors));
         exit(1);
@@ -196,11 +211,13 @@ measure(const struct cell *cell, void (*print)(const struct cell *, const struct
 int
 main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], cell_of_files.name) == 0)
+        measure(&cell_of_files, argv[2], print_rate);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         if (argc < 2 || strcmp(argv[1], cells[i].name) == 0)
-            measure(&cells[i], print_rate);
+            measure(&cells[i], "/", print_rate);
     for (size_t i = 0; i < sizeof seek_cells / sizeof *seek_cells; i++)
         if (argc < 2 || strcmp(argv[1], seek_cells[i].name) == 0)
-            measure(&seek_cells[i], print_seek);
+            measure(&seek_cells[i], "/", print_seek);
     return 0;
 }

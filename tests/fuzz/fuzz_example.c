@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 
-enum { FEATURES = 8, RECORDS_MAX = 64 };
+enum { FIXED = 5, FEATURES = 9, RECORDS_MAX = 64 };
 
 static struct example_parser *
 make_parser(void)
@@ -25,6 +25,7 @@ make_parser(void)
         { "b", TUNDISH_FLOAT32, false, false, false, 1 },
         { "s", TUNDISH_STRING, false, false, false, 1 },
         { "m", TUNDISH_INT64, false, false, false, 2 },
+        { "n", TUNDISH_INT64, false, false, false, 1 },
         { "v", TUNDISH_INT64, true, false, false, 1 },
         { "w", TUNDISH_STRING, true, false, false, 1 },
         { "q", TUNDISH_FLOAT32, true, true, false, 2 },
@@ -52,9 +53,9 @@ make_parser(void)
 static size_t
 size_of(int f)
 {
-    static const size_t sizes[FEATURES] = { 8, 4, sizeof(struct byte_view),
-                                            8, 8, sizeof(struct byte_view),
-                                            4, 8 };
+    static const size_t sizes[FEATURES] = { 8, 4, sizeof(struct byte_view), 8,
+                                            8, 8, sizeof(struct byte_view), 4,
+                                            8 };
 
     return sizes[f];
 }
@@ -72,13 +73,13 @@ parse(struct outcome *outcome, const struct example_parser *parser,
       void (*how)(const struct example_parser *, const struct example_input *, struct frame *,
                   struct example_values *))
 {
-    static const size_t counts[FEATURES] = { 1, 1, 1, 2 };
+    static const size_t counts[FEATURES] = { 1, 1, 1, 2, 1 };
     struct frame frame = { .count = input->count };
 
     outcome->scratch = scratch_open();
     frame.scratch = outcome->scratch;
     frame.errors = &outcome->errors;
-    for (int f = 0; f < 4; f++)
+    for (int f = 0; f < FIXED; f++)
         outcome->values[f].values =
             scratch_array(frame.scratch, (size_t)input->count * counts[f], size_of(f));
     how(parser, input, &frame, outcome->values);
@@ -94,19 +95,19 @@ compare_strings(const struct byte_view *a, const struct byte_view *b, int64_t co
 static void
 compare(const struct outcome *a, const struct outcome *b, int64_t records)
 {
-    static const int64_t counts[FEATURES] = { 1, 1, 1, 2 };
+    static const int64_t counts[FEATURES] = { 1, 1, 1, 2, 1 };
 
     must(a->errors.bad_count == b->errors.bad_count && a->errors.first_bad == b->errors.first_bad);
     must(strcmp(a->errors.text, b->errors.text) == 0);
     for (int f = 0; f < FEATURES; f++) {
         int64_t count = records * counts[f];
 
-        if (f >= 4) {
+        if (f >= FIXED) {
             must(memcmp(a->values[f].splits, b->values[f].splits,
                         (size_t)(records + 1) * sizeof(int64_t)) == 0);
             count = a->values[f].splits[records];
         }
-        if (f == 2 || f == 5)
+        if (f == 2 || f == 6)
             compare_strings(a->values[f].values, b->values[f].values, count);
         else if (count > 0)
             must(memcmp(a->values[f].values, b->values[f].values, (size_t)count * size_of(f)) == 0);

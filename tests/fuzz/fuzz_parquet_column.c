@@ -9,6 +9,7 @@
 #include "source/parquet/bits.h"
 #include "source/parquet/column.h"
 #include "source/parquet/page.h"
+#include "source/parquet/tuples.h"
 
 enum { HEAD_BYTES = 6 };
 
@@ -52,6 +53,35 @@ check_column(const struct parquet_leaf *leaf, const struct parquet_column *colum
     must(sum != UINT64_MAX);
 }
 
+/* As tuples it has the values that it had as a column. */
+static void
+check_tuples(const struct parquet_leaf *leaf, struct parquet_column *column)
+{
+    const struct parquet_member member = { column, leaf->dtype };
+    size_t width =
+        column->words != NULL ? sizeof *column->numbers : parquet_value_bytes(leaf->dtype);
+    const void *values = column->words != NULL ? column->numbers : column->values;
+    uint64_t count = column->splits == NULL ? column->row_count : 0;
+    struct parquet_row *rows = malloc((count + 1) * sizeof *rows);
+    uint8_t *before = malloc(count * width + 1), *after = malloc(count * width + 1);
+    struct parquet_tuples *tuples;
+
+    if (count > 0)
+        memcpy(before, values, count * width);
+    for (uint64_t i = 0; i < count; i++)
+        rows[i] = (struct parquet_row){ count - 1 - i, (int64_t)(count - 1 - i) };
+    tuples = parquet_tuples_open(&member, 1, column->row_count);
+    if (tuples->fields[0].bytes > 0) {
+        parquet_tuples_expect(tuples, rows, (uint32_t)count);
+        parquet_tuples_take(tuples, &tuples->fields[0], rows, (uint32_t)count, width, after);
+        must(memcmp(before, after, count * width) == 0);
+    }
+    parquet_tuples_close(tuples);
+    free(rows);
+    free(before);
+    free(after);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
@@ -90,6 +120,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         must(head_bytes <= bytes);
     if (parquet_column_decode(&decode, (struct byte_view){ copy, bytes }, &column) == TUNDISH_OK) {
         check_column(&leaf, &column);
+        check_tuples(&leaf, &column);
         parquet_column_close(&column);
     }
     free(copy);

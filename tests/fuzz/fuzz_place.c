@@ -8,6 +8,8 @@
 #include "session/checkpoint/place_contents.h"
 #include "shm/place.h"
 
+enum { VERSION_AT = 4 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 
 static void
@@ -18,9 +20,12 @@ try_contents(const uint8_t *bytes, size_t byte_count)
 
     if (place_read(bytes, byte_count, &place) != TUNDISH_OK)
         return;
-    must(place_bytes(&place) == byte_count);
     place_write(&place, again);
-    must(memcmp(again, bytes, byte_count) == 0);
+    if (bytes[VERSION_AT] != again[VERSION_AT]) { /* an older one, which is shorter */
+        must(place_bytes(&place) > byte_count && place.split.workers == 0);
+        return;
+    }
+    must(place_bytes(&place) == byte_count && memcmp(again, bytes, byte_count) == 0);
 }
 
 static void

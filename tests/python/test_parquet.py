@@ -3,6 +3,7 @@
 SEED=N draws other values.
 """
 
+import base64
 import itertools
 import json
 import os
@@ -469,6 +470,15 @@ class OtherWriters(unittest.TestCase):
             self.assert_holds(read, f"DuckDB {codec} {version}")
 
 
+def varint(number):
+    """Thrift's, of a number that is zigzag already."""
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
 @unittest.skipIf(pa is None, "pyarrow is not installed")
 class BadFiles(unittest.TestCase):
     setUp = ParquetFiles.setUp
@@ -521,6 +531,61 @@ class BadFiles(unittest.TestCase):
         data[begin + 1 : begin + 3] = b"\x80\x80\x80\x80\x08"
         (self.folder / "a.parquet").write_bytes(data)
         self.assertIn("row group 0, column 'x'", self.sentence())
+        data[begin + 1 : begin + 6] = b"\xfe\xff\xff\xff\x0f"
+        (self.folder / "a.parquet").write_bytes(data)
+        self.assertIn("its page is longer than 1 GiB", self.sentence())
+
+    def test_an_encrypted_column_is_refused_by_name_and_the_others_are_read(self):
+        try:
+            import pyarrow.parquet.encryption as encryption
+        except ImportError:
+            self.skipTest("pyarrow is built without encryption")
+
+        class Kms(encryption.KmsClient):
+            def wrap_key(self, key, _):
+                return base64.b64encode(key).decode()
+
+            def unwrap_key(self, key, _):
+                return base64.b64decode(key)
+
+        table = pa.table({"x": list(range(100)), "y": list(range(100))})
+        factory = encryption.CryptoFactory(lambda _: Kms())
+        keys = encryption.EncryptionConfiguration(
+            footer_key="footer", column_keys={"column": ["x"]}, plaintext_footer=True
+        )
+        properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), keys)
+        with pq.ParquetWriter(self.folder / "a.parquet", table.schema, encryption_properties=properties) as file:
+            file.write_table(table)
+        self.assertIn("encrypted", self.sentence("parquet: {filenames: a.parquet, columns: x}"))
+        batches, end = peek(self.folder, ("parquet: {filenames: a.parquet, columns: y}", "batch: 100"))
+        self.assertEqual(np.frombuffer(batches[0]["y"][0], np.int64).tolist(), list(range(100)), end)
+
+    def test_a_footer_that_lies_about_rows_or_sizes_is_found_out(self):
+        """Each number of the footer that is 1,000 (rows, values) or a chunk's bytes is made another."""
+        schema = pa.schema([pa.field("x", pa.int64(), nullable=False)])
+        table = pa.table({"x": list(range(1000))}, schema)
+        pq.write_table(table, self.folder / "a.parquet", compression="NONE", use_dictionary=False)
+        data = (self.folder / "a.parquet").read_bytes()
+        footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        group = pq.ParquetFile(self.folder / "a.parquet").metadata.row_group(0)
+        lies = 0
+        for number in (1000, group.column(0).total_compressed_size):
+            told = varint(2 * number)
+            at = data.find(told, footer)
+            while at >= 0:
+                for lie in (number - 3, number + 100, 8000):
+                    changed = varint(2 * lie)
+                    self.assertEqual(len(changed), len(told))
+                    spoilt = data[:at] + changed + data[at + len(told) :]
+                    (self.folder / "a.parquet").write_bytes(spoilt)
+                    batches, end = peek(self.folder, ("parquet: a.parquet", "batch: 10"))
+                    rows = b"".join(batch["x"][0] for batch in batches)
+                    self.assertEqual(rows, np.arange(len(rows) // 8).tobytes(), (at, lie))
+                    if len(rows) != 8000:
+                        self.assertIn("a.parquet", json.dumps(end))
+                        lies += 1
+                at = data.find(told, at + 1)
+        self.assertGreater(lies, 5)
 
     def test_ten_thousand_columns_are_read(self):
         names = [f"c{n}" for n in range(10_000)]

@@ -3,6 +3,7 @@
 noted in a file like USR1server0 of rank 0.
 
 FAKE_SERVER=fail exits with status 3; FAKE_SERVER=slow opens the socket only after a second.
+FAKE_SERVER=rank says by the descriptor PMI_FD that it is one.
 """
 
 import os
@@ -21,6 +22,8 @@ def main():
         sys.exit(3)
     if behaviour == "slow":
         time.sleep(1)
+    if behaviour == "rank":
+        os.write(int(os.environ["PMI_FD"]), b"a rank\n")
     path = sys.argv[sys.argv.index("--socket") + 1]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGUSR1, lambda *_: open(f"USR1server{rank}", "w", encoding="utf-8").close())

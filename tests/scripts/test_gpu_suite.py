@@ -20,12 +20,12 @@ class WithoutGpu(unittest.TestCase):
         self.assertEqual(tally.notes, ["gpu skipped: the NVIDIA driver does not answer"])
 
     def test_a_driver_that_ends_the_program_or_hangs_is_no_gpu(self):
-        for script, why in (
-            ("import os; os.abort()", "the NVIDIA driver ended the program"),
-            ("raise SystemExit('there is no NVIDIA driver: x')", "there is no NVIDIA driver: x"),
-            ("import time; time.sleep(1000)", "the NVIDIA driver does not answer"),
+        for script, limit_s, why in (
+            ("import os; os.abort()", 300, "the NVIDIA driver ended the program"),
+            ("raise SystemExit('there is no NVIDIA driver: x')", 300, "there is no NVIDIA driver: x"),
+            ("import time; time.sleep(1000)", 1, "the NVIDIA driver does not answer"),
         ):
-            with mock.patch.multiple(gpus, _LOOK=script, _LOOK_S=5):
+            with mock.patch.multiple(gpus, _LOOK=script, _LOOK_S=limit_s):
                 self.assertEqual(gpus.look(), ("", why))
         with mock.patch.object(gpus, "_LOOK", "print('a GPU')"):
             self.assertEqual(gpus.look(), ("a GPU", ""))

@@ -30,7 +30,7 @@ class LaunchRig(unittest.TestCase):
         self.folder = Path(scratch.name)
         (self.folder / "tmp").mkdir()
 
-    def start(self, trainer, *options, replicas=2, stderr=subprocess.PIPE, **environment):
+    def start(self, trainer, *options, replicas=2, stderr=subprocess.PIPE, pass_fds=(), **environment):
         command = [LAUNCH, "pipeline.yaml", "--tundish", SERVER]
         if replicas is not None:
             command += ["--replicas", str(replicas)]
@@ -42,6 +42,7 @@ class LaunchRig(unittest.TestCase):
             env=dict(os.environ, TMPDIR=str(self.folder / "tmp"), **environment),
             stdout=subprocess.PIPE,
             stderr=stderr,
+            pass_fds=pass_fds,
             text=True,
         )
         self.addCleanup(process.communicate)
@@ -98,6 +99,18 @@ class Launch(LaunchRig):
         self.run_job("true", "--root", "data", "--threads=2")
         arguments = (self.folder / "server.txt").read_text().split()[1:]
         self.assertEqual(arguments[:5], ["serve", "pipeline.yaml", "--root", "data", "--threads=2"])
+
+    def test_the_server_is_the_rank_that_mpich_hears(self):
+        read_end, write_end = os.pipe()
+        with open(read_end, encoding="utf-8") as ranks:
+            job = self.start("true", pass_fds=[write_end], FAKE_SERVER="rank", PMI_FD=str(write_end))
+            os.close(write_end)
+            self.assertEqual(self.status_of(job)[0], 0)
+            self.assertEqual(ranks.read(), "a rank\n")
+
+    def test_a_descriptor_of_another_job_is_left_alone(self):
+        for number in ("990", "-1", "", "9" * 30, "x"):
+            self.assertEqual(self.run_job("true", PMI_FD=number)[0], 0, number)
 
     def test_trainers_wait_for_a_slow_server(self):
         self.assertEqual(self.run_job("test -S $TUNDISH_SERVER", FAKE_SERVER="slow")[0], 0)

@@ -7,8 +7,8 @@
  * hold: between two places a group sees every batch once and in order, with the rows that it has
  * without any trouble; nobody waits for ever.
  *
- * SEED=N runs that one alone and tells what happens, RUNS=N so many, SECONDS=N so long, with seeds
- * that no other soak had. What fails prints its seed.
+ * SEED=N runs that one alone and tells what happens, SECONDS=N fresh ones for so long. What fails
+ * prints its seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,19 +16,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/log.h"
 #include "pipeline/pipeline.h"
+#include "seeds.h"
 #include "world.h"
 
 #if defined __SANITIZE_ADDRESS__
-enum { RUNS_DEFAULT = 100 };
+enum { SEEDS = 100 };
 #else
-enum { RUNS_DEFAULT = 600 };
+enum { SEEDS = 600 };
 #endif
 
 char world_folder[32] = "/tmp/tundish-simulation-XXXXXX";
@@ -99,29 +99,16 @@ play(uint64_t seed)
     unlink(state_path());
 }
 
-static uint64_t
-number_of(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-
-    return text == NULL ? otherwise : strtoull(text, NULL, 10);
-}
-
 static void
 every_interleaving_brings_every_row_once(void **state)
 {
-    uint64_t seconds = number_of("SECONDS", 0);
-    uint64_t first = number_of("SEED", seconds > 0 ? (uint64_t)time(NULL) << 20 : 1);
-    uint64_t count = getenv("SEED") != NULL ? 1 : number_of("RUNS", RUNS_DEFAULT);
-    time_t until = time(NULL) + (time_t)seconds;
-
-    uint64_t seed = first;
+    struct seeds seeds = seeds_begin(SEEDS);
+    uint64_t seed;
 
     (void)state;
-    for (; seconds > 0 ? time(NULL) < until : seed < first + count; seed++)
+    while (seeds_draw(&seeds, &seed))
         play(seed);
-    printf("%llu runs from seed %llu\n", (unsigned long long)(seed - first),
-           (unsigned long long)first);
+    seeds_end(&seeds);
 }
 
 /* What soaks have found: a survivor whose sibling had read all; a successor whose place stood

@@ -1,49 +1,33 @@
-"""Nodes as network namespaces, each with its own host name, joined by a pair of veth devices."""
+"""Nodes with a network between them (networks.py), each with its own host name, and mpirun across them."""
 
-import contextlib
 import os
-import signal
-import subprocess
+import shlex
 
+from networks import ADDRESSES, DEVICE, Networks, Wire
 from nodes_rig import NodesRig
-
-HOSTS = ("tundish-0", "tundish-1")
-ADDRESSES = ("192.0.2.1", "192.0.2.2")  # set aside for documentation, so nobody's
-
-
-def ip(*arguments):
-    subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True)
-
-
-def no_namespaces():
-    """Why there can be no network namespaces here, or None."""
-    name = f"tnd{os.getpid()}-try"
-    try:
-        ip("netns", "add", name)
-        ip("netns", "del", name)
-    except FileNotFoundError:
-        return "there is no ip (iproute2)"
-    except subprocess.CalledProcessError as error:
-        return f"network namespaces are not permitted: {error.stderr.strip()}"
-    return None
+from rig import READER, TUNDISH
+from transports import mca, transports
 
 
 class NetworkRig(NodesRig):
+    NODES = 2
+    WIRE = Wire()
+    TRANSPORT = "tcp"
+
     def setUp(self):
         super().setUp()
-        tag = f"tnd{os.getpid()}"
-        self.spaces = [f"{tag}-{i}" for i in range(2)]
-        self.devices = [f"{tag}v{i}"[-15:] for i in range(2)]
-        self.addCleanup(self.take_down)
-        self.set_up_network()
+        self.network = Networks(self.NODES, self.WIRE)
+        self.addCleanup(self.network.close)
+        self.transport = transports(DEVICE)[self.TRANSPORT]
+        self.environment.update(self.transport.environment)
+        spaces = self.network.spaces[0].removesuffix("0")
         self.on_node = self.script(
             "on-node", "node=$1; shift",
-            f"exec ip netns exec {tag}-$node unshare --uts "
+            f"exec ip netns exec {spaces}$node unshare --uts "
             "sh -c 'hostname $0; exec \"$@\"' tundish-$node \"$@\"")
-        self.agent = self.script(  # stands in for ssh
+        self.agent = self.script(  # stands in for ssh; the last number of an address is the node's
             "agent", "address=$1; shift",
-            f"[ $address = {ADDRESSES[0]} ] && node=0 || node=1",
-            f'exec {self.on_node} $node sh -c "$*"')
+            f'exec {self.on_node} $((${{address##*.}} - 1)) sh -c "$*"')
 
     def script(self, name, *lines):
         path = self.path / name
@@ -51,21 +35,34 @@ class NetworkRig(NodesRig):
         path.chmod(0o755)
         return str(path)
 
-    def set_up_network(self):
-        for space in self.spaces:
-            ip("netns", "add", space)
-        ip("link", "add", self.devices[0], "type", "veth", "peer", "name", self.devices[1])
-        for space, device, address in zip(self.spaces, self.devices, ADDRESSES):
-            ip("link", "set", device, "netns", space)
-            ip("-n", space, "address", "add", f"{address}/24", "dev", device)
-            ip("-n", space, "link", "set", device, "up")
-            ip("-n", space, "link", "set", "lo", "up")
+    def begin_network(self, file, *options, nodes=None):
+        """mpirun runs on the first node and reaches the others through the agent. $RANK may be in the
+        name of the file."""
+        nodes = self.NODES if nodes is None else nodes
+        script = (
+            f"RANK=$OMPI_COMM_WORLD_RANK; {shlex.quote(TUNDISH)} serve {file} "
+            f"--socket {self.path}/server.$RANK {shlex.join(options)} 2>{self.path}/log.$RANK & "
+            f"echo $! >{self.path}/pid.$RANK; wait $!; echo $? >{self.path}/status.$RANK"
+        )
+        command = [
+            "mpirun", *["--allow-run-as-root"] * (os.geteuid() == 0), "--enable-recovery",
+            *mca(plm_rsh_agent=self.agent, orte_tmpdir_base=str(self.path), oob_tcp_if_include=DEVICE),
+            *self.transport.options,
+            "--host", ",".join(f"{address}:1" for address in ADDRESSES[:nodes]),
+            "-n", str(nodes), "sh", "-c", script,
+        ]
+        return self.start([self.on_node, "0", *command])
 
-    def take_down(self):
-        for space in self.spaces:
-            # mpirun's own daemons outlive a network that was torn.
-            found = subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True)
-            for pid in found.stdout.split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
-            subprocess.run(["ip", "netns", "del", space], stderr=subprocess.DEVNULL, check=False)
+    def serve_network(self, file, *options, **more):
+        """The same, once all are ready."""
+        job = self.begin_network(file, *options, **more)
+        ranks = range(more.get("nodes") or self.NODES)
+        self.wait_for(lambda: all(map(self.is_ready, ranks)) or job.poll() is not None)
+        self.assertTrue(all(map(self.is_ready, ranks)), self.all_logs())
+        for rank in ranks:
+            self.ranks[rank] = int((self.path / f"pid.{rank}").read_text())
+        return job
+
+    def read_node(self, rank, *options, replica=0, stream="train"):
+        return self.start([*self.network.on(rank), READER, *options], TUNDISH_STREAM=stream,
+                          TUNDISH_SERVER=self.node_socket(rank), TUNDISH_REPLICA=str(replica))

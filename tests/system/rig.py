@@ -19,10 +19,10 @@ READER = os.environ["TUNDISH_READER"]
 DEADLINE_S = int(os.environ.get("TUNDISH_TEST_DEADLINE_S", "600"))
 
 
-def may_mount():
+def may_mount(options="mode=0700"):
     if shutil.which("unshare") is None:
         return False
-    script = ["unshare", "-m", "sh", "-c", "mount -t tmpfs tmpfs /tmp"]
+    script = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o {options} tmpfs /tmp"]
     return subprocess.run(script, capture_output=True).returncode == 0
 
 

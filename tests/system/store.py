@@ -30,6 +30,7 @@ class Store:
         self.sorted = {}
         self.is_signed, self.page = is_signed, page
         self.ranges = True  # else whole objects only
+        self.tails = True  # ranges that are the last bytes
         self.tags = True  # else neither ETag nor Last-Modified
         self.delay_s = 0  # before each answer
         self.hold = None  # called with the method, before each answer
@@ -175,7 +176,11 @@ class Handler(BaseHTTPRequestHandler):
         if not self.range or not store.ranges:
             return self.answer(200, data, headers)
         first, last = self.range.removeprefix("bytes=").split("-")
-        first, last = int(first), min(int(last), len(data) - 1)
+        if first == "" and store.tails:
+            first, last = max(len(data) - int(last), 0), len(data) - 1
+        elif first == "":
+            return self.answer(200, data, headers)
+        first, last = int(first), min(int(last or len(data)), len(data) - 1)
         if first >= len(data):
             return self.refuse(416, "InvalidRange", headers)
         if kind == "wrong_range":
@@ -239,6 +244,7 @@ class Handler(BaseHTTPRequestHandler):
         data = self.server.store.objects[path]
         return (
             f"<Contents><Key>{quote(key, safe='/')}</Key><ETag>{escape(tag_of(data))}</ETag>"
+            "<LastModified>2024-01-01T00:00:00.000Z</LastModified><StorageClass>STANDARD</StorageClass>"
             f"<Size>{len(data)}</Size></Contents>"
         )
 

@@ -51,7 +51,7 @@ class Doctor(Rig):
                               text=True, timeout=DEADLINE_S)
         *lines, last = done.stdout.splitlines()
         self.assertRegex(last, "^(nothing|[0-9]+ things?) to change$")
-        for about in ("memory", "shared memory", "processors", "open files", "clock", "socket",
+        for about in ("memory", "shared memory", "processors", "memory nodes", "open files", "clock", "socket",
                       "cache folder", "MPI", "GPU"):
             self.assertRegex("\n".join(lines), f"(?m)^(ok|note|warning|fault) +{about} ")
 
@@ -156,6 +156,15 @@ class Doctor(Rig):
         memory = self.found(done)["memory"]
         self.assertEqual(memory["level"], "fault")
         self.assertRegex(memory["text"], "need 1.. MiB, but there is room for 86 .*/job has a limit")
+
+    @unittest.skipUnless(may_mount(), "mounting is not permitted here")
+    def test_huge_pages(self):
+        file = self.pipeline(ROWS, deliver="{huge_pages: true}")
+        for mode, level, advice in (("never", "warning", "remount,huge=advise /dev/shm"), ("advise", "ok", "nothing")):
+            self.finds("huge pages", level, rf"/dev/shm gives .*\({mode}\)", advice, file, before=[
+                "unshare", "-m", "sh", "-c",
+                f'mount -t tmpfs -o huge={mode} tmpfs /dev/shm && exec "$@"', "sh"])
+        self.assertNotIn("huge pages", self.examine(self.pipeline(ROWS)))
 
     def with_little(self, size, folder):
         script = 'mount -t tmpfs -o size="$1",mode=0700 tmpfs "$2" && shift 2 && exec "$@"'

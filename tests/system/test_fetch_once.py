@@ -17,6 +17,7 @@ from small_files import tar  # noqa: E402
 from test_records import record  # noqa: E402
 from test_records import write as write_records  # noqa: E402
 from test_remote import RemoteRig  # noqa: E402
+from test_remote_formats import PARQUET  # noqa: E402
 
 ONCE, DATA = ", fetch: once", "{replicas: 1, auto_shard: DATA}"
 
@@ -26,11 +27,12 @@ class FetchOnce(NodesRig, RemoteRig):
     here makes fewer."""
 
     def fetched(self):
-        """What the store was asked for of each object, by its bytes: {name: how often each}."""
+        """What the store was asked for of each object, by its bytes: {name: how often each}. Without the
+        last bytes, by which a node learns what is in a Parquet file."""
         times = {}
         for method, target, span in self.store.requests:
             data = self.store.objects.get(target)
-            if method != "GET" or data is None:
+            if method != "GET" or data is None or span.startswith("bytes=-"):
                 continue
             first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", span).groups())
             counts = times.setdefault(target.removeprefix("/bucket/"), [0] * len(data))
@@ -117,6 +119,29 @@ class FetchOnce(NodesRig, RemoteRig):
              "missing: skip}", "select: value", "shuffle: {buffer_size: 50, seed: 1}", "batch: 16"],
             3, *names)
 
+    PARTS = ["list_files: {file_pattern: 's3://bucket/part-*.parquet', seed: 3}",
+             "interleave: {dataset: [parquet], cycle_length: 3}",
+             "map: {value: \"cast(n, 'int64')\"}", "select: value",
+             "shuffle: {buffer_size: 12, seed: 5}", "batch: 3"]
+
+    def put_parquet(self):
+        """Four files, as long as a footer is not what is read of them."""
+        names = [f"part-{i}.parquet" for i in range(4)]
+        for name in names:
+            self.put(name, (PARQUET / name).read_bytes())
+        return names
+
+    def test_of_parquet_each_column_comes_once(self):
+        names = self.put_parquet()
+        each = self.rows_of(self.PARTS, 3, "", 2)
+        chunks = {name: self.fetched()[name][4] for name in names}
+        self.assertEqual(self.rows_of(self.PARTS, 3, ONCE, 2), each)
+        self.assertGreater(max(chunks.values()), 1)
+        self.assertEqual({name: self.fetched()[name][4] for name in names}, dict.fromkeys(names, 1))
+        for name in names:
+            self.assertEqual(set(self.fetched()[name]), {1}, name)
+        self.assertEqual(self.store.refused, [])
+
     def test_of_rows_that_decide_the_order_each_comes_once(self):
         names = self.numbered(3)
         stages = [*self.LINES[:4], 'filter: "value % 3 == 0"', *self.LINES[4:]]
@@ -141,10 +166,17 @@ class FetchOnce(NodesRig, RemoteRig):
 
     def test_a_rank_that_is_killed_costs_no_row_also_with_other_nodes_after(self):
         self.numbered(5)
-        expected = self.joined(self.rows_of(self.LINES, 2, ""))
-        file = self.stream(self.LINES, ONCE, distribute=DATA)
+        self.assert_kill_costs_no_row(self.LINES, 20)
+
+    def test_a_rank_that_is_killed_costs_no_row_of_parquet(self):
+        self.put_parquet()
+        self.assert_kill_costs_no_row([*self.PARTS[:-2], "repeat: 40", *self.PARTS[-2:]], 20)
+
+    def assert_kill_costs_no_row(self, stages, taken):
+        expected = self.joined(self.rows_of(stages, 2, ""))
+        file = self.stream(stages, ONCE, distribute=DATA)
         self.serve_apart(file, 2)
-        holder = self.read_node(0, "--batches", "20", "--hold")
+        holder = self.read_node(0, "--batches", str(taken), "--hold")
         other = self.read_node(1)
         self.wait_for_line(holder, "place ")
         token = place(self.waited_through[holder])
@@ -160,7 +192,7 @@ class FetchOnce(NodesRig, RemoteRig):
             job = self.serve_apart(file, nodes)
             got = self.read_all(nodes, 1, "--place", token)
             self.assertEqual(self.joined({rank: batches(got[rank, 0]) for rank in range(nodes)}),
-                             {key: values for key, values in expected.items() if key[1] >= 20})
+                             {key: values for key, values in expected.items() if key[1] >= taken})
             self.assertEqual(self.stop_nodes(job), [0] * nodes)
 
     def plan_of(self, distribute, *options):

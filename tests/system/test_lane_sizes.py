@@ -3,10 +3,12 @@
 import json
 import os
 import random
+import re
 import subprocess
 import unittest
+from pathlib import Path
 
-from rig import TUNDISH, Rig, batches
+from rig import TUNDISH, Rig, batches, may_mount
 
 PAGE = 4096
 MIB = 1 << 20
@@ -55,6 +57,22 @@ class LaneSizes(Rig):
         raw, stored = 8 * self.ROWS, 3 * self.ROWS // 8  # of eight terms, one for those unknown
         stored = (stored + 63) // 64 * 64
         self.assertEqual(as_is - narrow, pages(self.SLOTS * raw) - pages(self.SLOTS * stored))
+
+    def huge_bytes(self, deliver):
+        """Of the server's batches that it has touched, those in huge pages."""
+        mount = 'mount -t tmpfs -o huge=advise tmpfs /dev/shm && exec "$@"'
+        server = self.serve(self.pipeline(["range: 10000000", "batch: 1000000"], deliver=deliver),
+                            before=["unshare", "-m", "sh", "-c", mount, "sh"])
+        self.lines(self.read("--batches", "3"))
+        kib = re.findall("ShmemPmdMapped: +([0-9]+) kB", Path(f"/proc/{server.pid}/smaps").read_text())
+        server.terminate()
+        server.wait()
+        return sum(map(int, kib)) << 10
+
+    @unittest.skipUnless(may_mount("huge=advise"), "mounting with huge pages is not permitted here")
+    def test_batches_lie_in_huge_pages_where_they_are_asked_for(self):
+        self.assertEqual(self.huge_bytes("{epochs: 1}"), 0)
+        self.assertGreaterEqual(self.huge_bytes("{epochs: 1, huge_pages: true}"), 2 * MIB)
 
     def test_what_zstd_makes_small_takes_little(self):
         stages = ["range: 80000", 'map: {value: "value % 7"}', "batch: 40000"]

@@ -16,6 +16,7 @@ from small_files import tar  # noqa: E402
 from test_evaluation import finished_shards  # noqa: E402
 from test_records import record  # noqa: E402
 from test_records import write as write_records  # noqa: E402
+from test_remote_formats import PARQUET  # noqa: E402
 
 SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
 TWO = "{replicas: 2}"
@@ -446,6 +447,34 @@ class LocalFiles(NodesRig):
                               "shuffle: {buffer_size: 20}", "batch: 8"], self.LOCAL)
         self.assert_as_of_all(self.roots(file, 2))
 
+    def write_parquet(self):
+        names = [f"part-{i}.parquet" for i in range(4)]
+        self.write_all(names, lambda path, i: path.write_bytes((PARQUET / path.name).read_bytes()))
+        return names
+
+    def test_may_be_parquet_listed_and_named(self):
+        names = ", ".join(reversed(self.write_parquet()))
+        value = ["map: {value: \"cast(n, 'int64')\"}", "select: value"]
+        for stages in (['list_files: {file_pattern: "part-*.parquet", seed: 3}',
+                        "interleave: {dataset: [parquet], cycle_length: 3}", *value,
+                        "shuffle: {buffer_size: 9, seed: 1}", "batch: 4"],
+                       [f"parquet: {{filenames: [{names}], columns: n}}", "repeat: 3", *value,
+                        "shuffle: {buffer_size: 20, seed: 2}", 'filter: "value % 3 != 0"', "batch: 6"]):
+            got = self.assert_as_of_all(self.roots(self.pipeline(stages, self.LOCAL), 2))
+            self.assertGreater(len(rows(got)), 20)
+            for rank in range(2):
+                self.node_log(rank).unlink()
+
+    def test_of_parquet_a_file_that_cannot_be_read_is_an_error_on_all_nodes(self):
+        names = self.write_parquet()
+        path = self.path / "node-0" / names[2]
+        path.write_bytes(path.read_bytes()[:-4] + b"PARE")
+        stages = [f"parquet: {{filenames: [{', '.join(names)}]}}",
+                  "map: {value: \"cast(n, 'int64')\"}", "select: value", "batch: 4"]
+        self.serve_nodes(self.roots(self.pipeline(stages, self.LOCAL), 2), apart=True)
+        for lines in self.read_all(2, 1).values():
+            self.assertIn(f"{names[2]}: it is an encrypted Parquet file", lines[-1])
+
     def write_all(self, names, write):
         """Files that alternate between two nodes, and all of them in one folder."""
         self.spread(2, [])
@@ -761,6 +790,60 @@ class LostNodes(NodesRig):
                 self.assertEqual(sorted(rows(first) + rows(rest)), sorted(list(range(1000)) * 2))
                 for rank in self.ranks.values():
                     end(rank)
+
+    def serve_split(self, nodes, replicas, epochs=2):
+        """1,000 rows an epoch for so many trainers, at new servers."""
+        for rank in self.ranks.values():
+            end(rank)
+        self.ranks.clear()
+        for rank in range(nodes):
+            self.node_log(rank).unlink(missing_ok=True)
+        file = self.pipeline(SHUFFLED, f"{{replicas: {replicas}, auto_shard: DATA}}",
+                             f"{{epochs: {epochs}}}", seed="")
+        self.serve_nodes([file] * nodes)
+
+    def read_from(self, tokens, replicas, *options):
+        """What trainers print that open at these places, {number: token}."""
+        trainers = [
+            self.read_node(number // replicas, "--place", token, *options, replica=number % replicas)
+            for number, token in tokens.items()
+        ]
+        return [self.lines(trainer) for trainer in trainers]
+
+    def taken_by_four(self, *counts):
+        """Trainers of one node that read so many batches: what they print."""
+        self.serve_split(1, 4)
+        trainers = [self.read_node(0, "--batches", str(count), replica=replica)
+                    for replica, count in enumerate(counts)]
+        return [self.lines(trainer) for trainer in trainers]
+
+    def assert_refused(self, line):
+        self.assertIn("E_PLACE", line)
+        self.assertRegex(line, "epoch 0, step (10 and at epoch 0, step 11|11 and at epoch 0, step 10)")
+
+    def test_refuse_places_of_other_steps_when_rows_go_to_other_trainers(self):
+        ten, eleven = (place(lines) for lines in self.taken_by_four(10, 11, 10, 10)[:2])
+        self.serve_split(2, 2)
+        said = self.read_from({0: ten, 1: eleven}, 2, "--batches", "3")
+        self.assert_refused(sorted(lines[-1] for lines in said)[-1])
+
+    def test_refuse_them_when_each_node_has_one_trainer(self):
+        ten, eleven = (place(lines) for lines in self.taken_by_four(10, 11, 10, 10)[:2])
+        self.serve_split(2, 1, epochs="null")
+        for lines in self.read_from({0: ten, 1: eleven}, 1):
+            self.assert_refused(lines[-1])
+
+    def test_go_on_at_other_steps_once_the_number_has_changed(self):
+        """One trainer of each node has gone on since, the other has a place from before."""
+        first = self.taken_by_four(10, 10, 10, 10)
+        tokens = {number: place(lines) for number, lines in enumerate(first)}
+        self.serve_split(2, 2)
+        second = self.read_from({0: tokens[0], 2: tokens[2]}, 2, "--batches", "2")
+        tokens[0], tokens[2] = map(place, second)
+        self.serve_split(2, 2)
+        rest = self.read_from(tokens, 2)
+        got = dict(enumerate(first + second + rest))
+        self.assertEqual(sorted(rows(got)), sorted(list(range(1000)) * 2))
 
     def test_are_refused_a_place_where_batches_depend_on_their_number(self):
         for i in range(4):

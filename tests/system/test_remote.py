@@ -365,6 +365,22 @@ class Remote(RemoteRig):
         )
         self.assertIn("SignatureDoesNotMatch", self.complaint(file))
 
+    def test_credentials_that_are_missing_are_asked_for(self):
+        self.put_lines()
+        del self.environment["AWS_ACCESS_KEY_ID"], self.environment["AWS_SECRET_ACCESS_KEY"]
+        self.store.fail("status", 999, "", (403, "AccessDenied", {}))
+        text = self.complaint(self.stream(numbers("a.txt") + ["batch: 9"]))
+        self.assertIn("s3://bucket/a.txt: the store answers 403 AccessDenied", text)
+        self.assertIn("no credentials were found; set them (AWS_ACCESS_KEY_ID", text)
+        self.assertLessEqual(len(self.store.requests), 2)
+
+    def test_a_server_that_is_not_there_is_named_with_a_remedy(self):
+        file = Path(self.stream(numbers("a.txt") + ["batch: 9"], ", retries: 1"))
+        file.write_text(file.read_text().replace(self.store.url, "http://127.0.0.1:1"))
+        text = self.complaint(file)
+        self.assertIn("s3://bucket/a.txt: no connection to the server: ", text)
+        self.assertIn("check the network and remote.endpoint", text)
+
     def test_refusals_that_will_not_pass_are_not_tried_again(self):
         self.put_lines()
         for code, name, headers, sentence in (

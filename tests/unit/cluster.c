@@ -63,15 +63,40 @@ cluster_close(uint32_t size, struct link **links)
     }
 }
 
+/* Call a function of the channel's. */
+static void
+call(const char *name, uint32_t rank)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    void (*function)(uint32_t rank);
+
+    assert_non_null(found);
+    memcpy(&function, &found, sizeof function);
+    function(rank);
+}
+
 void
 cluster_cut(uint32_t rank)
 {
-    void *found = dlsym(RTLD_DEFAULT, "cluster_channel_cut");
-    void (*cut)(uint32_t rank);
+    call("cluster_channel_cut", rank);
+}
 
-    assert_non_null(found);
-    memcpy(&cut, &found, sizeof cut);
-    cut(rank);
+void
+cluster_hold(uint32_t rank)
+{
+    call("cluster_channel_hold", rank);
+}
+
+void
+cluster_await(uint32_t rank)
+{
+    call("cluster_channel_await", rank);
+}
+
+void
+cluster_let_go(uint32_t rank)
+{
+    call("cluster_channel_let_go", rank);
 }
 
 static int64_t

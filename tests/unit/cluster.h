@@ -21,6 +21,12 @@ void cluster_close(uint32_t size, struct link **links);
 /* From now on nothing comes from this node of the last job, or gets there. */
 void cluster_cut(uint32_t rank);
 
+/* From now on no node of the last job returns from sending to this one; until it is let go. The
+ * second waits until one is sending to it. */
+void cluster_hold(uint32_t rank);
+void cluster_await(uint32_t rank);
+void cluster_let_go(uint32_t rank);
+
 /* Time that goes on only in cluster_pass, for as long as the links are open. */
 void cluster_stop_clock(void);
 void cluster_start_clock(void);

@@ -25,7 +25,8 @@ struct letters {
 
 struct job {
     uint32_t size, joined, closed;
-    bool is_cut[SIZE_MAX_NODES];
+    bool is_cut[SIZE_MAX_NODES], holds[SIZE_MAX_NODES];
+    uint32_t held[SIZE_MAX_NODES];                          /* senders to each */
     struct letters letters[SIZE_MAX_NODES][SIZE_MAX_NODES]; /* from, to */
 };
 
@@ -36,6 +37,8 @@ struct end {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t is_held = PTHREAD_COND_INITIALIZER;
 static struct job *joining, *latest;
 
 static struct job *
@@ -83,6 +86,11 @@ cluster_channel_send(void *state, uint32_t to, const void *bytes, size_t byte_co
     bool has_room;
 
     pthread_mutex_lock(&lock);
+    end->job->held[to]++;
+    pthread_cond_broadcast(&is_held);
+    while (end->job->holds[to])
+        pthread_cond_wait(&let_go, &lock);
+    end->job->held[to]--;
     has_room = letters->count < UNDER_WAY;
     if (has_room && !end->job->is_cut[end->rank] && !end->job->is_cut[to]) {
         letter = calloc(1, sizeof *letter + byte_count);
@@ -157,8 +165,11 @@ cluster_channel_close(void *state, bool in_order)
     free(end);
 }
 
-/* For cluster.c, which finds it by its name. */
+/* For cluster.c, which finds them by their names. */
 __attribute__((visibility("default"))) void cluster_channel_cut(uint32_t rank);
+__attribute__((visibility("default"))) void cluster_channel_hold(uint32_t rank);
+__attribute__((visibility("default"))) void cluster_channel_await(uint32_t rank);
+__attribute__((visibility("default"))) void cluster_channel_let_go(uint32_t rank);
 
 void
 cluster_channel_cut(uint32_t rank)
@@ -173,6 +184,32 @@ cluster_channel_cut(uint32_t rank)
         while ((letter = take(&latest->letters[i][rank])) != NULL)
             free(letter);
     }
+    pthread_mutex_unlock(&lock);
+}
+
+void
+cluster_channel_hold(uint32_t rank)
+{
+    pthread_mutex_lock(&lock);
+    latest->holds[rank] = true;
+    pthread_mutex_unlock(&lock);
+}
+
+void
+cluster_channel_await(uint32_t rank)
+{
+    pthread_mutex_lock(&lock);
+    while (latest->held[rank] == 0)
+        pthread_cond_wait(&is_held, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+void
+cluster_channel_let_go(uint32_t rank)
+{
+    pthread_mutex_lock(&lock);
+    latest->holds[rank] = false;
+    pthread_cond_broadcast(&let_go);
     pthread_mutex_unlock(&lock);
 }
 

@@ -60,7 +60,7 @@ typedef enum tundish_status {
     TUNDISH_E_ARGUMENT = -40,    /* fix the program */
     TUNDISH_E_LAYOUT = -41,      /* fix the installation: SDK and server differ in layout */
     TUNDISH_E_PIPELINE = -42,    /* fix the pipeline file */
-    TUNDISH_E_PLACE = -43,       /* the place belongs to another pipeline or to other files */
+    TUNDISH_E_PLACE = -43,       /* the place is of other data, or not of the others' step */
     TUNDISH_E_SYSTEM = -60,      /* give up: a system call failed; the text contains errno */
     TUNDISH_E_CORRUPT = -61,     /* give up: shared memory failed a check */
     TUNDISH_E_MEMORY = -62       /* give up: out of memory, or over the configured limit */
@@ -362,7 +362,9 @@ TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info
 
 /* This reader's position, for a checkpoint. Opening at it returns the batch after the last one
  * returned. Sets *ret_bytes to the size needed; E_ARGUMENT if capacity is smaller. If all replicas
- * of a group have taken the same number of steps, any one's place serves all of them. */
+ * of a group have taken the same number of steps, any one's place serves all of them. With another
+ * number of nodes or replicas, all must have: the rows of a step go to other trainers then, and
+ * tundish_open answers E_PLACE to a trainer whose place is of another step. */
 TUNDISH_API tundish_status tundish_place_save(tundish_reader *reader, void *bytes, size_t capacity,
                                               size_t *ret_bytes);
 

@@ -89,6 +89,7 @@ example_parser_open(struct example_feature *features, uint32_t count)
     parser->required = tnd_zalloc(parser->seen_words, sizeof *parser->required);
     index_names(parser);
     parser->known = example_known_names(parser);
+    example_singles_open(parser);
     for (uint32_t f = 0; f < count; f++) {
         if (features[f].is_list)
             parser->lists[parser->list_count++] = f;
@@ -103,6 +104,7 @@ example_parser_close(struct example_parser *parser)
 {
     if (parser == NULL)
         return;
+    example_singles_close(parser);
     for (uint32_t f = 0; f < parser->count; f++) {
         struct example_feature *feature = &parser->features[f];
 

@@ -1,7 +1,7 @@
 /* example_guess.c - the fast path for records that resemble the record before. All others go to the
- * plain parser. Writers put features into every record in the same order. So each name remembers
- * which one followed it, and a guessed name is confirmed by one comparison of its bytes, tags and
- * lengths. */
+ * plain parser. Features with one value are taken first (example_single.c). Of the others, and of
+ * names that nobody wants, each remembers which one followed it, since writers put features into
+ * every record in the same order; a guessed name is confirmed by one comparison. */
 #include <string.h>
 
 #include "content/records/example_parsing.h"
@@ -90,48 +90,6 @@ look_up(struct parsing *parsing, uint32_t previous, const uint8_t *at, uint32_t 
     return true;
 }
 
-static uint8_t
-kind_tag(tundish_dtype dtype)
-{
-    return dtype == TUNDISH_STRING  ? TAG_BYTES_LIST
-           : dtype == TUNDISH_INT64 ? TAG_INT64_LIST
-                                    : TAG_FLOAT_LIST;
-}
-
-/* Read a single value in the form that writers give it: the lengths of the feature, its list and
- * the packed values all follow from the entry's end, so one comparison checks the five header
- * bytes. False: any other form. */
-static inline bool
-take_single(struct parsing *parsing, const struct known_name *known, const uint8_t *at,
-            const uint8_t *end)
-{
-    enum { HEADER_BYTES = 5 };
-    const uint64_t ones = UINT64_C(0x0100010001), less = UINT64_C(0x0400020000);
-    const uint64_t tags = (uint64_t)known->single_tag << 8 | (uint64_t)TAG_PACKED << 24;
-    const uint64_t size = (uint64_t)(end - at) - 1;
-    const uint8_t *value = at + HEADER_BYTES;
-    void *values = parsing->values[known->feature].values;
-    uint64_t number;
-
-    if (size - 4 > 127 - 4 || (load_u64(at) & UINT64_C(0xFFFFFFFFFF)) != size * ones + tags - less)
-        return false;
-    switch (known->single_tag) {
-    case TAG_BYTES_LIST:
-        ((struct byte_view *)values)[parsing->row] = (struct byte_view){ value, size - 4 };
-        return true;
-    case TAG_FLOAT_LIST:
-        if (end - value != sizeof(float))
-            return false;
-        memcpy((float *)values + parsing->row, value, sizeof(float));
-        return true;
-    default:
-        if (wire_varint(value, end, &number) != end)
-            return false;
-        ((int64_t *)values)[parsing->row] = (int64_t)number;
-        return true;
-    }
-}
-
 /* Store the feature in [at, end), which is not empty. */
 static inline bool
 guess_values(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8_t *end)
@@ -139,7 +97,7 @@ guess_values(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8
     const struct example_feature *feature = &parsing->parser->features[f];
     int64_t count;
 
-    if (*at != kind_tag(feature->dtype))
+    if (*at != example_kind_tag(feature->dtype))
         return false;
     if (feature->is_list)
         return example_take_list(parsing, f, at + 1, end);
@@ -179,14 +137,6 @@ guess_value(struct parsing *parsing, const struct known_name *known, const uint8
 {
     uint32_t length;
 
-    if (known->single_tag != 0 && take_single(parsing, known, at, end)) {
-        uint64_t *seen = &parsing->seen[known->feature / 64];
-        uint64_t bit = UINT64_C(1) << known->feature % 64;
-        bool is_first = !(*seen & bit);
-
-        *seen |= bit;
-        return is_first;
-    }
     at = wire_length(at, end, &length);
     if (at == NULL || length != (size_t)(end - at))
         return false;
@@ -258,26 +208,13 @@ guess_record(struct parsing *parsing, struct byte_view record)
         if (at == NULL || length != (size_t)(end - at))
             return false;
     }
-    while (at < end) {
-        if (*at != TAG_ENTRY)
-            return false;
-        at = guess_entry(parsing, at + 1, end, &previous);
-        if (at == NULL)
-            return false;
+    while (at != NULL && at < end) {
+        at = example_take_singles(parsing, at, end, &previous);
+        if (at == NULL || at == end)
+            break;
+        at = *at == TAG_ENTRY ? guess_entry(parsing, at + 1, end, &previous) : NULL;
     }
-    return guess_missing(parsing);
-}
-
-/* The tag of a feature with a single value; 0: it has another shape, or several features use its
- * name. */
-static uint8_t
-single_tag(const struct example_parser *parser, uint32_t f)
-{
-    const struct example_feature *feature = &parser->features[f];
-    bool is_single = !feature->is_list && feature->value_count == 1 &&
-                     parser->first[f] == (int32_t)f && parser->same[f] == NOBODY;
-
-    return is_single ? kind_tag(feature->dtype) : 0;
+    return at != NULL && guess_missing(parsing);
 }
 
 struct known_name *
@@ -289,7 +226,6 @@ example_known_names(const struct example_parser *parser)
         all[f] = known_name(parser->words[f], (const uint8_t *)parser->features[f].name,
                             parser->features[f].name_bytes);
         all[f].feature = parser->first[f];
-        all[f].single_tag = single_tag(parser, f);
         all[f].next = f + 1 < parser->count ? f + 1 : 0;
     }
     all[parser->count] = (struct known_name){ .size = UINT32_MAX, .feature = NOBODY };
@@ -317,7 +253,7 @@ begin(const struct example_parser *parser, const struct example_input *input, st
 {
     struct parsing parsing = { .parser = parser, .input = input, .frame = frame, .values = values };
 
-    parsing.seen = scratch_array(frame->scratch, parser->seen_words, sizeof *parsing.seen);
+    parsing.seen = scratch_array(frame->scratch, parser->seen_words + 1, sizeof *parsing.seen);
     for (uint32_t i = 0; i < parser->list_count; i++) {
         struct example_values *list = &values[parser->lists[i]];
 
@@ -337,6 +273,9 @@ example_parse(const struct example_parser *parser, const struct example_input *i
     struct parsing parsing = begin(parser, input, frame, values);
 
     know_features(&parsing);
+    parsing.targets = scratch_array(frame->scratch, parser->count + 1, sizeof *parsing.targets);
+    for (uint32_t f = 0; f < parser->count; f++)
+        parsing.targets[f] = values[f].values;
     for (int64_t i = 0; i < input->count; i++) {
         parsing.row = i;
         if (!guess_record(&parsing, input->records[i]))

@@ -37,6 +37,37 @@ name_hash(struct name_words words, const uint8_t *bytes, uint64_t size)
     return hash ^ (hash >> 32);
 }
 
+/* Sixteen bytes of an entry: `base + factor * length`, word by word, where `mask` has ones. */
+struct entry_window {
+    struct name_words base, factor, mask;
+};
+
+/* How an entry begins whose feature has one value, in the form that writers give it: up to the
+ * value all follows from the name and the entry's length. Most names need the first cache line
+ * only. */
+struct single_head {
+    struct entry_window first; /* at the entry's beginning */
+    uint64_t bit;              /* among those seen, */
+    uint32_t word;             /* ... and where */
+    uint8_t header_bytes;
+    uint8_t least; /* bytes of an entry whose value is empty */
+    uint8_t room;  /* for the value, if all lengths have one byte; 0: the feature is not read so */
+    uint8_t kind;  /* tag */
+    struct entry_window last; /* before the value, if the header is longer than `first` */
+    const uint8_t *middle;    /* of the name: what stands between the two */
+    uint64_t middle_bytes;
+};
+
+enum { HINT_BITS = 10 };
+
+/* For each entry the feature that is probably its, by four bytes at the beginning or the end of its
+ * name: at `offset`, and further on by the name's length as far as `mask` allows. */
+struct single_hints {
+    uint64_t offset, mask;
+    uint32_t factor;
+    uint16_t slots[1 << HINT_BITS];
+};
+
 struct example_parser {
     uint32_t count;
     struct example_feature *features;
@@ -48,7 +79,9 @@ struct example_parser {
     uint32_t slot_mask;  /* of `slots` */
     int32_t *slots;      /* open addressing by name: the first feature of that name, or NOBODY */
     uint32_t seen_words; /* words of a bit set over the features */
-    struct known_name *known; /* what every call begins with */
+    struct known_name *known;    /* what every call begins with */
+    struct single_head *singles; /* of each feature */
+    struct single_hints hints;
     uint64_t *required; /* the features that every record must have or get from the fallback */
 };
 
@@ -56,10 +89,9 @@ struct example_parser {
 struct known_name {
     struct name_words head, mask; /* of an entry of it, up to the value's tag, as far as they go */
     const uint8_t *bytes;
-    uint32_t size;      /* UINT32_MAX: matches nothing */
-    uint32_t next;      /* index of a known name */
-    int32_t feature;    /* NOBODY: not wanted */
-    uint8_t single_tag; /* of one feature with one value: the tag of its kind; else 0 */
+    uint32_t size;   /* UINT32_MAX: matches nothing */
+    uint32_t next;   /* index of a known name */
+    int32_t feature; /* NOBODY: not wanted */
 };
 
 struct parsing {
@@ -67,6 +99,7 @@ struct parsing {
     const struct example_input *input;
     struct frame *frame;
     struct example_values *values;
+    uint8_t **targets; /* of each feature: its values */
     uint64_t *seen;
     int64_t row;
     struct known_name *known; /* the features', then those learned */
@@ -80,6 +113,24 @@ struct parsing {
 /* Features in the order they were asked for; after them the place before the first one, whose name
  * matches nothing. The caller frees them. */
 struct known_name *example_known_names(const struct example_parser *parser);
+
+/* The tag of a dtype's list. */
+static inline uint8_t
+example_kind_tag(tundish_dtype dtype)
+{
+    return dtype == TUNDISH_STRING  ? TAG_BYTES_LIST
+           : dtype == TUNDISH_INT64 ? TAG_INT64_LIST
+                                    : TAG_FLOAT_LIST;
+}
+
+/* Prepare the parser for example_take_singles. */
+void example_singles_open(struct example_parser *parser);
+void example_singles_close(struct example_parser *parser);
+
+/* Store entries that have one value in the usual form, from `at` on. Returns the first other one or
+ * `end`; NULL: a feature comes twice. *previous is the last feature taken. */
+const uint8_t *example_take_singles(struct parsing *parsing, const uint8_t *at, const uint8_t *end,
+                                    uint32_t *previous);
 
 /* The first feature of this name, or NOBODY. `words` and `hash` are of the name. */
 int32_t example_find_feature(const struct example_parser *parser, struct name_words words,

@@ -14,9 +14,8 @@ enum { WINDOW = 64 };
 
 struct asked {
     struct remote_url url;
-    bool is_here; /* in the cache on disk, with so many bytes */
-    size_t bytes;
-    struct reply *reply;
+    struct byte_view here; /* its bytes, if they were in the cache on disk; in scratch */
+    struct reply *reply;   /* else */
     tundish_status status; /* of asking */
     char *text;
 };
@@ -47,16 +46,21 @@ asked_close(struct asked *asked)
     *asked = (struct asked){ 0 };
 }
 
-static void
-ask_next(struct remote_files *files)
+static void *
+take_scratch(void *scratch, size_t bytes)
 {
+    return scratch_alloc(scratch, bytes);
+}
+
+static void
+ask_next(struct remote_files *files, struct scratch *scratch)
+{
+    const struct disk_room room = { take_scratch, scratch };
     struct byte_view url = files->urls[files->asked_count];
     struct asked *asked = &files->asked[files->asked_count++ % WINDOW];
 
     asked->status = remote_url_open((const char *)url.data, url.size, &asked->url);
-    if (asked->status == TUNDISH_OK)
-        asked->is_here = small_find(files->remote, &asked->url, &asked->bytes);
-    if (asked->status == TUNDISH_OK && !asked->is_here)
+    if (asked->status == TUNDISH_OK && !small_read(files->remote, &asked->url, &room, &asked->here))
         asked->status = reply_ask(files->remote, &asked->url, &files->range, &asked->reply);
     if (asked->status != TUNDISH_OK)
         asked->text = tnd_strdup(tnd_error_text());
@@ -77,8 +81,6 @@ remote_files_open(const struct spec_remote *options, const struct byte_view *url
     files->range = (struct reply_range){ .bytes = remote_part_bytes(remote), .is_urgent = true };
     files->urls = urls;
     files->count = count;
-    while (files->asked_count < count && files->asked_count < WINDOW)
-        ask_next(files);
     *ret_files = files;
     return TUNDISH_OK;
 }
@@ -109,19 +111,6 @@ read_rest(struct remote_files *files, const struct asked *asked,
         memcpy(to + from, bytes, count);
     reply_close(reply);
     return status;
-}
-
-/* False: it has gone from the cache meanwhile. */
-static bool
-read_here(struct remote_files *files, const struct asked *asked, struct scratch *scratch,
-          struct byte_view *ret_bytes)
-{
-    uint8_t *to = scratch_alloc(scratch, asked->bytes);
-
-    if (!small_read(files->remote, &asked->url, to, asked->bytes))
-        return false;
-    *ret_bytes = (struct byte_view){ to, asked->bytes };
-    return true;
 }
 
 static tundish_status
@@ -155,18 +144,15 @@ read_reply(struct remote_files *files, const struct asked *asked, struct scratch
 }
 
 static tundish_status
-read_asked(struct remote_files *files, struct asked *asked, struct scratch *scratch,
+read_asked(struct remote_files *files, const struct asked *asked, struct scratch *scratch,
            struct byte_view *ret_bytes)
 {
-    tundish_status status = TUNDISH_OK;
-
     if (asked->status != TUNDISH_OK)
         return tnd_fail(asked->status, "%s", asked->text);
-    if (asked->is_here && read_here(files, asked, scratch, ret_bytes))
-        return TUNDISH_OK;
-    if (asked->is_here)
-        status = reply_ask(files->remote, &asked->url, &files->range, &asked->reply);
-    return status == TUNDISH_OK ? read_reply(files, asked, scratch, ret_bytes) : status;
+    if (asked->reply != NULL)
+        return read_reply(files, asked, scratch, ret_bytes);
+    *ret_bytes = asked->here;
+    return TUNDISH_OK;
 }
 
 tundish_status
@@ -175,10 +161,11 @@ remote_files_next(struct remote_files *files, struct scratch *scratch, struct by
     struct asked *asked = &files->asked[files->next % WINDOW];
     tundish_status status;
 
-    must(files->next++ < files->asked_count);
+    must(files->next < files->count);
+    while (files->asked_count < files->count && files->asked_count < files->next + WINDOW)
+        ask_next(files, scratch);
+    files->next++;
     status = read_asked(files, asked, scratch, ret_bytes);
     asked_close(asked);
-    if (files->asked_count < files->count)
-        ask_next(files);
     return status;
 }

@@ -55,7 +55,7 @@ open_keras(struct vocabulary *vocabulary, const struct analyzer_config *config)
     struct learned_specials specials;
 
     vocabulary->is_keras = true;
-    vocabulary->order = vocabulary_order_count;
+    vocabulary->order = &vocabulary_order_count;
     vocabulary->wants_documents = strcmp(mode, "tf_idf") == 0 || strcmp(mode, "tf-idf") == 0;
     config->learning->specials(stage, &specials);
     keep_specials(vocabulary, &specials);
@@ -82,10 +82,10 @@ open_transform(struct vocabulary *vocabulary, const struct analyzer_config *conf
     vocabulary->is_integer = tnd_dtype_is_integer(config->column->dtype);
     vocabulary->has_weights = spec_has_value(stage, "weights");
     vocabulary->has_labels = spec_has_value(stage, "labels");
-    vocabulary->order = spec_bool(stage, "fingerprint_shuffle") ? vocabulary_order_fingerprint
+    vocabulary->order = spec_bool(stage, "fingerprint_shuffle") ? &vocabulary_order_fingerprint
                         : vocabulary->has_weights || vocabulary->has_labels
-                            ? vocabulary_order_weight
-                            : vocabulary_order_count;
+                            ? &vocabulary_order_weight
+                            : &vocabulary_order_count;
     vocabulary->most = spec_has_value(stage, "top_k") ? spec_int(stage, "top_k") : -1;
     vocabulary->threshold = spec_has_value(stage, "frequency_threshold")
                                 ? spec_number(stage, "frequency_threshold")

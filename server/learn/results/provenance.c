@@ -7,7 +7,6 @@
 
 #include "content/learned/learned_file.h"
 #include "core/memory.h"
-#include "learn/input_files.h"
 #include "learn/learn_view.h"
 #include "learn/results/artifact.h"
 #include "pipeline/fingerprint.h"
@@ -257,15 +256,12 @@ write_results(struct artifact_folder *folder, FILE *file)
 }
 
 tundish_status
-provenance_write(const struct spec_file *file, const struct spec_stream *stream,
+provenance_write(struct input_files files, const struct spec_stream *stream,
                  struct artifact_folder *folder, const struct provenance_name *names, size_t count)
 {
     struct artifact artifact = { 0 };
-    struct input_files files = { 0 };
-    tundish_status status = input_files_find(file, &stream->dataset, &files);
+    tundish_status status = input_files_hash(&files);
 
-    if (status == TUNDISH_OK)
-        status = input_files_hash(&files);
     if (status == TUNDISH_OK)
         status = artifact_begin(folder, "origin", "", &artifact);
     if (status == TUNDISH_OK) {
@@ -279,6 +275,5 @@ provenance_write(const struct spec_file *file, const struct spec_stream *stream,
         status = artifact_publish(&artifact);
     }
     artifact_cancel(&artifact);
-    input_files_close(&files);
     return status;
 }

@@ -14,6 +14,7 @@
 #define LEARN_PROVENANCE_H
 
 #include "content/learned/learned.h"
+#include "learn/input_files.h"
 #include "learn/learners.h"
 #include "learn/results/artifact_folder.h"
 
@@ -39,7 +40,8 @@ struct provenance_name {
     const struct learner *learner;
 };
 
-tundish_status provenance_write(const struct spec_file *file, const struct spec_stream *stream,
+/* `files`: those that the stream reads. */
+tundish_status provenance_write(struct input_files files, const struct spec_stream *stream,
                                 struct artifact_folder *folder, const struct provenance_name *names,
                                 size_t count);
 

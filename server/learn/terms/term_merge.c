@@ -7,7 +7,7 @@
 
 /* A merge of sorted runs, with a heap of readers: the least term is at the top. */
 struct term_merge {
-    term_order *order;
+    const struct term_order *order;
     struct term_reader *readers;
     uint32_t reader_count;
     struct term held; /* equal terms are added up here */
@@ -17,13 +17,13 @@ struct term_merge {
 
 /* Move the reader at `at` down until it is not greater than its children. */
 static void
-sift(struct term_reader *readers, uint32_t count, uint32_t at, term_order *order)
+sift(struct term_reader *readers, uint32_t count, uint32_t at, const struct term_order *order)
 {
     for (;;) {
         uint32_t least = at;
 
         for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (order(&readers[child].term, &readers[least].term) < 0)
+            if (order->compare(&readers[child].term, &readers[least].term) < 0)
                 least = child;
         if (least == at)
             return;
@@ -38,14 +38,14 @@ sift(struct term_reader *readers, uint32_t count, uint32_t at, term_order *order
 }
 
 void
-term_readers_order(struct term_reader *readers, uint32_t count, term_order *order)
+term_readers_order(struct term_reader *readers, uint32_t count, const struct term_order *order)
 {
     for (uint32_t i = count / 2; i-- > 0;)
         sift(readers, count, i, order);
 }
 
 tundish_status
-term_readers_step(struct term_reader *readers, uint32_t *count, term_order *order)
+term_readers_step(struct term_reader *readers, uint32_t *count, const struct term_order *order)
 {
     tundish_status status = term_reader_step(&readers[0]);
 
@@ -71,7 +71,7 @@ term_readers_close(struct term_reader *readers, uint32_t count)
 
 /* Readers are taken over even after an error, so that the caller has nothing to close. */
 tundish_status
-term_merge_open_readers(struct term_reader *readers, uint32_t count, term_order *order,
+term_merge_open_readers(struct term_reader *readers, uint32_t count, const struct term_order *order,
                         tundish_status status, struct term_merge **ret_merge)
 {
     struct term_merge *merge = tnd_zalloc(1, sizeof *merge);
@@ -87,7 +87,7 @@ term_merge_open_readers(struct term_reader *readers, uint32_t count, term_order 
 }
 
 tundish_status
-term_merge_open_runs(const struct term_runs *runs, uint32_t first, term_order *order,
+term_merge_open_runs(const struct term_runs *runs, uint32_t first, const struct term_order *order,
                      struct term_merge **ret_merge)
 {
     struct term_reader *readers = tnd_zalloc(runs->count - first, sizeof *readers);

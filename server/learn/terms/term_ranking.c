@@ -15,7 +15,7 @@ struct text_block {
 };
 
 struct term_ranking {
-    term_order *order;
+    const struct term_order *order;
     int64_t most, limit_bytes;
     struct term *list;
     uint32_t count, capacity;
@@ -29,7 +29,7 @@ struct term_ranking {
 };
 
 struct term_ranking *
-term_ranking_open(term_order *order, int64_t most, int64_t limit_bytes, int folder)
+term_ranking_open(const struct term_order *order, int64_t most, int64_t limit_bytes, int folder)
 {
     struct term_ranking *ranking = tnd_zalloc(1, sizeof *ranking);
 

@@ -15,22 +15,6 @@
 
 enum { HEAD_BYTES = 32, BUFFER_BYTES = 64 * 1024, WRITE_BYTES = 1 << 20 };
 
-int
-term_order_text(const struct term *a, const struct term *b)
-{
-    uint64_t shorter = a->text.size < b->text.size ? a->text.size : b->text.size;
-    int order = shorter == 0 ? 0 : memcmp(a->text.data, b->text.data, shorter);
-
-    return order != 0 ? order : (a->text.size > b->text.size) - (a->text.size < b->text.size);
-}
-
-/* The list has no equal terms, so it does not matter that qsort is not stable. */
-void
-term_sort(struct term *list, uint32_t count, term_order *order)
-{
-    qsort(list, count, sizeof *list, (int (*)(const void *, const void *))order);
-}
-
 static tundish_status
 open_file(struct term_runs *runs)
 {
@@ -126,7 +110,7 @@ writer_close(struct writer *writer, struct term_runs *runs, uint32_t level, tund
 
 /* Merge all runs from `first` on, and write the result after them. */
 static tundish_status
-write_merged(struct term_runs *runs, uint32_t first, uint32_t level, term_order *order)
+write_merged(struct term_runs *runs, uint32_t first, uint32_t level, const struct term_order *order)
 {
     struct writer writer = writer_open(runs);
     struct term_merge *merge = NULL;
@@ -143,7 +127,7 @@ write_merged(struct term_runs *runs, uint32_t first, uint32_t level, term_order 
  * is written once for each level, and few runs are ever open. Their part of the file is given back;
  * where the file system cannot do that, the file is only longer. */
 static tundish_status
-lift(struct term_runs *runs, term_order *order)
+lift(struct term_runs *runs, const struct term_order *order)
 {
     uint32_t level = runs->list[runs->count - 1].level, first = runs->count;
     struct term_run merged;
@@ -167,7 +151,8 @@ lift(struct term_runs *runs, term_order *order)
 }
 
 tundish_status
-term_runs_write(struct term_runs *runs, struct term *list, uint32_t count, term_order *order)
+term_runs_write(struct term_runs *runs, struct term *list, uint32_t count,
+                const struct term_order *order)
 {
     tundish_status status = open_file(runs);
     struct writer writer = writer_open(runs);

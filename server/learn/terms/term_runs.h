@@ -20,11 +20,11 @@ struct term_runs {
     struct term_run *list; /* falling levels */
 };
 
-void term_sort(struct term *list, uint32_t count, term_order *order);
+void term_sort(struct term *list, uint32_t count, const struct term_order *order);
 
 /* Sort the terms and write them after the existing ones. */
 tundish_status term_runs_write(struct term_runs *runs, struct term *list, uint32_t count,
-                               term_order *order);
+                               const struct term_order *order);
 void term_runs_close(struct term_runs *runs); /* accepts runs that were never written to */
 
 /* One run, or a sorted list in memory. */
@@ -50,15 +50,17 @@ void term_readers_close(struct term_reader *readers, uint32_t count);
 
 /* Order readers so that readers[0] has the least term, and step past it: a reader that is used up
  * is closed and *count falls. */
-void term_readers_order(struct term_reader *readers, uint32_t count, term_order *order);
-tundish_status term_readers_step(struct term_reader *readers, uint32_t *count, term_order *order);
+void term_readers_order(struct term_reader *readers, uint32_t count,
+                        const struct term_order *order);
+tundish_status term_readers_step(struct term_reader *readers, uint32_t *count,
+                                 const struct term_order *order);
 
 /* Merges (terms.h) of readers, which become the merge's also when it fails, and of the runs from
  * `first` on. `status` is how opening the readers went. */
 tundish_status term_merge_open_readers(struct term_reader *readers, uint32_t count,
-                                       term_order *order, tundish_status status,
+                                       const struct term_order *order, tundish_status status,
                                        struct term_merge **ret_merge);
-tundish_status term_merge_open_runs(const struct term_runs *runs, uint32_t first, term_order *order,
-                                    struct term_merge **ret_merge);
+tundish_status term_merge_open_runs(const struct term_runs *runs, uint32_t first,
+                                    const struct term_order *order, struct term_merge **ret_merge);
 
 #endif

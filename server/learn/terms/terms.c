@@ -13,7 +13,12 @@
 #include "core/memory.h"
 #include "learn/terms/term_runs.h"
 
-enum { FIRST_BLOCK_BYTES = 4096, BLOCK_BYTES = 256 * 1024, SPILL_BYTES = 256 * 1024 };
+enum {
+    FIRST_SLOTS = 64,
+    FIRST_BLOCK_BYTES = 4096,
+    BLOCK_BYTES = 256 * 1024,
+    SPILL_BYTES = 256 * 1024
+};
 
 /* The texts of a chunk are hashed and their slots are prefetched before the first one is looked
  * up. */
@@ -131,6 +136,14 @@ key_of(struct byte_view text)
     return (struct text_key){ tnd_hash_farm(text.data, text.size), LONG_TEXT };
 }
 
+/* Is the text with this key in the slot? Its bytes are needed only if it is long. */
+static inline bool
+is_of_key(const struct slot *slot, struct text_key key)
+{
+    return slot->number != 0 && slot->hash == key.hash &&
+           ((slot->tally ^ key.kind) & KIND_MASK) == 0;
+}
+
 /* Find the slot of the text, or the free slot where it belongs. Linear probing ends because a
  * quarter of the slots is free. */
 static struct slot *
@@ -143,16 +156,16 @@ find_term(const struct terms *terms, struct byte_view text, struct text_key key)
 
         if (slot->number == 0)
             return slot;
-        if (slot->hash == key.hash && ((slot->tally ^ key.kind) & KIND_MASK) == 0 &&
+        if (is_of_key(slot, key) &&
             (key.kind != LONG_TEXT || bytes_are_equal(terms->list[slot->number - 1].text, text)))
             return slot;
     }
 }
 
 static void
-grow(struct terms *terms)
+grow(struct terms *terms, uint32_t count)
 {
-    uint32_t old_count = terms->slot_count, count = old_count == 0 ? 64 : 2 * old_count;
+    uint32_t old_count = terms->slot_count;
     struct slot *old = terms->slots;
 
     /* Zeroed by writing, not by calloc: a page that is read before it is written is mapped
@@ -178,7 +191,7 @@ static void
 make_room(struct terms *terms)
 {
     if (terms->count >= terms->slot_count / 4 * 3)
-        grow(terms);
+        grow(terms, terms->slot_count == 0 ? FIRST_SLOTS : 2 * terms->slot_count);
     if (terms->count == terms->capacity) {
         uint32_t capacity = terms->capacity == 0 ? 64 : 2 * terms->capacity;
 
@@ -257,14 +270,18 @@ tally_chunk(struct terms *terms, const struct byte_view *texts, size_t count)
 {
     struct text_key keys[CHUNK];
 
+    if (terms->slot_count == 0)
+        grow(terms, FIRST_SLOTS);
     for (size_t i = 0; i < count; i++) {
         keys[i] = key_of(texts[i]);
-        if (terms->slot_count > 0)
-            __builtin_prefetch(&terms->slots[keys[i].hash & (terms->slot_count - 1)], 1);
+        __builtin_prefetch(&terms->slots[keys[i].hash & (terms->slot_count - 1)], 1);
     }
     for (size_t i = 0; i < count; i++) {
-        struct slot *slot = find_or_add(terms, texts[i], keys[i]);
+        struct slot *slot = &terms->slots[keys[i].hash & (terms->slot_count - 1)];
 
+        /* Nearly always a short text that is in its first slot. */
+        if (!is_of_key(slot, keys[i]) || keys[i].kind == LONG_TEXT)
+            slot = find_or_add(terms, texts[i], keys[i]);
         /* The tally has 28 bits for the count. */
         if (slot->tally >= UINT32_MAX - TALLY_ONE)
             settle(terms, slot);
@@ -315,21 +332,37 @@ terms_relieve(struct terms *terms)
     if (used <= memory->limit_bytes || terms->held_bytes < share || terms->held_bytes < SPILL_BYTES)
         return TUNDISH_OK;
     settle_all(terms);
-    status = term_runs_write(&terms->runs, terms->list, terms->count, term_order_text);
+    status = term_runs_write(&terms->runs, terms->list, terms->count, &term_order_text);
     if (status == TUNDISH_OK)
         empty(terms);
     return status;
 }
 
-/* The other table's counts are added one by one, as if its values had been counted here. */
+/* The other table's counts are added one by one, as if its values had been counted here. Both
+ * tables are walked in the order of their slots: terms of near slots here are near there, too, once
+ * this table has room for all. (Without that room, its beginning would fill up first.) */
 static void
 take_over(struct terms *terms, struct terms *from)
 {
-    settle_all(from);
-    for (uint32_t i = 0; i < from->count; i++) {
-        const struct term *other = &from->list[i];
-        struct term *term = terms_at(terms, other->text);
+    uint32_t slots = terms->slot_count > 0 ? terms->slot_count : FIRST_SLOTS;
 
+    while (slots / 4 * 3 < (uint64_t)terms->count + from->count)
+        slots *= 2;
+    if (slots > terms->slot_count)
+        grow(terms, slots);
+    settle_all(from);
+    for (uint32_t i = 0; i < from->slot_count; i++) {
+        const struct slot *slot = &from->slots[i];
+        struct text_key key = { slot->hash, slot->tally & KIND_MASK };
+        const struct term *other;
+        struct term *term;
+        uint32_t number;
+
+        if (slot->number == 0)
+            continue;
+        other = &from->list[slot->number - 1];
+        number = find_or_add(terms, other->text, key)->number; /* a new term may move the list */
+        term = &terms->list[number - 1];
         term->count += other->count;
         term->documents += other->documents;
         term->weight += other->weight;
@@ -367,9 +400,9 @@ term_merge_open(struct terms **tables, uint32_t table_count, struct term_merge *
             status = term_reader_open(&readers[count++], &terms->runs, r);
         if (terms->count > 0 && status == TUNDISH_OK) {
             settle_all(terms);
-            term_sort(terms->list, terms->count, term_order_text);
+            term_sort(terms->list, terms->count, &term_order_text);
             term_reader_open_list(&readers[count++], terms->list, terms->count);
         }
     }
-    return term_merge_open_readers(readers, count, term_order_text, status, ret_merge);
+    return term_merge_open_readers(readers, count, &term_order_text, status, ret_merge);
 }

@@ -52,10 +52,20 @@ tundish_status terms_relieve(struct terms *terms);
  * that means anything. False: some of it was written, only a merge finds it all. */
 bool terms_gather(struct terms **tables, uint32_t table_count);
 
-/* Negative: a comes first. */
-typedef int term_order(const struct term *a, const struct term *b);
+/* The words of the key, the first before the second, order terms as `compare` does where they
+ * differ; where they are equal, `compare` decides. Negative: a comes first. */
+struct term_order {
+    int (*compare)(const struct term *a, const struct term *b);
+    void (*key)(const struct term *term, uint64_t ret_key[2]);
+};
 
-term_order term_order_text; /* bytes, rising */
+extern const struct term_order term_order_text; /* bytes, rising */
+
+int term_compare_text(const struct term *a, const struct term *b);
+
+/* The eight bytes of a text from `at` on, as a number that orders as they do: bytes that it does
+ * not have are 0. */
+uint64_t term_text_word(struct byte_view text, uint64_t at);
 
 struct term_merge;
 
@@ -71,8 +81,8 @@ void term_merge_close(struct term_merge *merge);
 /* Terms put in one by one and taken out in `order`; no more than `most` of them (-1: all). */
 struct term_ranking;
 
-struct term_ranking *term_ranking_open(term_order *order, int64_t most, int64_t limit_bytes,
-                                       int folder);
+struct term_ranking *term_ranking_open(const struct term_order *order, int64_t most,
+                                       int64_t limit_bytes, int folder);
 tundish_status term_ranking_put(struct term_ranking *ranking, const struct term *term);
 
 /* After the last one. NO_VALUE at the end. */

@@ -25,21 +25,46 @@ vocabulary_key_integer(const uint8_t key[8])
 
 /* The most frequent first. Among equals the greater text first, as tf.Transform and Keras order
  * them. */
-int
-vocabulary_order_count(const struct term *a, const struct term *b)
+static int
+compare_counts(const struct term *a, const struct term *b)
 {
     int order = (a->count < b->count) - (a->count > b->count);
 
-    return order != 0 ? order : term_order_text(b, a);
+    return order != 0 ? order : term_compare_text(b, a);
 }
 
-int
-vocabulary_order_weight(const struct term *a, const struct term *b)
+/* Counts are not negative. */
+static void
+key_of_count(const struct term *term, uint64_t ret_key[2])
+{
+    ret_key[0] = ~(uint64_t)term->count;
+    ret_key[1] = ~term_text_word(term->text, 0);
+}
+
+const struct term_order vocabulary_order_count = { compare_counts, key_of_count };
+
+static int
+compare_weights(const struct term *a, const struct term *b)
 {
     int order = (a->weight < b->weight) - (a->weight > b->weight);
 
-    return order != 0 ? order : term_order_text(b, a);
+    return order != 0 ? order : term_compare_text(b, a);
 }
+
+/* The bits of a float64 order as integers do, once those of negative numbers are turned. Adding 0
+ * makes minus zero equal to zero. */
+static void
+key_of_weight(const struct term *term, uint64_t ret_key[2])
+{
+    double weight = term->weight + 0.0;
+    uint64_t bits;
+
+    memcpy(&bits, &weight, sizeof bits);
+    ret_key[0] = (bits >> 63) != 0 ? bits : ~(bits | UINT64_C(1) << 63);
+    ret_key[1] = ~term_text_word(term->text, 0);
+}
+
+const struct term_order vocabulary_order_weight = { compare_weights, key_of_weight };
 
 static void
 digest(struct byte_view text, uint8_t ret_digest[SHA1_DIGEST_SIZE])
@@ -52,8 +77,8 @@ digest(struct byte_view text, uint8_t ret_digest[SHA1_DIGEST_SIZE])
 }
 
 /* By a hash of the text: an order that is random but always the same. */
-int
-vocabulary_order_fingerprint(const struct term *a, const struct term *b)
+static int
+compare_fingerprints(const struct term *a, const struct term *b)
 {
     uint8_t left[SHA1_DIGEST_SIZE], right[SHA1_DIGEST_SIZE];
     int order;
@@ -61,5 +86,17 @@ vocabulary_order_fingerprint(const struct term *a, const struct term *b)
     digest(a->text, left);
     digest(b->text, right);
     order = memcmp(left, right, sizeof left);
-    return order != 0 ? order : term_order_text(a, b);
+    return order != 0 ? order : term_compare_text(a, b);
 }
+
+static void
+key_of_fingerprint(const struct term *term, uint64_t ret_key[2])
+{
+    uint8_t bytes[SHA1_DIGEST_SIZE];
+
+    digest(term->text, bytes);
+    ret_key[0] = __builtin_bswap64(load_u64(bytes));
+    ret_key[1] = __builtin_bswap64(load_u64(bytes + 8));
+}
+
+const struct term_order vocabulary_order_fingerprint = { compare_fingerprints, key_of_fingerprint };

@@ -4,9 +4,10 @@
 
 #include "learn/terms/terms.h"
 
-term_order vocabulary_order_count;       /* more often first; equal ones by text, falling */
-term_order vocabulary_order_weight;      /* the same by weight */
-term_order vocabulary_order_fingerprint; /* by the text's SHA-1, rising */
+extern const struct term_order vocabulary_order_count;  /* more often first; equal ones by text,
+                                                         * falling */
+extern const struct term_order vocabulary_order_weight; /* the same by weight */
+extern const struct term_order vocabulary_order_fingerprint; /* by the text's SHA-1, rising */
 
 /* Eight bytes that are ordered as the integers are, and back. */
 void vocabulary_integer_key(int64_t integer, uint8_t ret_key[8]);

@@ -17,7 +17,7 @@ struct vocabulary {
     struct byte_view mask, oov; /* Keras: no terms; owned, in the tables' form */
     int64_t first_term, most;   /* special indices; terms at most, -1: all */
     double threshold;
-    term_order *order;
+    const struct term_order *order;
     const struct spec_value *reserved; /* the pipeline file's */
     struct learned_form form;
     bool is_adjusted;

@@ -114,12 +114,12 @@ rank_all(struct vocabulary *vocabulary, struct term_ranking **ret_ranking)
     struct term term;
     tundish_status status;
 
-    if (vocabulary->order != vocabulary_order_fingerprint) {
+    if (vocabulary->order != &vocabulary_order_fingerprint) {
         *ret_ranking = term_ranking_open(vocabulary->order, vocabulary->most, limit_bytes, folder);
         return rank(vocabulary, *ret_ranking);
     }
     *ret_ranking = term_ranking_open(vocabulary->order, -1, limit_bytes, folder);
-    chosen = term_ranking_open(by_weight ? vocabulary_order_weight : vocabulary_order_count,
+    chosen = term_ranking_open(by_weight ? &vocabulary_order_weight : &vocabulary_order_count,
                                vocabulary->most, limit_bytes, folder);
     status = rank(vocabulary, chosen);
     while (status == TUNDISH_OK && (status = term_ranking_take(chosen, &term)) == TUNDISH_OK)

@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/memory.h"
 #include "core/must.h"
@@ -24,8 +23,7 @@ enum {
     ROOM_AT_FIRST = 1024,
     SAMPLE_LIMIT = 1 << 14, /* of the window, if services.samples */
     SHOWN_MAX = 1 << 30,    /* a larger buffer_size means "everything" */
-    HUGE_PAGE_BYTES = 2 << 20,
-    AHEAD = 32 /* draws made and prefetched before they are used */
+    AHEAD = 32              /* draws made and prefetched before they are used */
 };
 
 void
@@ -50,21 +48,14 @@ wrap(const struct shuffle *shuffle, uint64_t at)
     return at >= shuffle->room ? at - shuffle->room : at;
 }
 
-/* Each draw touches a random address, so a large window misses the TLB on each draw unless it has
- * huge pages. They make draws several times as fast. */
+/* Each draw touches a random address: huge pages make draws several times as fast. */
 uint64_t *
 shuffle_window_alloc(uint64_t room, uint32_t width)
 {
     size_t bytes;
-    void *window;
 
     must(!__builtin_mul_overflow(room, width * sizeof(uint64_t), &bytes));
-    if (bytes < HUGE_PAGE_BYTES)
-        return tnd_alloc(bytes);
-    if (posix_memalign(&window, HUGE_PAGE_BYTES, bytes) != 0)
-        return tnd_alloc(bytes); /* reports the lack of memory */
-    madvise(window, bytes, MADV_HUGEPAGE);
-    return window;
+    return tnd_alloc_scattered(bytes);
 }
 
 /* Replace the ring by a larger one, with the held elements at its beginning. */

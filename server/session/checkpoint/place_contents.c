@@ -7,7 +7,8 @@
 #include "core/magic.h"
 #include "pipeline/fingerprint.h"
 
-static const uint32_t PLACE_VERSION = 2;
+/* Version 2 has no split. */
+static const uint32_t PLACE_VERSION = 3, UNSPLIT_VERSION = 2;
 static const uint32_t ORDER_RULES_VERSION = 1;
 
 static enum spec_counting
@@ -69,9 +70,12 @@ struct stored_place {
     uint32_t worker_count, replicas;
     struct place_groups files;
     uint32_t state_count;
+    uint32_t split_workers, split_replicas;
+    uint64_t split_epoch, split_step;
 };
 
-_Static_assert(sizeof(struct stored_place) == 72, "the place's layout moved");
+enum { UNSPLIT_BYTES = 72 };
+_Static_assert(sizeof(struct stored_place) == 96, "the place's layout moved");
 _Static_assert(PLACE_BYTES_MAX == sizeof(struct stored_place) + PLACE_STATE_MAX * sizeof(uint64_t),
                "the longest place is as long as it says");
 
@@ -93,28 +97,51 @@ place_write(const struct place *place, uint8_t *bytes)
         .replicas = place->replicas,
         .files = place->files,
         .state_count = place->state_count,
+        .split_workers = place->split.workers,
+        .split_replicas = place->split.replicas,
+        .split_epoch = place->split.epoch,
+        .split_step = place->split.step,
     };
 
     memcpy(bytes, &stored, sizeof stored);
     memcpy(bytes + sizeof stored, place->state, place->state_count * sizeof place->state[0]);
 }
 
-tundish_status
-place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
+/* The header, of whichever version. */
+static tundish_status
+read_header(const uint8_t *bytes, size_t byte_count, struct stored_place *ret_stored,
+            size_t *ret_header_bytes)
 {
-    struct stored_place stored;
-    struct place place;
+    struct stored_place stored = { 0 };
 
-    if (byte_count < sizeof stored)
+    if (byte_count < UNSPLIT_BYTES)
         return tnd_fail(TUNDISH_E_PLACE, "the place is too short");
-    memcpy(&stored, bytes, sizeof stored);
+    memcpy(&stored, bytes, UNSPLIT_BYTES);
     if (stored.magic != TND_PLACE_CONTENTS_MAGIC)
         return tnd_fail(TUNDISH_E_PLACE, "these bytes are not a place");
-    if (stored.version != PLACE_VERSION)
+    if (stored.version != PLACE_VERSION && stored.version != UNSPLIT_VERSION)
         return tnd_fail(TUNDISH_E_PLACE,
                         "a server of another version saved this place (its version is %u, here it "
                         "is %u): resume with that version, or start anew",
                         stored.version, PLACE_VERSION);
+    *ret_header_bytes = stored.version == PLACE_VERSION ? sizeof stored : UNSPLIT_BYTES;
+    if (byte_count < *ret_header_bytes)
+        return tnd_fail(TUNDISH_E_PLACE, "the place is too short");
+    memcpy(&stored, bytes, *ret_header_bytes);
+    *ret_stored = stored;
+    return TUNDISH_OK;
+}
+
+tundish_status
+place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
+{
+    struct stored_place stored = { 0 };
+    struct place place;
+    size_t header = 0;
+    tundish_status status = read_header(bytes, byte_count, &stored, &header);
+
+    if (status != TUNDISH_OK)
+        return status;
     place = (struct place){
         .fingerprint = stored.fingerprint,
         .root_seed = stored.root_seed,
@@ -122,11 +149,14 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
         .replicas = stored.replicas,
         .files = stored.files,
         .state_count = stored.state_count,
+        .split = { stored.split_workers, stored.split_replicas, stored.split_epoch,
+                   stored.split_step },
     };
     /* Check the count before any use: the bytes come from a trainer. */
-    if (place.state_count > PLACE_STATE_MAX || byte_count != place_bytes(&place))
+    if (place.state_count > PLACE_STATE_MAX ||
+        byte_count != header + place.state_count * sizeof place.state[0])
         return tnd_fail(TUNDISH_E_PLACE, "the place has another length than its header says");
-    memcpy(place.state, bytes + sizeof stored, place.state_count * sizeof place.state[0]);
+    memcpy(place.state, bytes + header, place.state_count * sizeof place.state[0]);
     *ret_place = place;
     return TUNDISH_OK;
 }

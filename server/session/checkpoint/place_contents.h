@@ -10,7 +10,14 @@
 
 #include "session/checkpoint/place_files.h"
 
-enum { PLACE_STATE_MAX = 256, PLACE_BYTES_MAX = 72 + 8 * PLACE_STATE_MAX };
+enum { PLACE_STATE_MAX = 256, PLACE_BYTES_MAX = 96 + 8 * PLACE_STATE_MAX };
+
+/* Among how many trainers the rows of a step are split, and the first step that was split so:
+ * before it, rows of the same step went to other trainers. */
+struct place_split {
+    uint32_t workers, replicas; /* workers 0: unknown, an older server saved it */
+    uint64_t epoch, step;
+};
 
 struct place {
     uint64_t fingerprint; /* place_fingerprint of the plan it was taken in */
@@ -18,6 +25,7 @@ struct place {
     uint32_t worker_count; /* 0: global batches do not depend on it */
     uint32_t replicas;     /* 0: nor on this. With `carry` 1 or 2: one in all, or several */
     struct place_groups files;
+    struct place_split split;
     uint32_t state_count;
     uint64_t state[PLACE_STATE_MAX]; /* dealer_epoch_state */
 };

@@ -8,6 +8,7 @@
 #include "core/memory.h"
 
 enum { SHARDS_PER_READER = 5 };
+static const int64_t LOOK_NS = 20000000; /* how often lost nodes are looked for */
 
 #define FREE 0U
 #define DONE UINT32_MAX
@@ -48,21 +49,62 @@ shards_close(struct shards *shards)
     free(shards);
 }
 
-/* The lock is held, here and below. */
+/* The lock is held, here and below. Where the reader is among the others, or would be. */
+static uint32_t
+place_of(const struct shards *shards, uint32_t reader)
+{
+    uint32_t from = 0, to = shards->reader_count;
+
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+
+        if (shards->readers[middle].number < reader)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static struct shards_reader *
+find_reader(struct shards *shards, uint32_t reader)
+{
+    uint32_t at = place_of(shards, reader);
+
+    return at < shards->reader_count && shards->readers[at].number == reader ? &shards->readers[at]
+                                                                             : NULL;
+}
+
+static void
+set_waiting(struct shards *shards, struct shards_reader *reader, bool is_waiting)
+{
+    shards->waiting_count += is_waiting;
+    shards->waiting_count -= reader->is_waiting;
+    reader->is_waiting = is_waiting;
+}
+
 static void
 add_reader(struct shards *shards, uint32_t reader, int64_t now_ns)
 {
+    uint32_t at = place_of(shards, reader);
+
+    if (find_reader(shards, reader) != NULL)
+        return;
     if (shards->counted_at_ns < 0)
         shards->counted_at_ns = now_ns + shards->gather_ns;
     shards->readers =
         tnd_realloc(shards->readers, shards->reader_count + 1, sizeof *shards->readers);
-    shards->readers[shards->reader_count++] = (struct shards_reader){ reader, shards->epoch };
+    memmove(shards->readers + at + 1, shards->readers + at,
+            (shards->reader_count - at) * sizeof *shards->readers);
+    shards->readers[at] = (struct shards_reader){ .number = reader, .epoch = shards->epoch };
+    shards->reader_count++;
 }
 
 static void
 free_shard(struct shards *shards, uint32_t shard)
 {
     shards->owner[shard] = FREE;
+    shards->first_free = shard < shards->first_free ? shard : shards->first_free;
     shards->done -= shards->is_held[shard];
     shards->is_held[shard] = false;
 }
@@ -70,15 +112,17 @@ free_shard(struct shards *shards, uint32_t shard)
 static void
 drop_reader(struct shards *shards, uint32_t reader)
 {
-    uint32_t kept = 0;
+    struct shards_reader *dropped = find_reader(shards, reader);
 
     for (uint32_t i = 0; i < shards->count; i++)
         if (shards->owner[i] == reader)
             free_shard(shards, i);
-    for (uint32_t i = 0; i < shards->reader_count; i++)
-        if (shards->readers[i].number != reader)
-            shards->readers[kept++] = shards->readers[i];
-    shards->reader_count = kept;
+    if (dropped == NULL)
+        return;
+    set_waiting(shards, dropped, false);
+    shards->reader_count--;
+    memmove(dropped, dropped + 1,
+            (size_t)(shards->readers + shards->reader_count - dropped) * sizeof *dropped);
 }
 
 static bool
@@ -90,21 +134,18 @@ is_of_gone_node(const struct shards *shards, uint32_t reader)
            (link_is_lost(shards->link, rank) || link_has_left(shards->link, rank));
 }
 
+/* The shards of a lost node become free. */
 static void
 drop_gone(struct shards *shards)
 {
+    int64_t now_ns = tnd_clock_ns();
+
+    if (now_ns - shards->looked_ns < LOOK_NS)
+        return;
+    shards->looked_ns = now_ns;
     for (uint32_t i = shards->reader_count; i-- > 0;)
         if (is_of_gone_node(shards, shards->readers[i].number))
             drop_reader(shards, shards->readers[i].number);
-}
-
-static struct shards_reader *
-find_reader(struct shards *shards, uint32_t reader)
-{
-    for (uint32_t i = 0; i < shards->reader_count; i++)
-        if (shards->readers[i].number == reader)
-            return &shards->readers[i];
-    return NULL;
 }
 
 /* All shards are done, or all readers have left the epoch and none would do the rest. */
@@ -128,13 +169,30 @@ next_epoch(struct shards *shards)
 }
 
 static enum shards_next
+take_free(struct shards *shards, const struct shards_reader *reader, uint32_t *ret_shard)
+{
+    if (reader->epoch < shards->epoch)
+        return SHARDS_OVER;
+    if (reader->epoch > shards->epoch)
+        return SHARDS_WAIT;
+    if (shards->done == shards->count)
+        return SHARDS_OVER;
+    while (shards->first_free < shards->count && shards->owner[shards->first_free] != FREE)
+        shards->first_free++;
+    if (shards->first_free == shards->count)
+        return SHARDS_WAIT;
+    *ret_shard = shards->first_free;
+    shards->owner[shards->first_free++] = reader->number;
+    return SHARDS_TAKEN;
+}
+
+static enum shards_next
 take_known(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t *ret_shard)
 {
     struct shards_reader *asker;
 
     if (epoch < shards->epoch)
         return SHARDS_OVER;
-    /* Here, where a shard is about to be given out: the shards of a lost node become free first. */
     drop_gone(shards);
     asker = find_reader(shards, reader);
     if (asker == NULL)
@@ -142,17 +200,7 @@ take_known(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t *ret
     asker->epoch = epoch;
     if (epoch > shards->epoch && is_over(shards))
         next_epoch(shards);
-    if (epoch > shards->epoch)
-        return SHARDS_WAIT;
-    if (shards->done == shards->count)
-        return SHARDS_OVER;
-    for (uint32_t i = 0; i < shards->count; i++)
-        if (shards->owner[i] == FREE) {
-            shards->owner[i] = reader;
-            *ret_shard = i;
-            return SHARDS_TAKEN;
-        }
-    return SHARDS_WAIT;
+    return take_free(shards, asker, ret_shard);
 }
 
 static enum shards_next
@@ -162,6 +210,46 @@ take_shard(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_n
     if (shards->count == 0 && now_ns >= shards->counted_at_ns)
         set_count(shards, shards->reader_count * SHARDS_PER_READER);
     return shards->count > 0 ? take_known(shards, reader, epoch, ret_shard) : SHARDS_WAIT;
+}
+
+static void
+answer(struct shards *shards, struct shards_reader *reader, enum shards_next next, uint32_t shard)
+{
+    struct shards_message message = { .kind = SHARDS_ANSWER,
+                                      .reader = reader->number,
+                                      .shard = shard,
+                                      .count = shards->count,
+                                      .epoch = reader->epoch,
+                                      .answer = next,
+                                      .ask = reader->ask };
+
+    set_waiting(shards, reader, false);
+    shards_send(shards, reader->number >> SHARDS_NODE_SHIFT, &message);
+}
+
+/* Something has changed: those whose answer was not known yet may have it now. */
+static void
+answer_waiting(struct shards *shards)
+{
+    bool waits_for_next = false;
+    uint32_t shard = 0;
+
+    /* Rank 0 hears of thousands of nodes: mostly none of them waits. */
+    if (shards->waiting_count == 0 || shards->count == 0)
+        return;
+    for (uint32_t i = 0; i < shards->reader_count; i++)
+        waits_for_next |= shards->readers[i].is_waiting && shards->readers[i].epoch > shards->epoch;
+    if (waits_for_next && is_over(shards))
+        next_epoch(shards);
+    for (uint32_t i = 0; i < shards->reader_count; i++) {
+        struct shards_reader *reader = &shards->readers[i];
+        enum shards_next next = SHARDS_WAIT;
+
+        if (reader->is_waiting)
+            next = take_free(shards, reader, &shard);
+        if (next != SHARDS_WAIT)
+            answer(shards, reader, next, shard);
+    }
 }
 
 static bool
@@ -221,6 +309,7 @@ shards_leave(struct shards *shards, uint32_t reader)
     }
     pthread_mutex_lock(&shards->lock);
     drop_reader(shards, reader);
+    answer_waiting(shards);
     pthread_mutex_unlock(&shards->lock);
 }
 
@@ -234,6 +323,7 @@ shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_
         return shards_peer_take(shards, reader, epoch, now_ns, ret_shard);
     pthread_mutex_lock(&shards->lock);
     next = take_shard(shards, reader, epoch, now_ns, ret_shard);
+    answer_waiting(shards);
     pthread_mutex_unlock(&shards->lock);
     return next;
 }
@@ -251,6 +341,7 @@ say_of_shard(struct shards *shards, shard_fn *here, shard_fn *at_peer, uint32_t 
     }
     pthread_mutex_lock(&shards->lock);
     here(shards, reader, epoch, shard);
+    answer_waiting(shards);
     pthread_mutex_unlock(&shards->lock);
 }
 
@@ -288,24 +379,47 @@ shards_send(struct shards *shards, uint32_t to, const struct shards_message *mes
 {
     struct link_key key = { .topic = LINK_SHARDS, .stream = shards->stream };
 
-    link_send(shards->link, to, &key, message, sizeof *message);
+    link_send_by_tree(shards->link, to, &key, message, sizeof *message);
+}
+
+/* A request whose answer is not known is answered when it is. Until all readers are counted, that
+ * would be when nobody calls: ask again. One that comes again was answered, or will be. */
+static void
+serve_take(struct shards *shards, const struct shards_message *message, int64_t now_ns)
+{
+    struct shards_reader *reader = find_reader(shards, message->reader);
+    enum shards_next next;
+    uint32_t shard = 0;
+
+    if (reader == NULL || (reader->ask == message->ask && !reader->is_waiting))
+        return;
+    reader->ask = message->ask;
+    next = take_shard(shards, message->reader, message->epoch, now_ns, &shard);
+    reader = find_reader(shards, message->reader); /* others may have been dropped */
+    if (reader == NULL)
+        return;
+    reader->epoch = message->epoch;
+    set_waiting(shards, reader, true);
+    if (next != SHARDS_WAIT || shards->count == 0)
+        answer(shards, reader, next, shard);
 }
 
 static void
 serve_request(struct shards *shards, uint32_t from, struct shards_message message)
 {
     int64_t now_ns = tnd_clock_ns();
-    bool has_answer = message.kind == SHARDS_JOIN || message.kind == SHARDS_TAKE;
 
     pthread_mutex_lock(&shards->lock);
     if (message.kind == SHARDS_JOIN) {
         add_reader(shards, message.reader, now_ns);
-        message.epoch = shards->epoch;
-        message.answer = shards->done;
-        message.kind = SHARDS_JOINED;
+        shards_send(shards, from,
+                    &(struct shards_message){ .kind = SHARDS_JOINED,
+                                              .reader = message.reader,
+                                              .count = shards->count,
+                                              .epoch = shards->epoch,
+                                              .answer = shards->done });
     } else if (message.kind == SHARDS_TAKE) {
-        message.answer = take_shard(shards, message.reader, message.epoch, now_ns, &message.shard);
-        message.kind = SHARDS_ANSWER;
+        serve_take(shards, &message, now_ns);
     } else if (message.kind == SHARDS_FINISH) {
         finish_shard(shards, message.reader, message.epoch, message.shard);
     } else if (message.kind == SHARDS_WAIT_BESIDE) {
@@ -315,10 +429,8 @@ serve_request(struct shards *shards, uint32_t from, struct shards_message messag
     } else if (message.kind == SHARDS_LEAVE) {
         drop_reader(shards, message.reader);
     }
-    message.count = shards->count;
+    answer_waiting(shards);
     pthread_mutex_unlock(&shards->lock);
-    if (has_answer)
-        shards_send(shards, from, &message);
 }
 
 void

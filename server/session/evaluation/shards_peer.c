@@ -7,8 +7,9 @@
 #include "session/evaluation/shards_private.h"
 
 static const int64_t JOIN_NS = 30000000000;
-/* The pause after WAIT: an idle reader must not ask a thousand times a second. */
-static const int64_t ASK_AGAIN_NS = 20000000;
+/* The pause after WAIT, which is said only at the beginning. Later an answer comes when there is
+ * one; a reader that has waited for so long asks again, so that rank 0 looks who is lost. */
+static const int64_t WAIT_NS = 100000000, ASK_AGAIN_NS = 1000000000;
 /* A node that has left the job still answers for a while before it ends. */
 static const int64_t ANSWER_NS = 5000000000;
 
@@ -118,6 +119,7 @@ take_late_answer(struct peer_reader *asker, uint64_t epoch, struct shards_messag
     if (asker == NULL || !asker->is_answered || asker->epoch == epoch)
         return false;
     asker->is_answered = false;
+    asker->again_ns = 0;
     *ret_letter = (struct shards_message){ .kind = SHARDS_GIVE_BACK,
                                            .reader = asker->reader,
                                            .epoch = asker->epoch,
@@ -125,15 +127,39 @@ take_late_answer(struct peer_reader *asker, uint64_t epoch, struct shards_messag
     return asker->answer == SHARDS_TAKEN;
 }
 
+/* True: this is to be sent. The answer for an epoch that the reader has left will find it asking
+ * for another. */
+static bool
+ask(struct peer_reader *asker, uint64_t epoch, int64_t now_ns, struct shards_message *ret_letter)
+{
+    if (asker->is_asking && asker->epoch != epoch) {
+        asker->is_asking = false;
+        asker->again_ns = 0;
+    }
+    if (now_ns < asker->again_ns)
+        return false;
+    if (!asker->is_asking) {
+        asker->is_asking = true;
+        asker->ask++;
+        asker->epoch = epoch;
+        asker->asked_ns = now_ns;
+    }
+    asker->again_ns = now_ns + ASK_AGAIN_NS;
+    *ret_letter = (struct shards_message){
+        .kind = SHARDS_TAKE, .reader = asker->reader, .epoch = epoch, .ask = asker->ask
+    };
+    return true;
+}
+
 enum shards_next
 shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
                  uint32_t *ret_shard)
 {
-    struct shards_message message = { .kind = SHARDS_TAKE, .reader = reader, .epoch = epoch }, late;
+    struct shards_message letter, late;
     struct peer_reader *asker;
     enum shards_next next = SHARDS_WAIT;
     int64_t asked_ns = now_ns;
-    bool ask = false, is_late;
+    bool asks = false, is_late;
 
     pthread_mutex_lock(&shards->lock);
     asker = find_peer_reader(shards, reader);
@@ -142,20 +168,16 @@ shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t
         next = asker->answer;
         *ret_shard = asker->shard;
         asker->is_answered = false;
-    } else if (asker != NULL && asker->is_asking) {
-        asked_ns = asker->asked_ns;
-    } else if (asker != NULL && now_ns >= asker->asked_ns + ASK_AGAIN_NS) {
-        asker->is_asking = ask = true;
-        asker->epoch = epoch;
-        asker->asked_ns = now_ns;
+        asker->again_ns = 0; /* ask for the next one at once */
+    } else if (asker != NULL) {
+        asks = ask(asker, epoch, now_ns, &letter);
+        asked_ns = asker->is_asking ? asker->asked_ns : now_ns;
     }
-    if (asker != NULL && next != SHARDS_WAIT)
-        asker->asked_ns = 0; /* ask for the next one at once */
     pthread_mutex_unlock(&shards->lock);
     if (is_late)
         shards_send(shards, 0, &late);
-    if (ask)
-        shards_send(shards, 0, &message);
+    if (asks)
+        shards_send(shards, 0, &letter);
     return next == SHARDS_WAIT && is_hopeless(shards, asked_ns, now_ns) ? lost(shards) : next;
 }
 
@@ -200,10 +222,21 @@ shards_peer_leave(struct shards *shards, uint32_t reader)
     shards_send(shards, 0, &message);
 }
 
+static void
+take_answer(struct peer_reader *reader, const struct shards_message *message)
+{
+    reader->is_asking = false;
+    reader->is_answered = message->answer != SHARDS_WAIT;
+    reader->again_ns = tnd_clock_ns() + WAIT_NS;
+    reader->answer = message->answer == SHARDS_TAKEN ? SHARDS_TAKEN : SHARDS_OVER;
+    reader->shard = message->shard;
+}
+
 void
 shards_peer_hear(struct shards *shards, const struct shards_message *message)
 {
     struct peer_reader *reader;
+    bool is_unwanted = false;
 
     pthread_mutex_lock(&shards->lock);
     if (shards->count == 0)
@@ -212,14 +245,15 @@ shards_peer_hear(struct shards *shards, const struct shards_message *message)
     if (reader != NULL && message->kind == SHARDS_JOINED) {
         reader->has_joined = true;
         reader->epoch = message->epoch;
-        reader->done = (uint32_t)message->answer;
-    } else if (reader != NULL && message->kind == SHARDS_ANSWER && reader->is_asking) {
-        reader->is_asking = false;
-        reader->is_answered = message->answer != SHARDS_WAIT;
-        reader->answer = message->answer == SHARDS_TAKEN ? SHARDS_TAKEN : SHARDS_OVER;
-        reader->shard = message->shard;
+        reader->done = message->answer;
+    } else if (message->kind == SHARDS_ANSWER) {
+        is_unwanted = reader == NULL || !reader->is_asking || reader->ask != message->ask;
+        if (!is_unwanted)
+            take_answer(reader, message);
     }
     pthread_mutex_unlock(&shards->lock);
+    if (is_unwanted && message->answer == SHARDS_TAKEN)
+        shards_peer_give_back(shards, message->reader, message->epoch, message->shard);
 }
 
 void

@@ -25,13 +25,16 @@ enum shards_message_kind {
 struct shards_message {
     uint32_t kind, reader, shard, count;
     uint64_t epoch;
-    uint64_t answer; /* enum shards_next; JOINED: how many shards are done */
+    uint32_t answer; /* enum shards_next; JOINED: how many shards are done */
+    uint32_t ask;    /* TAKE, ANSWER: which of the reader's */
 };
 
 /* A reader of any node, on the tracker's node. */
 struct shards_reader {
     uint32_t number;
-    uint64_t epoch; /* that it is in */
+    uint64_t epoch;  /* that it is in */
+    uint32_t ask;    /* the last that came, of a reader of another node */
+    bool is_waiting; /* for the answer */
 };
 
 /* A reader here, which is known to the tracker there. */
@@ -41,7 +44,8 @@ struct peer_reader {
     bool has_joined, is_asking, is_answered;
     uint64_t epoch; /* that was on when it came; then that of which it asked for a shard */
     uint32_t done;  /* shards of the former */
-    int64_t asked_ns;
+    uint32_t ask;   /* counted */
+    int64_t asked_ns, again_ns;
     enum shards_next answer;
     uint32_t shard;
 };
@@ -50,13 +54,15 @@ struct shards {
     pthread_mutex_t lock;
     struct link *link; /* NULL: there is one node */
     uint32_t stream;
-    uint32_t count;  /* 0: not known yet */
-    uint32_t *owner; /* a reader's number, FREE or DONE */
-    bool *is_held;   /* its owner waits beside it */
-    uint32_t done;   /* or held */
+    uint32_t count;      /* 0: not known yet */
+    uint32_t *owner;     /* a reader's number, FREE or DONE */
+    uint32_t first_free; /* none below it is */
+    int64_t looked_ns;   /* for nodes that are gone */
+    bool *is_held;       /* its owner waits beside it */
+    uint32_t done;       /* or held */
     uint64_t epoch;
-    uint32_t last_reader, reader_count;
-    struct shards_reader *readers;
+    uint32_t last_reader, reader_count, waiting_count;
+    struct shards_reader *readers;    /* in the order of their numbers */
     int64_t gather_ns, counted_at_ns; /* -1: no reader has come yet */
     struct peer_reader *peer_readers; /* where the tracker is another node's */
 };

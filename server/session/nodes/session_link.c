@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "session/nodes/session_marks.h"
 #include "session/session_private.h"
+#include "session/session_split.h"
 
 enum { GROUP_BYTES = 64, TEXT_BYTES = 1024 };
 enum { DEATH_OF_REPLICA, DEATH_OF_GROUP }; /* parts of LINK_DEATH */
@@ -69,6 +70,17 @@ session_link_key(const struct session *session, enum link_topic topic, uint64_t 
         .stream = session->linked.stream,
         .epoch = epoch,
         .part = session->plan->options.root_seed,
+    };
+}
+
+struct link_key
+session_link_restart_key(const struct session *session, enum link_restart part)
+{
+    return (struct link_key){
+        .topic = LINK_RESTART,
+        .stream = session->linked.stream,
+        .epoch = session->linked.epoch,
+        .part = part,
     };
 }
 
@@ -186,9 +198,10 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
 }
 
 struct question {
-    const struct session *session;
+    struct session *session;
     uint64_t number;
     enum job_step answer;
+    bool is_of_cut; /* not answered: first the nodes agree where the epoch is cut */
 };
 
 /* The epoch ends with the last worker: has one more steps, or have all ended? Where all have ended
@@ -226,24 +239,47 @@ is_answered_by_first(struct link *link, struct question *question)
            has > question->number;
 }
 
+/* All want the epoch's end, and it is not agreed yet where that is. */
+static bool
+is_cut_due(struct link *link, const struct session *session)
+{
+    const struct session_link *linked = &session->linked;
+    struct link_key key = session_link_restart_key(session, LINK_RESTART_WANTED);
+    uint64_t number;
+    uint32_t nodes;
+
+    return linked->cut_epoch == linked->epoch + 1 && linked->cut_step == UINT64_MAX &&
+           find_number(link, &key, &nodes, &number);
+}
+
 static bool
 is_answered(struct link *link, void *context)
 {
     struct question *question = context;
+    bool is_answered = ends_with_first(question->session) ? is_answered_by_first(link, question)
+                                                          : is_answered_by_last(link, question);
 
-    return ends_with_first(question->session) ? is_answered_by_first(link, question)
-                                              : is_answered_by_last(link, question);
+    question->is_of_cut = !is_answered && is_cut_due(link, question->session);
+    return is_answered || question->is_of_cut;
 }
 
+/* A node that has learned of the cut deals no more until all have said where they are: one that
+ * waits for its step says so from here. */
 static tundish_status
 ask_nodes(struct session *session, uint64_t number, enum job_step *ret_step)
 {
-    struct question question = { session, number, JOB_STEP_END };
+    struct question question = { session, number, JOB_STEP_END, false };
+    bool is_cut = false;
     tundish_status status =
         link_wait(session->linked.link, is_answered, &question, -1, &session->stop);
 
+    if (status == TUNDISH_OK && question.is_of_cut) {
+        status = session_link_cut(session, number, &is_cut);
+        if (status == TUNDISH_OK && !is_cut)
+            status = link_wait(session->linked.link, is_answered, &question, -1, &session->stop);
+    }
     if (status == TUNDISH_OK)
-        *ret_step = question.answer;
+        *ret_step = is_cut ? JOB_STEP_END : question.answer;
     return status;
 }
 
@@ -289,17 +325,6 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
         return TUNDISH_OK;
     }
     return ask_nodes(session, number, ret_step);
-}
-
-struct link_key
-session_link_restart_key(const struct session *session, enum link_restart part)
-{
-    return (struct link_key){
-        .topic = LINK_RESTART,
-        .stream = session->linked.stream,
-        .epoch = session->linked.epoch,
-        .part = part,
-    };
 }
 
 tundish_status
@@ -539,6 +564,8 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
         hear_error(session, who, bytes);
     else if (key->topic == LINK_ORDER)
         session_marks_hear(session, key, bytes);
+    else if (key->topic == LINK_SPLIT)
+        session_split_hear(session, bytes);
     else if (key->topic == LINK_DEATH)
         hear_death(session, who, key->part == DEATH_OF_GROUP, bytes);
 }

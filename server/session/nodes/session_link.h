@@ -28,6 +28,7 @@ struct session_link {
     uint64_t cut_epoch;    /* the epoch that is to end early, and 1 more; 0: none */
     uint64_t cut_step;     /* where, or UINT64_MAX: not agreed yet */
     bool mute;             /* session_link_mute */
+    bool told_split;       /* session_split_tell; under `control` */
 
     /* Where trainers began again last (session_level.h); NULL: at the beginning, or never. */
     uint8_t *level;

@@ -50,6 +50,9 @@ ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
     struct ask_ahead *list = asking;
     struct source_file *file = table_file(list->files, reference_file(words));
 
+    /* Its references say no positions: row groups are asked for. */
+    if (file != NULL && file->format.parquet != NULL)
+        return;
     if (file != NULL && file_is_remote(file))
         expect_row(list, file, words[0]);
     if (file == NULL || file->peers == NULL)

@@ -283,31 +283,62 @@ found_nothing(const struct class_folders *wanted, size_t class_count)
                     wanted->extension_count > 1 ? ", ..." : "");
 }
 
+/* The directory, and the names of its classes. */
+struct root {
+    char *path;
+    DIR *folder;
+    struct names classes;
+};
+
+/* On any status the caller closes it. */
+static tundish_status
+open_root(const struct class_folders *wanted, const char *in, bool may_lack, struct root *ret_root)
+{
+    struct root root = { .path = wanted->directory[0] == '/'
+                                     ? tnd_strdup(wanted->directory)
+                                     : tnd_sprintf("%s/%s", in, wanted->directory) };
+    tundish_status status = TUNDISH_OK;
+
+    if (!may_lack || access(root.path, F_OK) == 0)
+        status = open_folder(AT_FDCWD, root.path, wanted->directory, &root.folder);
+    if (status == TUNDISH_OK && root.folder != NULL)
+        status = find_classes(wanted, root.folder, &root.classes);
+    *ret_root = root;
+    return status;
+}
+
+static void
+close_root(struct root *root)
+{
+    if (root->folder != NULL)
+        closedir(root->folder);
+    names_close(&root->classes);
+    free(root->path);
+}
+
+static void
+give(tundish_status status, struct glob_list *list, struct glob_list *ret_found)
+{
+    if (status == TUNDISH_OK)
+        *ret_found = *list;
+    else
+        glob_list_close(list);
+}
+
 tundish_status
 class_folders_find(const struct class_folders *wanted, const char *root,
                    struct glob_list *ret_found)
 {
-    char *path = wanted->directory[0] == '/' ? tnd_strdup(wanted->directory)
-                                             : tnd_sprintf("%s/%s", root, wanted->directory);
     struct glob_list list = { 0 };
-    struct names found = { 0 };
-    DIR *folder = NULL;
-    tundish_status status = open_folder(AT_FDCWD, path, wanted->directory, &folder);
+    struct root at;
+    tundish_status status = open_root(wanted, root, false, &at);
 
     if (status == TUNDISH_OK)
-        status = find_classes(wanted, folder, &found);
-    if (status == TUNDISH_OK)
-        status = find_files(wanted, folder, &found, &list);
+        status = find_files(wanted, at.folder, &at.classes, &list);
     if (status == TUNDISH_OK && list.count == 0)
-        status = found_nothing(wanted, found.count);
-    if (status == TUNDISH_OK)
-        *ret_found = list;
-    else
-        glob_list_close(&list);
-    if (folder != NULL)
-        closedir(folder);
-    names_close(&found);
-    free(path);
+        status = found_nothing(wanted, at.classes.count);
+    give(status, &list, ret_found);
+    close_root(&at);
     return status;
 }
 
@@ -321,33 +352,20 @@ add_class_folder(const struct class_folders *wanted, const char *name, struct gl
     free(path);
 }
 
-/* A class that only other nodes have is no error. The labels are not used. */
+/* A class that only other nodes have is not an error. The labels are not used. */
 static tundish_status
 find_own(const struct class_folders *wanted, const char *root, struct glob_list *ret_found)
 {
-    char *path = wanted->directory[0] == '/' ? tnd_strdup(wanted->directory)
-                                             : tnd_sprintf("%s/%s", root, wanted->directory);
     struct glob_list list = { 0 };
-    struct names found = { 0 };
-    DIR *folder = NULL;
-    bool is_there = access(path, F_OK) == 0;
-    tundish_status status =
-        is_there ? open_folder(AT_FDCWD, path, wanted->directory, &folder) : TUNDISH_OK;
+    struct root at;
+    tundish_status status = open_root(wanted, root, true, &at);
 
-    if (status == TUNDISH_OK && is_there)
-        status = find_classes(wanted, folder, &found);
-    for (size_t i = 0; i < found.count && status == TUNDISH_OK; i++)
-        status = find_class(wanted, folder, found.list[i], 0, &list);
-    for (size_t i = 0; i < found.count && status == TUNDISH_OK; i++)
-        add_class_folder(wanted, found.list[i], &list);
-    if (status == TUNDISH_OK)
-        *ret_found = list;
-    else
-        glob_list_close(&list);
-    if (folder != NULL)
-        closedir(folder);
-    names_close(&found);
-    free(path);
+    for (size_t i = 0; i < at.classes.count && status == TUNDISH_OK; i++)
+        status = find_class(wanted, at.folder, at.classes.list[i], 0, &list);
+    for (size_t i = 0; i < at.classes.count && status == TUNDISH_OK; i++)
+        add_class_folder(wanted, at.classes.list[i], &list);
+    give(status, &list, ret_found);
+    close_root(&at);
     return status;
 }
 

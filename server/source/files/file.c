@@ -14,6 +14,7 @@
 #include "remote/object.h"
 #include "remote/ranges.h"
 #include "source/files/file_remote.h"
+#include "source/peer/peer.h"
 
 /* How often the identity of a file that is read is compared. */
 #define LOOK_EVERY_NS INT64_C(1000000000)
@@ -100,6 +101,9 @@ file_open(struct source_file *file, int *ret_descriptor)
     int descriptor;
     tundish_status status;
 
+    *ret_descriptor = -1;
+    if (file->peers != NULL)
+        return peer_identify(file);
     if (file->is_url)
         return file_remote_open(file, ret_descriptor);
     /* O_NONBLOCK: opening a pipe by that name must not hang the server. It has no effect on regular
@@ -250,6 +254,8 @@ file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset)
 tundish_status
 file_read_range(struct source_file *file, void *to, size_t bytes, uint64_t offset)
 {
+    if (file->peers != NULL)
+        return peer_read_range(file, to, bytes, offset);
     return file_has_ranges(file) ? file_remote_read_range(file, to, bytes, offset)
                                  : file_read(file, to, bytes, offset);
 }
@@ -259,6 +265,8 @@ file_expect_range(struct source_file *file, size_t bytes, uint64_t offset)
 {
     if (file_has_ranges(file))
         file_remote_expect_range(file, bytes, offset);
+    else if (file_is_remote(file))
+        file_remote_expect(file, offset);
 }
 
 /* Usually one system call. If it reads less, the rest is read piece by piece. */

@@ -48,7 +48,8 @@ struct source_file {
 };
 
 /* Open it again, and compare it with its recorded identity. The caller closes *ret_descriptor,
- * which is -1 where the name is a URL: file_read_opened reads it. */
+ * which is -1 where the name is a URL, which file_read_opened reads, or another node has the file,
+ * of which only ranges are read. */
 tundish_status file_open(struct source_file *file, int *ret_descriptor);
 
 /* Is the open file unchanged? Fails naming it. */

@@ -106,7 +106,7 @@ identify_ranges(struct source_file *file, struct remote_ranges **ret_ranges)
     tundish_status status = have_ranges(file, ret_ranges);
 
     if (status == TUNDISH_OK)
-        status = remote_ranges_identify(*ret_ranges, &identity);
+        status = remote_ranges_identify_by_tail(*ret_ranges, &identity);
     if (status == TUNDISH_OK)
         note_identity(file, &identity);
     return status;
@@ -191,6 +191,15 @@ file_remote_read_range(struct source_file *file, void *to, size_t bytes, uint64_
     tundish_status status = identify_ranges(file, &ranges);
 
     return status == TUNDISH_OK ? remote_ranges_read(ranges, to, bytes, offset) : status;
+}
+
+void
+file_remote_forget_tail(struct source_file *file)
+{
+    struct remote_ranges *ranges;
+
+    if (file_has_ranges(file) && have_ranges(file, &ranges) == TUNDISH_OK)
+        remote_ranges_forget_tail(ranges);
 }
 
 void

@@ -3,6 +3,7 @@
 #ifndef SOURCE_FILE_REMOTE_H
 #define SOURCE_FILE_REMOTE_H
 
+#include "pipeline/pipeline.h"
 #include "source/files/file.h"
 
 /* As file_open. A file that is packed is copied, and the copy's descriptor is the result; of others
@@ -32,16 +33,20 @@ file_is_remote(const struct source_file *file)
     return file->is_url && file->format.packing == PACKING_NONE;
 }
 
-/* Of a format that wants only some ranges of a file: a Parquet file's columns. */
+/* Of a format that wants only some ranges of a file: a Parquet file's columns. One that is fetched
+ * for other nodes, too, comes in parts, which are kept: several ask for the same columns. */
 static inline bool
 file_has_ranges(const struct source_file *file)
 {
-    return file->is_url && file->format.parquet != NULL;
+    const struct spec_remote *remote = file->services->remote;
+
+    return file->is_url && file->format.parquet != NULL && (remote == NULL || !remote->fetch_once);
 }
 
 /* As file_read_range and file_expect_range. */
 tundish_status file_remote_read_range(struct source_file *file, void *to, size_t bytes,
                                       uint64_t offset);
+void file_remote_forget_tail(struct source_file *file); /* as remote_ranges_forget_tail */
 void file_remote_expect_range(struct source_file *file, size_t bytes, uint64_t offset);
 
 #endif

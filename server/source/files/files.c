@@ -237,7 +237,8 @@ look_for_owner(struct source_file *file, struct peers *peers)
         return;
     file->peers = peers;
     file->is_url = false; /* for this node */
-    file->input = &peer_scan_input;
+    if (file->format.scanner->contents == NULL)
+        file->input = &peer_scan_input;
     file->owner = known->owner;
     file->is_known = true;
     file->identity.size = INT64_MAX; /* records end where their owner says */
@@ -353,6 +354,17 @@ add_path(struct source_files *files, const char *path)
     entry->bytes = bytes;
     memcpy(entry->text, path, bytes);
     return numbered_add(&files->paths, entry);
+}
+
+uint32_t
+table_enter_path(struct source_files *files, const char *path)
+{
+    uint32_t number;
+
+    pthread_mutex_lock(&files->entering);
+    number = add_path(files, path);
+    pthread_mutex_unlock(&files->entering);
+    return number;
 }
 
 static struct listing *

@@ -45,6 +45,9 @@ struct path_search {
 tundish_status table_list_paths(struct source_files *files, const struct path_search *search,
                                 const struct path_list **ret_list);
 
+/* A path that another process has found, and its number here. Any thread. */
+uint32_t table_enter_path(struct source_files *files, const char *path);
+
 /* The path of a number; lives as long as the table. Any thread, no lock. */
 const char *table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes);
 

@@ -10,6 +10,7 @@
 #include "source/files/file.h"
 #include "source/parquet/bits.h"
 #include "source/parquet/file.h"
+#include "source/peer/peer.h"
 
 struct row_groups {
     pthread_mutex_t lock; /* of all below, and of the groups */
@@ -56,7 +57,9 @@ forget(struct row_groups *cache, struct row_group *group)
     for (uint32_t i = 0; i < group->column_count; i++) {
         parquet_column_close(&group->columns[i].column);
         free(group->columns[i].sentence);
+        peer_rows_close(group->columns[i].asked);
     }
+    parquet_tuples_close(group->tuples);
     free(group);
 }
 
@@ -89,7 +92,7 @@ make_room(struct row_groups *cache)
 
 /* All of its columns come at the same time, where they come from far away. */
 static void
-expect_columns(const struct row_group *group)
+expect_columns(const struct row_groups *cache, struct row_group *group)
 {
     const struct parquet_footer *footer = &group->file->parquet->footer;
 
@@ -97,7 +100,10 @@ expect_columns(const struct row_group *group)
         const struct parquet_chunk *chunk =
             &footer->chunks[(size_t)group->number * footer->wanted_count + i];
 
-        file_expect_range(group->file, chunk->bytes, chunk->offset);
+        if (group->file->peers == NULL)
+            file_expect_range(group->file, chunk->bytes, chunk->offset);
+        else if (chunk->bytes <= cache->limit)
+            group->columns[i].asked = peer_ask_range(group->file, chunk->bytes, chunk->offset);
     }
 }
 
@@ -115,7 +121,7 @@ find_or_add(struct row_groups *cache, struct source_file *file, uint32_t number)
         group->number = number;
         group->column_count = group->left = count;
         parquet->groups[number] = group;
-        expect_columns(group);
+        expect_columns(cache, group);
     } else {
         unlink_group(cache, group);
     }
@@ -131,9 +137,24 @@ name_it(tundish_status status, const struct row_group *group, uint32_t column)
                           group->file->parquet->columns->columns[column].name);
 }
 
+/* A chunk that was asked for ahead is taken once. */
+static tundish_status
+read_chunk(struct row_group *group, uint32_t column, const struct parquet_chunk *chunk, void *to)
+{
+    struct peer_rows *asked = group->columns[column].asked;
+    tundish_status status;
+
+    if (asked == NULL)
+        return file_read_range(group->file, to, chunk->bytes, chunk->offset);
+    status = peer_take_range(asked, group->file, to, chunk->bytes, chunk->offset);
+    peer_rows_close(asked);
+    group->columns[column].asked = NULL;
+    return status;
+}
+
 /* Without the lock: the column is this thread's while it is busy. */
 static tundish_status
-decode(const struct row_groups *cache, const struct row_group *group, uint32_t column,
+decode(const struct row_groups *cache, struct row_group *group, uint32_t column,
        struct parquet_column *ret_column, bool *ret_is_bad)
 {
     const struct parquet_file *file = group->file->parquet;
@@ -156,7 +177,7 @@ decode(const struct row_groups *cache, const struct row_group *group, uint32_t c
                      (unsigned long long)what.chunk->bytes),
             group, column);
     bytes = tnd_alloc(what.chunk->bytes + PARQUET_SLACK);
-    status = file_read_range(group->file, bytes, what.chunk->bytes, what.chunk->offset);
+    status = read_chunk(group, column, what.chunk, bytes);
     if (status == TUNDISH_OK) {
         memset(bytes + what.chunk->bytes, 0, PARQUET_SLACK);
         count_up(&group->file->services->counters.bytes_read, what.chunk->bytes);
@@ -232,18 +253,41 @@ limit(struct row_groups *cache)
     cache->is_limited = true;
 }
 
-tundish_status
-row_groups_hold(struct row_groups *cache, struct source_file *file, uint32_t number,
-                const struct row_group **ret_group, bool *ret_is_bad)
+/* With the lock held, which is given up meanwhile: nobody else is given the group, nor has it. */
+static void
+change_into_tuples(struct row_groups *cache, struct row_group *group)
 {
-    struct row_group *group;
+    const struct parquet_columns *wanted = group->file->parquet->columns;
+    struct parquet_member *members = tnd_alloc((group->column_count + 1) * sizeof *members);
+    struct parquet_tuples *tuples;
+    uint64_t before = 0, after = 0;
+
+    for (uint32_t i = 0; i < group->column_count; i++) {
+        members[i] = (struct parquet_member){ &group->columns[i].column, wanted->columns[i].dtype };
+        before += members[i].column->bytes;
+    }
+    group->is_changing = true;
+    pthread_mutex_unlock(&cache->lock);
+    tuples = parquet_tuples_open(members, group->column_count,
+                                 group->file->parquet->footer.groups[group->number].row_count);
+    for (uint32_t i = 0; i < group->column_count; i++)
+        after += members[i].column->bytes;
+    free(members);
+    pthread_mutex_lock(&cache->lock);
+    group->is_changing = false;
+    group->tuples = tuples;
+    group->bytes = group->bytes - before + after + tuples->bytes;
+    cache->bytes = cache->bytes - before + after + tuples->bytes;
+    pthread_cond_broadcast(&cache->decoded);
+}
+
+/* With the lock held: wait until all columns are there, and make those that nobody makes. */
+static tundish_status
+have_columns(struct row_groups *cache, struct row_group *group, bool *ret_is_bad)
+{
     struct row_group_column *column;
     tundish_status status = TUNDISH_OK;
 
-    *ret_is_bad = false;
-    pthread_mutex_lock(&cache->lock);
-    limit(cache);
-    group = find_or_add(cache, file, number);
     while (status == TUNDISH_OK && (column = next_column(group)) != NULL) {
         if (column->state == COLUMN_MISSING)
             status = make_column(cache, group, (uint32_t)(column - group->columns));
@@ -254,10 +298,32 @@ row_groups_hold(struct row_groups *cache, struct source_file *file, uint32_t num
             *ret_is_bad = true;
         }
     }
-    if (status == TUNDISH_OK)
+    return status;
+}
+
+tundish_status
+row_groups_hold(struct row_groups *cache, const struct row_group_wanted *wanted,
+                const struct row_group **ret_group, bool *ret_is_bad)
+{
+    struct row_group *group;
+    tundish_status status;
+
+    *ret_is_bad = false;
+    pthread_mutex_lock(&cache->lock);
+    limit(cache);
+    group = find_or_add(cache, wanted->file, wanted->number);
+    status = have_columns(cache, group, ret_is_bad);
+    while (status == TUNDISH_OK && group->is_changing)
+        pthread_cond_wait(&cache->decoded, &cache->lock);
+    if (status == TUNDISH_OK && wanted->is_scattered && group->tuples == NULL &&
+        group->reader_count == 0)
+        change_into_tuples(cache, group);
+    if (status == TUNDISH_OK) {
+        group->reader_count++;
         *ret_group = group;
-    else
+    } else {
         group->holds--;
+    }
     pthread_mutex_unlock(&cache->lock);
     return status;
 }
@@ -269,6 +335,7 @@ row_groups_release(struct row_groups *cache, const struct row_group *held)
 
     pthread_mutex_lock(&cache->lock);
     group = held->file->parquet->groups[held->number];
+    group->reader_count--;
     group->holds--;
     make_room(cache);
     pthread_mutex_unlock(&cache->lock);

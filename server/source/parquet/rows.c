@@ -14,19 +14,21 @@
 #include "source/parquet/row_groups.h"
 #include "source/scan/scan.h"
 
-/* A row that is wanted: where it is in its row group, and where it goes. */
-struct wanted_row {
-    uint64_t row;
-    int64_t to;
-};
-
 /* The wanted rows of a row group. */
 struct stretch {
     struct source_file *file;
     uint32_t group;
     uint32_t count;
-    struct wanted_row *rows;
-    bool is_straight; /* they are neighbours, and go to neighbours */
+    struct parquet_row *rows;
+    bool is_straight;  /* they are neighbours, and go to neighbours */
+    bool is_scattered; /* they are far from each other */
+};
+
+/* A column of a row group. */
+struct part {
+    const struct parquet_column *column;
+    const struct parquet_tuples *tuples; /* NULL: its values are in the column */
+    const struct parquet_field *field;
 };
 
 /* A list on its way. */
@@ -35,8 +37,12 @@ struct item {
     uint64_t count;
 };
 
-/* A dictionary that is larger than this is not held for a task. */
-enum { HELD_BYTES = 4 << 20 };
+enum {
+    HELD_BYTES = 4 << 20, /* a dictionary that is larger is not held for a task */
+    SCATTERED = 8,        /* rows for each that is wanted */
+    FEW_ROWS = 16,
+    MANY_STRETCHES = 4
+};
 
 struct taking {
     const struct source_read *read;
@@ -45,6 +51,7 @@ struct taking {
     struct words_note *notes; /* of each column whose texts are words; NULL: there are too many row
                                  groups */
     uint32_t stretch;         /* that is being taken */
+    uint32_t stretch_count;
     struct scratch *scratch;
 };
 
@@ -89,6 +96,21 @@ is_straight(const struct stretch *stretch)
     return true;
 }
 
+/* Of a few rows nobody knows, unless other row groups have a few of the same task, too. */
+static bool
+is_scattered(const struct stretch *stretch, uint32_t stretch_count)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+
+    if (stretch->count < FEW_ROWS)
+        return stretch_count >= MANY_STRETCHES;
+    for (uint32_t i = 0; i < stretch->count; i++) {
+        least = stretch->rows[i].row < least ? stretch->rows[i].row : least;
+        most = stretch->rows[i].row > most ? stretch->rows[i].row : most;
+    }
+    return (most - least) / SCATTERED >= stretch->count;
+}
+
 /* Sort the rows by row group, in the order in which the row groups come first. */
 static struct stretches
 sort_rows(const struct source_read *read)
@@ -97,7 +119,7 @@ sort_rows(const struct source_read *read)
     size_t count = (size_t)read->count;
     struct stretches stretches = { .table_size = 16 };
     uint32_t *which = scratch_array(scratch, count + 1, sizeof *which);
-    struct wanted_row *rows = scratch_array(scratch, count + 1, sizeof *rows);
+    struct parquet_row *rows = scratch_array(scratch, count + 1, sizeof *rows);
     uint32_t last = UINT32_MAX, hint = 0;
 
     while (stretches.table_size < 2 * count)
@@ -126,12 +148,14 @@ sort_rows(const struct source_read *read)
         struct stretch *stretch = &stretches.list[which[i]];
         const struct parquet_footer *footer = &stretch->file->parquet->footer;
 
-        stretch->rows[stretch->count++] = (struct wanted_row){
+        stretch->rows[stretch->count++] = (struct parquet_row){
             fetch_words(read, (int64_t)i)[0] - footer->groups[stretch->group].first_row, (int64_t)i
         };
     }
-    for (uint32_t k = 0; k < stretches.count; k++)
+    for (uint32_t k = 0; k < stretches.count; k++) {
         stretches.list[k].is_straight = is_straight(&stretches.list[k]);
+        stretches.list[k].is_scattered = is_scattered(&stretches.list[k], stretches.count);
+    }
     return stretches;
 }
 
@@ -145,9 +169,13 @@ take_width(const struct stretch *stretch, const uint8_t *from, uint8_t *to, size
 }
 
 static void
-take_numbers(const struct stretch *stretch, const uint8_t *from, uint8_t *to, size_t width)
+take_numbers(const struct stretch *stretch, const struct part *part, uint8_t *to, size_t width)
 {
-    if (stretch->is_straight)
+    const uint8_t *from = part->column->values;
+
+    if (part->tuples != NULL)
+        parquet_tuples_take(part->tuples, part->field, stretch->rows, stretch->count, width, to);
+    else if (stretch->is_straight)
         memcpy(to + (size_t)stretch->rows[0].to * width, from + stretch->rows[0].row * width,
                stretch->count * width);
     else if (width == 1)
@@ -160,21 +188,36 @@ take_numbers(const struct stretch *stretch, const uint8_t *from, uint8_t *to, si
         take_width(stretch, from, to, 8);
 }
 
+/* A text of a part, in *ret_base. */
+static struct parquet_text
+text_of(const struct part *part, uint64_t row, const uint8_t **ret_base)
+{
+    const struct parquet_column *column = part->column;
+    struct parquet_text text;
+    uint64_t value;
+
+    if (part->tuples == NULL)
+        return parquet_text_of(column, row, ret_base);
+    value = parquet_tuple_value(part->tuples, part->field, row);
+    if (column->words != NULL) {
+        *ret_base = column->words->texts;
+        return column->words->list[value];
+    }
+    *ret_base = column->texts;
+    memcpy(&text, &value, sizeof text);
+    return text;
+}
+
 /* Short texts are copied as 16 bytes, which both sides have. */
 static uint8_t *
-copy_text(const struct parquet_column *column, uint64_t value, uint8_t *to,
-          struct byte_view *ret_view)
+copy_text(const uint8_t *from, size_t bytes, uint8_t *to, struct byte_view *ret_view)
 {
-    const uint8_t *from;
-    struct parquet_text text = parquet_text_of(column, value, &from);
-
-    from += text.offset;
-    if (text.bytes <= 16)
+    if (bytes <= 16)
         memcpy(to, from, 16);
     else
-        memcpy(to, from, text.bytes);
-    *ret_view = (struct byte_view){ to, text.bytes };
-    return to + text.bytes;
+        memcpy(to, from, bytes);
+    *ret_view = (struct byte_view){ to, bytes };
+    return to + bytes;
 }
 
 /* Texts that follow each other in the column. */
@@ -189,16 +232,31 @@ copy_texts(const struct taking *taking, const struct parquet_column *column, uin
     for (uint64_t i = 0; i < count; i++)
         bytes += parquet_text_of(column, begin + i, &base).bytes;
     copy = scratch_alloc(taking->scratch, bytes + PARQUET_SLACK);
-    for (uint64_t i = 0; i < count; i++)
-        copy = copy_text(column, begin + i, copy, &to[i]);
+    for (uint64_t i = 0; i < count; i++) {
+        struct parquet_text text = parquet_text_of(column, begin + i, &base);
+
+        copy = copy_text(base + text.offset, text.bytes, copy, &to[i]);
+    }
+}
+
+/* The numbers of some words. */
+static void
+take_word_numbers(const struct part *part, const struct parquet_row *rows, uint32_t count,
+                  uint32_t *to)
+{
+    if (part->tuples != NULL)
+        parquet_tuples_take(part->tuples, part->field, rows, count, sizeof *to, to);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            to[rows[i].to] = part->column->numbers[rows[i].row];
 }
 
 /* Views of words, and their numbers. The dictionary stays until the task is done. */
 static void
-take_words(const struct taking *taking, const struct stretch *stretch,
-           const struct parquet_column *column, struct words_note *note, struct byte_view *to)
+take_words(const struct taking *taking, const struct stretch *stretch, const struct part *part,
+           struct words_note *note, struct byte_view *to)
 {
-    struct parquet_words *words = column->words;
+    struct parquet_words *words = part->column->words;
     uint32_t *numbers = (uint32_t *)(uintptr_t)note->numbers, high = taking->stretch << WORDS_SHIFT;
 
     if (note->dictionaries[taking->stretch] == NULL) {
@@ -207,37 +265,40 @@ take_words(const struct taking *taking, const struct stretch *stretch,
         note->dictionaries[taking->stretch] = &words->words;
     }
     for (uint32_t begin = 0; begin < stretch->count; begin += WORDS_BLOCK) {
-        uint32_t end = stretch->count - begin < WORDS_BLOCK ? stretch->count : begin + WORDS_BLOCK;
+        const struct parquet_row *rows = &stretch->rows[begin];
+        uint32_t count =
+            stretch->count - begin < WORDS_BLOCK ? stretch->count - begin : WORDS_BLOCK;
 
+        take_word_numbers(part, rows, count, numbers);
         /* First all numbers, then all words: misses of the cache are waited for together. */
-        for (uint32_t i = begin; i < end; i++) {
-            uint32_t number = column->numbers[stretch->rows[i].row];
-
-            __builtin_prefetch(&words->list[number]);
-            numbers[stretch->rows[i].to] = high | number;
-        }
-        for (uint32_t i = begin; i < end; i++) {
-            int64_t at = stretch->rows[i].to;
-            struct parquet_text text = words->list[numbers[at] & (WORDS_MAX - 1)];
+        for (uint32_t i = 0; i < count; i++)
+            __builtin_prefetch(&words->list[numbers[rows[i].to]]);
+        for (uint32_t i = 0; i < count; i++) {
+            int64_t at = rows[i].to;
+            struct parquet_text text = words->list[numbers[at]];
 
             to[at] = (struct byte_view){ words->texts + text.offset, text.bytes };
+            numbers[at] |= high;
         }
     }
 }
 
 static void
-take_texts(const struct taking *taking, const struct stretch *stretch,
-           const struct parquet_column *column, struct byte_view *to)
+take_texts(const struct taking *taking, const struct stretch *stretch, const struct part *part,
+           struct byte_view *to)
 {
     const uint8_t *base;
     uint64_t bytes = 0;
     uint8_t *copy;
 
     for (uint32_t i = 0; i < stretch->count; i++)
-        bytes += parquet_text_of(column, stretch->rows[i].row, &base).bytes;
+        bytes += text_of(part, stretch->rows[i].row, &base).bytes;
     copy = scratch_alloc(taking->scratch, bytes + PARQUET_SLACK);
-    for (uint32_t i = 0; i < stretch->count; i++)
-        copy = copy_text(column, stretch->rows[i].row, copy, &to[stretch->rows[i].to]);
+    for (uint32_t i = 0; i < stretch->count; i++) {
+        struct parquet_text text = text_of(part, stretch->rows[i].row, &base);
+
+        copy = copy_text(base + text.offset, text.bytes, copy, &to[stretch->rows[i].to]);
+    }
 }
 
 /* The lists of a stretch, copied side by side. */
@@ -301,7 +362,11 @@ note_of(const struct taking *taking, uint32_t index)
         memset(numbers, 0xFF, count * sizeof *numbers);
         *note = (struct words_note){ .texts = taking->values[index],
                                      .count = taking->read->count,
-                                     .numbers = numbers };
+                                     .numbers = numbers,
+                                     .dictionary_count = taking->stretch_count };
+        note->dictionaries =
+            scratch_array(taking->scratch, note->dictionary_count, sizeof *note->dictionaries);
+        memset(note->dictionaries, 0, note->dictionary_count * sizeof *note->dictionaries);
     }
     return note;
 }
@@ -321,27 +386,52 @@ expect_column(const struct stretch *stretch, const struct parquet_column *column
         __builtin_prefetch(from + stretch->rows[i].row * width);
 }
 
+static struct part
+part_of(const struct row_group *group, uint32_t index)
+{
+    struct part part = { .column = &group->columns[index].column };
+
+    if (group->tuples != NULL && group->tuples->fields[index].bytes > 0) {
+        part.tuples = group->tuples;
+        part.field = &group->tuples->fields[index];
+    }
+    return part;
+}
+
+static void
+take_column(const struct taking *taking, const struct stretch *stretch, const struct part *part,
+            uint32_t index)
+{
+    const struct parquet_wanted *wanted = &taking->columns->columns[index];
+    const struct parquet_column *column = part->column;
+    void *to = taking->values[index];
+
+    if (wanted->is_list)
+        take_lists(taking, stretch, column, wanted->dtype, to);
+    else if (taking->notes != NULL && column->words != NULL && column->words->bytes <= HELD_BYTES)
+        take_words(taking, stretch, part, note_of(taking, index), to);
+    else if (wanted->dtype == TUNDISH_STRING)
+        take_texts(taking, stretch, part, to);
+    else
+        take_numbers(stretch, part, to, output_bytes(wanted->dtype));
+    reject_nulls(taking, stretch, column, wanted->name);
+}
+
 static void
 take_columns(const struct taking *taking, const struct stretch *stretch,
              const struct row_group *group)
 {
-    for (uint32_t i = 0; i < taking->columns->count; i++) {
-        const struct parquet_wanted *wanted = &taking->columns->columns[i];
-        const struct parquet_column *column = &group->columns[i].column;
+    uint32_t count = taking->columns->count;
 
-        if (i + 1 < taking->columns->count)
+    if (group->tuples != NULL)
+        parquet_tuples_expect(group->tuples, stretch->rows, stretch->count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct part part = part_of(group, i);
+
+        if (i + 1 < count && group->tuples == NULL)
             expect_column(stretch, &group->columns[i + 1].column,
                           taking->columns->columns[i + 1].dtype);
-        if (wanted->is_list)
-            take_lists(taking, stretch, column, wanted->dtype, taking->values[i]);
-        else if (taking->notes != NULL && column->words != NULL &&
-                 column->words->bytes <= HELD_BYTES)
-            take_words(taking, stretch, column, note_of(taking, i), taking->values[i]);
-        else if (wanted->dtype == TUNDISH_STRING)
-            take_texts(taking, stretch, column, taking->values[i]);
-        else
-            take_numbers(stretch, column->values, taking->values[i], output_bytes(wanted->dtype));
-        reject_nulls(taking, stretch, column, wanted->name);
+        take_column(taking, stretch, &part, i);
     }
 }
 
@@ -367,9 +457,10 @@ static tundish_status
 take_stretch(const struct taking *taking, const struct stretch *stretch)
 {
     struct row_groups *cache = table_row_groups(taking->read->files);
+    const struct row_group_wanted wanted = { stretch->file, stretch->group, stretch->is_scattered };
     const struct row_group *group = NULL;
     bool is_bad = false;
-    tundish_status status = row_groups_hold(cache, stretch->file, stretch->group, &group, &is_bad);
+    tundish_status status = row_groups_hold(cache, &wanted, &group, &is_bad);
 
     if (status != TUNDISH_OK && !is_bad)
         return status;
@@ -433,6 +524,7 @@ parquet_rows_read(const struct source_read *read)
         taking.notes = scratch_array(taking.scratch, output->column_count, sizeof *taking.notes);
         memset(taking.notes, 0, output->column_count * sizeof *taking.notes);
     }
+    taking.stretch_count = stretches.count;
     for (; taking.stretch < stretches.count && status == TUNDISH_OK; taking.stretch++)
         status = take_stretch(&taking, &stretches.list[taking.stretch]);
     for (uint32_t i = 0; i < output->column_count && status == TUNDISH_OK; i++)

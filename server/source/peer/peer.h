@@ -58,6 +58,18 @@ tundish_status peer_rows_wait(struct peer_rows *rows);
 const uint8_t *peer_rows_find(const struct peer_rows *rows, const struct peer_row *row);
 void peer_rows_close(struct peer_rows *rows); /* wanted no more, come or not; accepts NULL */
 
+/* Ask for a range of a file that another node has; returns at once. peer_take_range waits for it,
+ * as peer_rows_wait does. */
+struct peer_rows *peer_ask_range(struct source_file *file, size_t bytes, uint64_t offset);
+tundish_status peer_take_range(struct peer_rows *rows, const struct source_file *file, void *to,
+                               size_t bytes, uint64_t offset);
+
+/* Both, and wait. */
+tundish_status peer_read_range(struct source_file *file, void *to, size_t bytes, uint64_t offset);
+
+/* Learn the size of a file of which ranges will be read; waits. */
+tundish_status peer_identify(struct source_file *file);
+
 /* The records of a file as its owner finds them; waits. */
 extern const struct scan_input_ops peer_scan_input;
 

@@ -15,7 +15,14 @@
 #include "source/scan/samples.h"
 
 /* Of a message, whose number is the request's. */
-enum peer_kind { PEER_ASK_ROWS = 1, PEER_ASK_RECORDS, PEER_ANSWER, PEER_RATES, PEER_ASK_FILE };
+enum peer_kind {
+    PEER_ASK_ROWS = 1,
+    PEER_ASK_RECORDS,
+    PEER_ANSWER,
+    PEER_RATES,
+    PEER_ASK_FILE,
+    PEER_ASK_SIZE
+};
 
 /* The cost of a MiB for the node that asks, on the wire and to unpack, in ns; 0: not known yet. */
 struct peer_rates {

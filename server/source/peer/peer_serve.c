@@ -1,6 +1,7 @@
 /* peer_serve.c - what other nodes ask for, read and sent. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include "content/records/whole_file.h"
@@ -115,7 +116,9 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
     size_t count = 0;
     tundish_status status = open_wanted(peers, &from, &wanted, &file);
 
-    if (status == TUNDISH_OK && !peer_take(&from, &first, sizeof first))
+    /* Who wants rows of a file that says them itself reads it. */
+    if (status == TUNDISH_OK &&
+        (file->format.scanner->contents != NULL || !peer_take(&from, &first, sizeof first)))
         status = makes_no_sense();
     if (status != TUNDISH_OK)
         return status;
@@ -139,6 +142,25 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
     }
     free(words);
     return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
+}
+
+/* Of a file that is read in ranges: its size. */
+static tundish_status
+read_size(struct peers *peers, struct byte_view from, struct peer_buffer *to)
+{
+    struct source_file *file = NULL;
+    struct peer_wanted wanted;
+    int descriptor = -1;
+    tundish_status status = open_wanted(peers, &from, &wanted, &file);
+
+    if (status == TUNDISH_OK)
+        status = file_open(file, &descriptor);
+    if (status != TUNDISH_OK)
+        return status;
+    if (descriptor >= 0)
+        close(descriptor);
+    peer_buffer_add(to, &file->identity.size, sizeof file->identity.size);
+    return TUNDISH_OK;
 }
 
 /* A whole file, by its name. */
@@ -169,6 +191,8 @@ read_asked(struct peer_responder *responder, const struct peer_message *message,
         return read_rows(responder->peers, from, to);
     if (message->kind == PEER_ASK_RECORDS)
         return read_records(responder->peers, from, to);
+    if (message->kind == PEER_ASK_SIZE)
+        return read_size(responder->peers, from, to);
     return read_file(responder, from, to);
 }
 
@@ -257,7 +281,7 @@ answer_request(struct peer_responder *responder, const struct peer_message *mess
         asker = peers->asked_at[message->from];
         pthread_mutex_unlock(&peers->lock);
         head.raw_bytes = raw.used - sizeof head;
-        if (message->kind != PEER_ASK_RECORDS)
+        if (message->kind == PEER_ASK_ROWS || message->kind == PEER_ASK_FILE)
             atomic_fetch_add_explicit(&peers->passed_on, head.raw_bytes, memory_order_relaxed);
         packed = pack_rows(responder, &asker, &raw, sizeof head, &packed_bytes);
         head.is_packed = packed != NULL;

@@ -8,7 +8,7 @@
 /* The index is in messages, so the order never changes. */
 static const struct scanner_ops *const scanners[] = {
     &scanner_tfrecord, &scanner_text_line,  &scanner_fixed_length_record,
-    &scanner_csv,      &scanner_webdataset,
+    &scanner_csv,      &scanner_webdataset, &scanner_parquet,
 };
 
 enum { SCANNERS = sizeof scanners / sizeof *scanners, NAME_BYTES_MAX = 1 << 16 };
@@ -202,6 +202,7 @@ peer_take_file(struct peers *peers, struct byte_view *from, struct peer_wanted *
     if (!peer_take(from, &file, sizeof file) || file.scanner >= SCANNERS ||
         file.packing > PACKING_ANY || file.name_bytes > NAME_BYTES_MAX ||
         file.name_bytes > from->size ||
+        (scanners[file.scanner]->contents != NULL && file.packing != PACKING_NONE) ||
         (scanners[file.scanner] == &scanner_fixed_length_record && file.numbers[FIXED_RECORD] <= 0))
         return false;
     name = (const char *)from->data;

@@ -10,7 +10,8 @@ hear_message(void *user, const struct peer_message *message)
 {
     struct peers *peers = user;
 
-    if (message->kind == PEER_ASK_ROWS || message->kind == PEER_ASK_FILE)
+    if (message->kind == PEER_ASK_ROWS || message->kind == PEER_ASK_FILE ||
+        message->kind == PEER_ASK_SIZE)
         peer_hand_over(peers, PEER_QUEUE_ROWS, message);
     else if (message->kind == PEER_ASK_RECORDS)
         peer_hand_over(peers, PEER_QUEUE_RECORDS, message);

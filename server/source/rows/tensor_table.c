@@ -440,9 +440,34 @@ tensor_table_tell(const void *table, struct source_files *files, const uint64_t 
     ret_where->note = "the row is written in the pipeline file, or in the arrays that it names";
 }
 
+/* Another process may have sent the numbers of slices: no column has fewer. */
+static tundish_status
+check_slices(const struct tensor_table *table, const struct source_read *read)
+{
+    for (uint32_t i = 0; table->sliced && i < table->column_count; i++) {
+        const struct table_column *column = &table->columns[i];
+        const struct level *outer = NULL;
+
+        if (column->variable != NULL && column->from_distribution)
+            continue;
+        if (column->variable != NULL)
+            outer = variable_column(read->output, column->variable->text)->levels;
+        for (int64_t row = 0; row < read->count; row++)
+            if (slice_of(read, row) >=
+                (uint64_t)(outer != NULL ? level_length(outer, row) : column->tensor.shape[0]))
+                return tnd_fail(TUNDISH_E_CORRUPT, "%s has no element %llu", read->node->name,
+                                (unsigned long long)slice_of(read, row));
+    }
+    return TUNDISH_OK;
+}
+
 tundish_status
 tensor_table_read(const struct tensor_table *table, const struct source_read *read)
 {
+    tundish_status status = check_slices(table, read);
+
+    if (status != TUNDISH_OK)
+        return status;
     for (uint32_t i = 0; i < table->column_count; i++) {
         const struct table_column *column = &table->columns[i];
 

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, admin_large, cells, columns, compression, data, decoding, fetch, gpu, groups, learning
+from . import admin, admin_large, cells, columns, compression, cores, data, decoding, fetch, gpu, groups, learning
 from . import nodes, python, remote, report, resume, stages
 from .environments import Environments
 from .measure import Failure
@@ -28,6 +28,7 @@ _OWN = {
     "admin": admin.measure,
     "admin-large": admin_large.measure,
     "columns": columns.measure,
+    "cores": cores.measure,
     "parquet-decode": decoding.measure,
     "python": python.measure_small,
     "compression": compression.measure,

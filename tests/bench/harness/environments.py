@@ -26,6 +26,14 @@ _NEEDS = {
     "plain": ("others", ("numpy", "google-crc32c")),
     "shm_queue": ("others", ("numpy",)),
 }
+# Of the cell `remote`.
+_NEEDS_OF_REMOTE = {
+    "s3torchconnector": ("stores", ("s3torchconnector",)),
+    "streaming": ("mosaicml", ("mosaicml-streaming",)),
+    "webdataset": ("stores", ("s3torchconnector", "webdataset")),
+    # The last release that has file systems for URLs, and the TensorFlow that it is for.
+    "tfdata": ("tensorflow-io", ("tensorflow-cpu==2.16.2", "tensorflow-io==0.37.1")),
+}
 # The same for the cells of Python, where a peer stands beside the framework that it delivers to.
 _NEEDS_OF_PYTHON = {
     "torch": ("frameworks", ("numpy", "pyarrow", "torch", *_JPEG)),
@@ -50,6 +58,10 @@ class Environments:
         """The same of the trainer in Python and of its peers: with the framework."""
         name, packages = _NEEDS_OF_PYTHON.get(peer, ("frameworks", ()))
         return self.python_with(name, (*packages, *_FRAMEWORKS[framework]))
+
+    def python_of_remote(self, peer):
+        """The same of the peers that read a store."""
+        return self.python_with(*_NEEDS_OF_REMOTE[peer])
 
     def python_with(self, name, packages):
         python = self._environment(name)

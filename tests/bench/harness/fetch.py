@@ -7,16 +7,12 @@ for one epoch: the bytes that all of them received from it, what they passed on 
 import json
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 
 from . import processes
 from .measure import Failure
 from .nodes import MPIRUN, START_S
-from .remote import DELAY_MS, RATE, environment_of, make_data
-from .subjects import BENCH
+from .remote import environment_of, stored
 
 NODES = 3
 STAGES = ["list_files: {file_pattern: 's3://bucket/rows-*', seed: 1}",
@@ -28,18 +24,9 @@ def measure(options):
     if not (options.build / "server/tundish-mpi.so").exists() or not shutil.which("mpirun"):
         print("fetch-once: not measured, there is no MPI here", flush=True)
         return
-    with tempfile.TemporaryDirectory(prefix="tundish-fetch-", dir=options.build) as name:
-        folder = Path(name)
-        make_data(folder / "data")
-        command = [sys.executable, BENCH.parent / "system/store.py", folder / "data", "bucket",
-                   str(DELAY_MS), str(RATE)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as store:
-            try:
-                address = store.stdout.readline().split()[0]
-                for fetch in ("each", "once"):
-                    _show(options, fetch, _epoch(options, folder, address, fetch))
-            finally:
-                store.terminate()
+    with stored(options) as (folder, address):
+        for fetch in ("each", "once"):
+            _show(options, fetch, _epoch(options, folder, address, fetch))
 
 
 def _write(folder, address, fetch):

@@ -2,7 +2,8 @@
 
 Records in TFRecord files, and files of a picture's size that rows name, are read in three epochs with
 a cache on disk; beside it what the link gives to 16 connections that do nothing else, and the same
-epochs from local files. The store is a process of its own on this machine.
+epochs from local files. The store is a process of its own on this machine. With --peers others read an epoch
+of the same store, of the same rows in files of the form that they want.
 """
 
 import http.client
@@ -14,15 +15,21 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from peers import remote as peers
 from small_files import tfrecords
 
+from . import processes
+from .environments import Environments
+from .measure import Failure, next_line
 from .resume import end
-from .subjects import BENCH
+from .subjects import BENCH, segments_removed
 
 DELAY_MS, RATE = 30, 200_000_000
+PEER_TIMEOUT_S = 300
 CONNECTIONS, PART = 16, 8 << 20
 RECORDS, RECORD_BYTES, FILES = 4096, 115_000, 4
 PICTURES, PICTURE_BYTES = 3000, 110_000
@@ -35,19 +42,30 @@ KINDS = {
 }
 
 
-def measure(options):
+@contextmanager
+def stored(options):
+    """A folder, and the address of a store that serves the data in it, slowly."""
     with tempfile.TemporaryDirectory(prefix="tundish-remote-", dir=options.build) as name:
         folder = Path(name)
         make_data(folder / "data")
+        if options.peers:
+            convert(options, folder / "data")
         command = [sys.executable, BENCH.parent / "system/store.py", folder / "data", "bucket",
                    str(DELAY_MS), str(RATE)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as store:
             try:
-                address = store.stdout.readline().split()[0]
-                for kind in KINDS:
-                    show(options, kind, *measure_kind(options, kind, folder, address))
+                yield folder, store.stdout.readline().split()[0]
             finally:
                 store.terminate()
+
+
+def measure(options):
+    with stored(options) as (folder, address):
+        for kind in KINDS:
+            link, here, there = measure_kind(options, kind, folder, address)
+            show(options, kind, link, here, there)
+            for peer in peers.PEERS if options.peers else ():
+                measure_peer(options, kind, peer, (link, address))
 
 
 def make_data(folder):
@@ -61,6 +79,43 @@ def make_data(folder):
     for number in range(PICTURES):
         (folder / f"pictures/{number:05}").write_bytes(draw.randbytes(PICTURE_BYTES))
     time.sleep(2.1)  # an index of a younger file is not kept
+
+
+def convert(options, folder):
+    """The rows in the forms that peers read."""
+    for kind in KINDS:
+        peers.write_tars(kind, folder, folder / f"tar-{kind}")
+        try:
+            python = Environments(options.data / "environments").python_of_remote("streaming")
+        except Failure as failure:
+            print(f"bench: {failure}", file=sys.stderr)
+            continue
+        command = [python, "-m", "peers.remote", "convert", kind, folder, folder / f"mds-{kind}"]
+        subprocess.run(command, env=dict(os.environ, PYTHONPATH=str(BENCH)), check=True)
+
+
+def measure_peer(options, kind, peer, where):
+    """One epoch, which is of all rows and bytes."""
+    link, address = where
+    wanted = (RECORDS, RECORDS * RECORD_BYTES) if kind == "tfrecord" else (PICTURES, PICTURES * PICTURE_BYTES)
+    line = {"cell": f"remote-{kind}", "subject": peer, "load": load()}
+    try:
+        python = Environments(options.data / "environments").python_of_remote(peer)
+        command = [python, "-W", "ignore", "-m", "peers.remote", peer, kind, address]
+        with segments_removed(), processes.Program(command, {"PYTHONPATH": str(BENCH)}, name=peer) as program:
+            said = next_line(program, PEER_TIMEOUT_S)
+        line.update(version=said["version"], first_epoch_mb_s=round(said["bytes"] / said["seconds"] / 1e6, 1),
+                    of_link=round(said["bytes"] / said["seconds"] / link, 3),
+                    first_batch_ms=round(1e3 * said["first_s"]))
+        if (said["rows"], said["bytes"]) != wanted:
+            line["differs"] = f"{said['rows']} rows of {said['bytes']} bytes in all"
+    except (Failure, OSError) as error:
+        line["error"] = str(error)
+    say(options, line)
+
+
+def load():
+    return round(os.getloadavg()[0], 1)
 
 
 def measure_kind(options, kind, folder, address):
@@ -161,6 +216,8 @@ def epochs(options, file, folder):
 def show(options, kind, link, here, there):
     line = {
         "cell": f"remote-{kind}",
+        "subject": "tundish",
+        "load": load(),
         "link_mb_s": round(link / 1e6, 1),
         "first_epoch_mb_s": round(there[1][0] / 1e6, 1),
         "later_mb_s": round(there[1][1] / 1e6, 1),
@@ -170,6 +227,10 @@ def show(options, kind, link, here, there):
         "first_batch_ms": round(1e3 * there[0]),
         "local_first_batch_ms": round(1e3 * here[0]),
     }
+    say(options, line)
+
+
+def say(options, line):
     if options.json:
         print(json.dumps(line), flush=True)
     else:

@@ -37,7 +37,7 @@ class Tundish:
 
     def _measure_served(self, cell, data, scratch, passes):
         with self.serve(cell, data, scratch) as server:
-            with self._consume(scratch, cell.consume) as trainer, _blaming(server):
+            with self.consume(scratch, cell.consume) as trainer, _blaming(server):
                 if cell.mode == "latency":
                     return _latency(trainer)
                 return take_passes(trainer, [server.pid, trainer.pid], passes)
@@ -47,7 +47,7 @@ class Tundish:
         with tempfile.TemporaryDirectory(prefix="tundish-bench-") as folder:
             scratch = Path(folder)
             with self.serve(cell, data, scratch) as server:
-                with self._consume(scratch, cell.consume) as trainer, _blaming(server):
+                with self.consume(scratch, cell.consume) as trainer, _blaming(server):
                     measurement = take_passes(trainer, [server.pid, trainer.pid], passes)
                     return measurement, self.stream(scratch / "socket")
 
@@ -64,7 +64,7 @@ class Tundish:
             forget(scratch / "cache", cell.forget)
             start = time.monotonic()
             with self.serve(cell, data, scratch) as server:
-                with self._consume(scratch, ["--first"]) as trainer, _blaming(server):
+                with self.consume(scratch, ["--first"]) as trainer, _blaming(server):
                     next_line(trainer, START_TIMEOUT_S)
                     seconds.append(time.monotonic() - start)
         return Measurement(start_s=seconds[1:], extra={"cold_start_s": round(seconds[0], 3)})
@@ -75,7 +75,7 @@ class Tundish:
         for _ in range(passes + 1):
             forget(scratch / "cache", cell.forget)
             with self.serve(cell, data, scratch) as server:
-                with self._consume(scratch, ["--unchecked"]) as trainer, _blaming(server):
+                with self.consume(scratch, ["--unchecked"]) as trainer, _blaming(server):
                     taken.append(take_pass(trainer, [server.pid, trainer.pid]))
         return Measurement(passes=taken[1:])
 
@@ -86,7 +86,7 @@ class Tundish:
             replicated = replace(cell, environment={"REPLICAS": str(count)})
             with self.serve(replicated, data, scratch) as server, contextlib.ExitStack() as all_:
                 trainers = [
-                    all_.enter_context(self._consume(scratch, ["--unchecked"], replica))
+                    all_.enter_context(self.consume(scratch, ["--unchecked"], replica))
                     for replica in range(count)
                 ]
                 with _blaming(server):
@@ -101,7 +101,7 @@ class Tundish:
         environment = dict(cell.environment, TUNDISH_CACHE=str(scratch / "cache"))
         return processes.Program(command, environment, name="the server")
 
-    def _consume(self, scratch, options, replica=0):
+    def consume(self, scratch, options, replica=0):
         environment = {
             "TUNDISH_SERVER": str(scratch / "socket"),
             "TUNDISH_STREAM": "bench",
@@ -131,7 +131,7 @@ def _blaming(server):
 
 
 @contextlib.contextmanager
-def _segments_removed():
+def segments_removed():
     """Peers that are killed leave shared memory behind."""
     folder = Path("/dev/shm")
     before = set(folder.iterdir())
@@ -156,7 +156,7 @@ class Peer:
         )
 
     def measure(self, cell, data, passes):
-        with _segments_removed():
+        with segments_removed():
             return self._measure(cell, data, passes)
 
     def _measure(self, cell, data, passes):

@@ -71,6 +71,7 @@ int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
                           void *(*run)(void *argument), void *argument);
 int __wrap_pthread_join(pthread_t thread, void **ret_value);
 int __wrap_pthread_detach(pthread_t thread);
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
 
 uint64_t
 fibers_draw(uint64_t below)
@@ -485,5 +486,13 @@ int
 __wrap_pthread_detach(pthread_t thread)
 {
     (void)thread; /* it stays until all are forgotten */
+    return 0;
+}
+
+int
+__wrap_nanosleep(const struct timespec *pause, struct timespec *left)
+{
+    (void)left;
+    fibers_sleep(pause->tv_sec * INT64_C(1000000000) + pause->tv_nsec);
     return 0;
 }

@@ -3,33 +3,34 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "story.h"
 
 static void
 print_text(const struct story_options *options, const struct story_result *result)
 {
-    double nodes = options->nodes;
+    printf("%u nodes, %u files, %u vocabularies, seed %" PRIu64 ", fault: %s\n", options->nodes,
+           options->files, options->vocabularies, options->seed, fault_name(options->fault));
+    printf("  %-9s %9s | %10s %12s | %12s %14s %8s\n", "", "s", "messages", "bytes a node",
+           "messages a s", "bytes at rank 0", "a core");
+    for (int i = 0; i < PHASE_COUNT; i++) {
+        const struct phase_cost *cost = &result->costs[i];
 
-    printf("%u nodes, %u files, %u vocabularies, seed %" PRIu64 "\n", options->nodes,
-           options->files, options->vocabularies, options->seed);
-    printf("  agreement           %.3f s, %.1f messages and %.0f bytes a node, %" PRIu64
-           " messages and %" PRIu64 " bytes at rank 0\n",
-           (double)result->agreed_ns * 1e-9, (double)result->agree_messages / nodes,
-           (double)result->agree_bytes / nodes, result->agree_first_messages,
-           result->agree_first_bytes);
-    printf("  serving, a second   %" PRIu64 " messages and %" PRIu64 " bytes a node, %" PRIu64
-           " messages and %" PRIu64 " bytes come to rank 0, %.2f %% of a core there\n",
-           result->messages, result->bytes, result->first_messages, result->first_bytes,
-           100 * result->first_cpu);
+        if (cost->seconds > 0)
+            printf("  %-9s %9.3f | %10.1f %12.0f | %12.0f %14.0f %6.2f %%\n",
+                   phase_name((enum phase)i), cost->seconds, cost->messages, cost->bytes,
+                   cost->first_messages / cost->seconds, cost->first_bytes, 100 * cost->first_core);
+    }
     if (!result->failed)
         printf(
-            "  dealing             %.2f messages a node and step; %.1f %% of the steps waited, an "
-            "answer at most %.1f steps late\n",
-            result->step_messages, 100 * result->steps_waited, result->steps_late);
-    printf("  memory of rank 0    %.1f MB\n", (double)result->first_memory_bytes * 1e-6);
+            "  dealing: %.2f messages a node and step, %.2f of them of steps; %.1f %% of the steps "
+            "waited, an answer at most %.1f steps late\n",
+            result->step_messages, result->step_words, 100 * result->steps_waited,
+            result->steps_late);
+    printf("  memory of rank 0: %.1f MB\n", (double)result->first_memory_bytes * 1e-6);
     if (result->failed)
-        printf("  a loss              noticed after %.3f s, told to all after %.3f s\n",
+        printf("  a loss: noticed after %.3f s, told to all after %.3f s\n",
                (double)result->noticed_ns * 1e-9, (double)result->told_ns * 1e-9);
 }
 
@@ -37,21 +38,43 @@ static void
 print_json(const struct story_options *options, const struct story_result *result)
 {
     printf("{\"nodes\": %u, \"files\": %u, \"vocabularies\": %u, \"seed\": %" PRIu64
-           ", \"fault\": \"%s\", \"agree_s\": %.6f, \"agree_messages\": %" PRIu64
-           ", \"agree_bytes\": %" PRIu64 ", \"agree_rank0_messages\": %" PRIu64
-           ", \"agree_rank0_bytes\": %" PRIu64 ", \"agree_most_messages\": %" PRIu64
-           ", \"messages_per_s\": %" PRIu64 ", \"bytes_per_s\": %" PRIu64
-           ", \"rank0_messages_per_s\": %" PRIu64 ", \"rank0_bytes_per_s\": %" PRIu64
-           ", \"rank0_core\": %.6f, \"rank0_memory_bytes\": %" PRIu64
-           ", \"step_messages\": %.4f, \"steps_waited\": %.4f, \"steps_late\": %.2f"
-           ", \"noticed_s\": %.6f, \"told_s\": %.6f}\n",
+           ", \"fault\": \"%s\"",
            options->nodes, options->files, options->vocabularies, options->seed,
-           fault_name(options->fault), (double)result->agreed_ns * 1e-9, result->agree_messages,
-           result->agree_bytes, result->agree_first_messages, result->agree_first_bytes,
-           result->agree_most_messages, result->messages, result->bytes, result->first_messages,
-           result->first_bytes, result->first_cpu, result->first_memory_bytes,
-           result->step_messages, result->steps_waited, result->steps_late,
-           (double)result->noticed_ns * 1e-9, (double)result->told_ns * 1e-9);
+           fault_name(options->fault));
+    for (int i = 0; i < PHASE_COUNT; i++) {
+        const struct phase_cost *cost = &result->costs[i];
+
+        printf(", \"%s\": {\"s\": %.6f, \"messages\": %.3f, \"bytes\": %.0f"
+               ", \"rank0_messages\": %.0f, \"rank0_bytes\": %.0f, \"rank0_core\": %.6f}",
+               phase_name((enum phase)i), cost->seconds, cost->messages, cost->bytes,
+               cost->first_messages, cost->first_bytes, cost->first_core);
+    }
+    printf(", \"rank0_memory_bytes\": %" PRIu64
+           ", \"step_messages\": %.4f, \"step_words\": %.4f, \"steps_waited\": %.4f"
+           ", \"steps_late\": %.2f, \"noticed_s\": %.6f, \"told_s\": %.6f}\n",
+           result->first_memory_bytes, result->step_messages, result->step_words,
+           result->steps_waited, result->steps_late, (double)result->noticed_ns * 1e-9,
+           (double)result->told_ns * 1e-9);
+}
+
+static enum phase
+phase_of(const char *name)
+{
+    enum phase phase = PHASE_ROWS;
+
+    while (phase < PHASE_COUNT && strcmp(phase_name(phase), name) != 0)
+        phase++;
+    return phase;
+}
+
+static enum fault
+fault_of(const char *name)
+{
+    enum fault fault = FAULT_NONE;
+
+    while (fault < FAULT_COUNT && strcmp(fault_name(fault), name) != 0)
+        fault++;
+    return fault;
 }
 
 int
@@ -59,21 +82,24 @@ main(int argc, char **argv)
 {
     static const struct option list[] = {
         { "nodes", required_argument, NULL, 'n' }, { "files", required_argument, NULL, 'f' },
-        { "seed", required_argument, NULL, 's' },  { "faults", no_argument, NULL, 'x' },
+        { "seed", required_argument, NULL, 's' },  { "fault", required_argument, NULL, 'x' },
         { "known", no_argument, NULL, 'k' },       { "drop-remainder", no_argument, NULL, 'd' },
-        { "json", no_argument, NULL, 'j' },        { NULL, 0, NULL, 0 }
+        { "json", no_argument, NULL, 'j' },        { "cut", no_argument, NULL, 'c' },
+        { "phase", required_argument, NULL, 'p' }, { NULL, 0, NULL, 0 }
     };
     const char *seed = getenv("SEED");
     struct story_options options = { .seed = seed != NULL ? strtoull(seed, NULL, 10) : 1,
                                      .nodes = 64,
                                      .files = 10000,
                                      .vocabularies = 40,
+                                     .shared_files = 1000,
                                      .latency_ns = 50000,
                                      .jitter_ns = 20000,
                                      .bytes_per_ns = 10,
                                      .serves_ns = INT64_C(10000000000),
                                      .step_ns = 5000000,
-                                     .steps = 200 };
+                                     .steps = 200,
+                                     .fault_phase = PHASE_DEAL };
     struct story_result result;
     bool json = false;
 
@@ -85,18 +111,23 @@ main(int argc, char **argv)
         else if (option == 's')
             options.seed = strtoull(optarg, NULL, 10);
         else if (option == 'x')
-            options.fault = FAULT_KILLED;
+            options.fault = fault_of(optarg);
         else if (option == 'k')
             options.are_known = true;
         else if (option == 'd')
             options.ends_with_first = true;
+        else if (option == 'p')
+            options.fault_phase = phase_of(optarg);
+        else if (option == 'c')
+            options.is_cut = true;
         else if (option == 'j')
             json = true;
         else
             return 2;
     }
-    if (options.nodes < 1 || options.nodes > 4096 || options.seed == 0) {
-        fprintf(stderr, "simulate: 1 to 4096 nodes, and a seed that is not 0\n");
+    if (options.fault == FAULT_COUNT || options.fault_phase == PHASE_COUNT || options.nodes < 1 ||
+        options.nodes > 4096 || options.seed == 0) {
+        fprintf(stderr, "simulate: 1 to 4096 nodes, a seed that is not 0, a fault that there is\n");
         return 2;
     }
     story_play(&options, &result);

@@ -1,59 +1,21 @@
-/* story.c - what the simulated servers do, and what happens to them. */
-#include "story.h"
-
-#include <stdio.h>
+/* story.c - what the simulated servers do, phase by phase. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
-#include "fibers.h"
+#include "evaluation.h"
 #include "link/agree.h"
 #include "memory.h"
+#include "rows.h"
+#include "shares.h"
 #include "shm/stats.h"
+#include "story_private.h"
 #include "stream.h"
 #include "wires.h"
 
-static const int64_t MS = 1000000, SECOND = 1000000000;
 static const int64_t PATIENCE = 600000000000; /* the server's, for the agreement */
 static const int64_t START = 200000000;       /* the last node begins so late */
-static const int64_t DEADLINE = 5000000000;   /* after which a silent node is lost */
-enum { COUNTERS_BYTES = 45 << 10, TEXT_BYTES = 400, EPOCHS = 2, MORE_STEPS = 10 };
-
-struct node_of_story {
-    struct story *story;
-    uint32_t rank;
-    struct link *link;
-    struct session *stream;
-    uint64_t ends[EPOCHS]; /* the steps of each epoch */
-    uint32_t epochs;       /* that are over */
-    bool has_agreed, has_counted, is_told, is_dealt, is_over;
-    tundish_status dealt;
-    tundish_status agreed;
-    int64_t agreed_ns, told_ns;
-    char text[TEXT_BYTES];
-};
-
-struct progress;
-
-struct story {
-    const struct story_options *options;
-    struct story_result *result;
-    struct agree_part *parts;
-    uint32_t part_count;
-    struct node_of_story *nodes;
-    uint32_t victim;
-    int64_t began_ns, fault_ns;
-    bool deals;              /* the steps have begun */
-    struct progress *steps;  /* of both epochs, one after the other */
-    uint64_t waits, answers; /* of all nodes: times that a step was waited for, and steps */
-    _Atomic int stop;
-};
-
-/* Of a step: how many nodes had it, and when the first and the last of them came to it. */
-struct progress {
-    uint32_t nodes;
-    int64_t first_ns, last_ns;
-};
+enum { COUNTERS_BYTES = 45 << 10 };
 
 /* Thousands of servers would say the same. */
 void __wrap_tnd_log(enum tnd_log_level level, const char *event, const char *format, ...);
@@ -67,20 +29,13 @@ __wrap_tnd_log(enum tnd_log_level level, const char *event, const char *format, 
 }
 
 const char *
-fault_name(enum fault fault)
+phase_name(enum phase phase)
 {
-    static const char *const names[FAULT_COUNT] = { "none",   "killed", "stopped", "hung",
-                                                    "slow",   "parted", "split",   "other",
-                                                    "absent", "error",  "order" };
+    static const char *const names[PHASE_COUNT] = { "agree", "share",    "serve",
+                                                    "rows",  "evaluate", "deal" };
 
-    return names[fault];
+    return names[phase];
 }
-
-#define complain(story, ...)                                                                       \
-    do {                                                                                           \
-        if ((story)->result->text[0] == '\0')                                                      \
-            snprintf((story)->result->text, sizeof(story)->result->text, __VA_ARGS__);             \
-    } while (false)
 
 static void
 make_parts(struct story *story)
@@ -127,6 +82,23 @@ agree_on_parts(struct node_of_story *node)
     return status;
 }
 
+static tundish_status
+join(struct node_of_story *node)
+{
+    struct story *story = node->story;
+    uint64_t number = node->rank == 0 ? story->options->seed : 0;
+    tundish_status status;
+
+    fibers_sleep((int64_t)fibers_draw((uint64_t)START));
+    status =
+        link_open(&(struct link_options){ .expected_nodes = story->options->nodes }, &node->link);
+    if (status == TUNDISH_OK)
+        status = agree_on_number(node->link, &number, PATIENCE, &story->stop);
+    if (status == TUNDISH_OK && number != story->options->seed)
+        complain(story, "node %u has another seed", node->rank);
+    return status == TUNDISH_OK ? agree_on_parts(node) : status;
+}
+
 static void
 hear(void *user, uint32_t from, const struct link_key *key, struct byte_view bytes)
 {
@@ -157,179 +129,113 @@ tell_counters(void *argument)
     node->has_counted = true;
 }
 
-static uint64_t
-steps_of(const struct story *story, uint32_t rank, uint32_t epoch)
-{
-    uint64_t more = (rank * UINT64_C(0x9e3779b97f4a7c15) + epoch) >> 32;
-
-    return story->options->steps + (story->options->are_known ? 0 : more % MORE_STEPS);
-}
-
-static struct progress *
-progress_of(struct story *story, uint32_t epoch, uint64_t number)
-{
-    return &story->steps[epoch * (story->options->steps + MORE_STEPS) + number];
-}
-
 static void
-note_progress(struct story *story, uint32_t epoch, uint64_t number)
+open_stream(struct node_of_story *node)
 {
-    struct progress *progress = progress_of(story, epoch, number);
+    const struct story_options *options = node->story->options;
 
-    if (progress->nodes++ == 0)
-        progress->first_ns = fibers_now_ns();
-    progress->last_ns = fibers_now_ns();
-}
-
-/* An answer could be given when the one step that it needs had come, or the last of all. */
-static void
-note_answer(struct node_of_story *node, uint64_t number, int64_t asked_ns, bool is_more)
-{
-    struct story *story = node->story;
-    const struct progress *progress;
-    int64_t from_ns = asked_ns, late_ns;
-
-    story->answers++;
-    if (fibers_now_ns() == asked_ns)
-        return;
-    story->waits++;
-    if (!is_more)
-        return;
-    progress = progress_of(story, node->epochs, number);
-    if (story->options->ends_with_first && progress->last_ns > from_ns)
-        from_ns = progress->last_ns;
-    if (!story->options->ends_with_first && progress->first_ns > from_ns)
-        from_ns = progress->first_ns;
-    late_ns = fibers_now_ns() - from_ns;
-    if ((double)late_ns / (double)story->options->step_ns > story->result->steps_late)
-        story->result->steps_late = (double)late_ns / (double)story->options->step_ns;
+    node->stream = stream_open(node->link, &(struct stream_options){
+                                               .are_known = options->are_known,
+                                               .ends_with_first = options->ends_with_first,
+                                               .places_differ = options->places_differ,
+                                           });
+    link_subscribe(node->link, hear, node);
+    evaluation_join(node->story->evaluation, node->link);
+    fibers_start(node->rank, tell_counters, node);
 }
 
 static tundish_status
-deal_epoch(struct node_of_story *node)
+ask_for_rows(struct node_of_story *node)
 {
     struct story *story = node->story;
-    uint64_t has = steps_of(story, node->rank, node->epochs);
-    uint64_t pause_ns = (uint64_t)story->options->step_ns;
-    tundish_status status = TUNDISH_OK;
-    bool is_more = true;
+    tundish_status status = rows_join(story->rows, node->link);
 
-    stream_begin_epoch(node->stream, node->epochs);
-    for (uint64_t number = 0; status == TUNDISH_OK && is_more; number++) {
-        int64_t asked_ns = fibers_now_ns();
-
-        node->ends[node->epochs] = number;
-        if (number < has)
-            note_progress(story, node->epochs, number);
-        status = stream_deal(node->stream, number, number < has, &is_more);
-        if (status == TUNDISH_OK)
-            note_answer(node, number, asked_ns, is_more);
-        if (stream_error(node->stream) != NULL)
-            status = TUNDISH_E_DATA;
-        fibers_sleep((int64_t)(pause_ns / 2 + fibers_draw(pause_ns + 1)));
-    }
-    return status;
+    return status == TUNDISH_OK ? rows_ask(story->rows, node->link, &story->stop) : status;
 }
 
-static void
-deal(struct node_of_story *node)
-{
-    tundish_status status = TUNDISH_OK;
-
-    while (status == TUNDISH_OK && node->epochs < EPOCHS) {
-        status = deal_epoch(node);
-        node->epochs += status == TUNDISH_OK;
-    }
-    node->dealt = status;
-    node->is_dealt = true;
-}
-
-static void
-serve(struct node_of_story *node)
+static tundish_status
+run_phase(struct node_of_story *node, enum phase phase)
 {
     struct story *story = node->story;
 
-    fibers_start(node->rank, tell_counters, node);
-    while (!story->deals && !node->is_told && atomic_load(&story->stop) == 0)
+    switch (phase) {
+    case PHASE_AGREE:
+        return join(node);
+    case PHASE_SHARE:
+        return shares_run(story->shares, node->link, &story->stop);
+    case PHASE_SERVE:
+        open_stream(node);
+        return TUNDISH_OK;
+    case PHASE_ROWS:
+        return ask_for_rows(node);
+    case PHASE_EVALUATE:
+        return evaluation_run(story->evaluation, node->link, &story->stop);
+    default:
+        return steps_deal(node);
+    }
+}
+
+static bool
+may_begin(const struct node_of_story *node, enum phase phase)
+{
+    while (node->story->phase < phase && !node->is_told && atomic_load(&node->story->stop) == 0)
         fibers_sleep(10 * MS);
-    deal(node);
-    while (!node->has_counted)
-        fibers_sleep(100 * MS);
+    return node->story->phase >= phase && atomic_load(&node->story->stop) == 0;
+}
+
+/* Its server stays while others still read what it gives out. */
+static bool
+may_end(const struct node_of_story *node)
+{
+    return node->story->phase != PHASE_EVALUATE || atomic_load(&node->story->stop) != 0;
 }
 
 static void
 live(void *argument)
 {
     struct node_of_story *node = argument;
-    struct story *story = node->story;
-    uint64_t number = node->rank == 0 ? story->options->seed : 0;
-    tundish_status status;
 
-    fibers_sleep((int64_t)fibers_draw((uint64_t)START));
-    status =
-        link_open(&(struct link_options){ .expected_nodes = story->options->nodes }, &node->link);
-    if (status == TUNDISH_OK)
-        status = agree_on_number(node->link, &number, PATIENCE, &story->stop);
-    if (status == TUNDISH_OK && number != story->options->seed)
-        complain(story, "node %u has another seed", node->rank);
-    if (status == TUNDISH_OK)
-        status = agree_on_parts(node);
-    if (status != TUNDISH_OK)
-        snprintf(node->text, sizeof node->text, "%s", tnd_error_text());
-    node->agreed = status;
-    node->agreed_ns = fibers_now_ns();
-    node->has_agreed = true;
-    if (status == TUNDISH_OK)
-        node->stream =
-            stream_open(node->link, &(struct stream_options){ story->options->are_known,
-                                                              story->options->ends_with_first });
-    if (node->link != NULL)
-        link_subscribe(node->link, hear, node);
-    if (status == TUNDISH_OK)
-        serve(node);
+    for (enum phase phase = 0; phase < PHASE_COUNT && node->status == TUNDISH_OK; phase++)
+        if (may_begin(node, phase)) {
+            node->status = run_phase(node, phase);
+            if (node->status != TUNDISH_OK && node->text[0] == '\0')
+                snprintf(node->text, sizeof node->text, "%s", tnd_error_text());
+            node->through_ns = fibers_now_ns();
+            node->is_through[phase] = true;
+        }
+    while (node->stream != NULL && !(node->has_counted && may_end(node)))
+        fibers_sleep(100 * MS);
     if (node->link != NULL)
         link_subscribe(node->link, NULL, NULL);
     stream_close(node->stream);
     link_leave(node->link, DEADLINE);
+    rows_leave(node->story->rows, node->rank);
+    evaluation_leave(node->story->evaluation, node->rank);
     link_close(node->link);
     node->is_over = true;
 }
 
-/* The nodes that the fault leaves alone. */
-static bool
-is_well(const struct story *story, uint32_t rank)
+bool
+story_wait(struct story *story, story_is *is_so, int64_t patience_ns)
 {
-    enum fault fault = story->options->fault;
+    int64_t until_ns = fibers_now_ns() + patience_ns;
+    uint32_t i = 0;
 
-    return rank != story->victim ||
-           (fault != FAULT_KILLED && fault != FAULT_HUNG && fault != FAULT_ABSENT);
-}
-
-static bool
-all_are(const struct story *story, bool (*is_so)(const struct node_of_story *node))
-{
-    for (uint32_t i = 0; i < story->options->nodes; i++)
-        if (is_well(story, i) && !is_so(&story->nodes[i]))
+    for (;;) {
+        while (i < story->options->nodes && (story->nodes[i].is_gone || is_so(&story->nodes[i])))
+            i++;
+        if (i == story->options->nodes)
+            return true;
+        if (fibers_now_ns() >= until_ns)
             return false;
-    return true;
+        fibers_sleep(10 * MS);
+    }
 }
 
-static bool
-has_agreed(const struct node_of_story *node)
+bool
+story_is_through(const struct node_of_story *node)
 {
-    return node->has_agreed;
-}
-
-static bool
-is_dealt(const struct node_of_story *node)
-{
-    return node->is_dealt;
-}
-
-static bool
-is_told(const struct node_of_story *node)
-{
-    return node->is_told;
+    return node->is_through[node->story->phase];
 }
 
 static bool
@@ -338,278 +244,151 @@ is_over(const struct node_of_story *node)
     return node->is_over;
 }
 
-static bool
-wait_until(struct story *story, bool (*is_so)(const struct node_of_story *node),
-           int64_t patience_ns)
-{
-    int64_t until_ns = fibers_now_ns() + patience_ns;
-
-    while (!all_are(story, is_so)) {
-        if (fibers_now_ns() >= until_ns)
-            return false;
-        fibers_sleep(10 * MS);
-    }
-    return true;
-}
-
 static struct wires_traffic
-traffic_of_all(const struct story *story, uint64_t *ret_most)
+traffic_of_all(const struct story *story)
 {
     struct wires_traffic all = { 0 };
-    uint64_t most = 0;
 
     for (uint32_t i = 0; i < story->options->nodes; i++) {
         struct wires_traffic one = wires_traffic(i);
 
         all.sent += one.sent;
         all.sent_bytes += one.sent_bytes;
-        most = one.sent + one.received > most ? one.sent + one.received : most;
+        all.sent_of_steps += one.sent_of_steps;
     }
-    if (ret_most != NULL)
-        *ret_most = most;
     return all;
+}
+
+/* What has been used up at some moment. */
+struct meter {
+    struct wires_traffic all, first;
+    int64_t at_ns, cpu_ns;
+};
+
+static struct meter
+read_meter(const struct story *story)
+{
+    return (struct meter){ traffic_of_all(story), wires_traffic(0), fibers_now_ns(),
+                           fibers_first_cpu_ns() };
+}
+
+static void
+note_cost(struct story *story, const struct meter *before)
+{
+    struct meter now = read_meter(story);
+    double nodes = story->options->nodes, seconds = (double)(now.at_ns - before->at_ns) * 1e-9;
+    struct phase_cost *cost = &story->result->costs[story->phase];
+
+    *cost = (struct phase_cost){
+        .seconds = seconds,
+        .messages = (double)(now.all.sent - before->all.sent) / nodes,
+        .bytes = (double)(now.all.sent_bytes - before->all.sent_bytes) / nodes,
+        .first_messages = (double)(now.first.received - before->first.received),
+        .first_bytes = (double)(now.first.received_bytes - before->first.received_bytes),
+        .first_core = (double)(now.cpu_ns - before->cpu_ns) * 1e-9 / seconds,
+    };
+    if (story->phase == PHASE_DEAL) {
+        double steps = nodes * (double)(story->options->steps * EPOCHS);
+
+        story->result->step_messages = cost->messages * nodes / steps;
+        story->result->step_words =
+            (double)(now.all.sent_of_steps - before->all.sent_of_steps) / steps;
+    }
+}
+
+/* When the last node was through, which the director notices a little later. */
+static void
+note_end(struct story *story, const struct meter *before)
+{
+    int64_t end_ns = 0;
+
+    for (uint32_t i = 0; i < story->options->nodes; i++)
+        if (!story->nodes[i].is_gone && story->nodes[i].through_ns > end_ns)
+            end_ns = story->nodes[i].through_ns;
+    story->result->costs[story->phase].seconds = (double)(end_ns - before->at_ns) * 1e-9;
 }
 
 static void
 judge_agreement(struct story *story)
 {
-    struct story_result *result = story->result;
     const struct node_of_story *first = NULL;
     bool differs = story->options->fault == FAULT_OTHER && story->options->nodes > 1;
 
     for (uint32_t i = 0; i < story->options->nodes; i++) {
         const struct node_of_story *node = &story->nodes[i];
 
-        if (!is_well(story, i))
+        if (node->is_gone)
             continue;
         if (first == NULL)
             first = node;
-        if (!node->has_agreed)
+        if (!node->is_through[PHASE_AGREE])
             complain(story, "node %u waits for ever", i);
-        else if (node->agreed != first->agreed || (differs && strcmp(node->text, first->text) != 0))
+        else if (node->status != first->status || (differs && strcmp(node->text, first->text) != 0))
             complain(story, "node %u says \"%s\", and node %u \"%s\"", i, node->text, first->rank,
                      first->text);
-        if (node->agreed_ns - story->began_ns > result->agreed_ns)
-            result->agreed_ns = node->agreed_ns - story->began_ns;
     }
     if (first != NULL && differs &&
-        (first->agreed != TUNDISH_E_ARGUMENT || strstr(first->text, "part-") == NULL))
+        (first->status != TUNDISH_E_ARGUMENT || strstr(first->text, "part-") == NULL))
         complain(story, "the difference is told as \"%s\"", first->text);
 }
 
+/* All nodes go through it, and nothing happens. */
 static void
-agree_all(struct story *story)
+pass(struct story *story, enum phase phase)
 {
-    struct story_result *result = story->result;
-    struct wires_traffic all, first;
+    struct meter before = read_meter(story);
 
-    if (!wait_until(story, has_agreed, 12 * DEADLINE))
-        complain(story, "the agreement does not end");
-    judge_agreement(story);
-    all = traffic_of_all(story, &result->agree_most_messages);
-    first = wires_traffic(0);
-    result->agree_messages = all.sent;
-    result->agree_bytes = all.sent_bytes;
-    result->agree_first_messages = first.sent + first.received;
-    result->agree_first_bytes = first.sent_bytes + first.received_bytes;
-    result->agreed_cpu_ns = fibers_first_cpu_ns();
+    story->phase = phase;
+    if (!story_wait(story, story_is_through, 20 * DEADLINE))
+        complain(story, "a node waits for ever in the phase %s", phase_name(phase));
+    if (phase == PHASE_SERVE)
+        fibers_sleep(story->options->serves_ns);
+    if (phase == PHASE_ROWS) /* who asked is heard from once more */
+        fibers_sleep(SECOND);
+    note_cost(story, &before);
+    if (phase != PHASE_SERVE)
+        note_end(story, &before);
+    if (phase == PHASE_AGREE)
+        judge_agreement(story);
+    for (uint32_t i = 0; i < story->options->nodes && phase != PHASE_AGREE; i++)
+        if (story->nodes[i].status != TUNDISH_OK || story->nodes[i].is_told)
+            complain(story, "node %u says \"%s\", and nothing happened", i, story->nodes[i].text);
 }
 
-/* All serve, and nothing happens. */
+/* All nodes go through it, and in the midst of it is the fault. */
 static void
-measure(struct story *story)
-{
-    struct wires_traffic all = traffic_of_all(story, NULL), first = wires_traffic(0), now;
-    int64_t cpu_ns = fibers_first_cpu_ns(), serves_ns = story->options->serves_ns;
-    double seconds = (double)serves_ns * 1e-9;
-    uint32_t nodes = story->options->nodes;
-    struct story_result *result = story->result;
-
-    fibers_sleep(serves_ns);
-    now = traffic_of_all(story, NULL);
-    result->messages = (uint64_t)((double)(now.sent - all.sent) / seconds / nodes);
-    result->bytes = (uint64_t)((double)(now.sent_bytes - all.sent_bytes) / seconds / nodes);
-    now = wires_traffic(0);
-    result->first_messages = (uint64_t)((double)(now.received - first.received) / seconds);
-    result->first_bytes = (uint64_t)((double)(now.received_bytes - first.received_bytes) / seconds);
-    result->first_cpu = (double)(fibers_first_cpu_ns() - cpu_ns) * 1e-9 / seconds;
-    for (uint32_t i = 0; i < nodes; i++)
-        if (story->nodes[i].is_told)
-            complain(story, "node %u was told \"%s\", and nothing happened", i,
-                     story->nodes[i].text);
-}
-
-static void
-stand_still_again_and_again(struct story *story)
-{
-    for (int i = 0; i < 20; i++) {
-        fibers_stop(story->victim);
-        fibers_sleep((int64_t)fibers_draw((uint64_t)SECOND));
-        fibers_go_on(story->victim);
-        fibers_sleep((int64_t)fibers_draw((uint64_t)(SECOND / 5)));
-    }
-}
-
-static void
-make_fault(struct story *story)
-{
-    int64_t short_ns = (int64_t)fibers_draw(3 * (uint64_t)SECOND);
-    uint32_t border = 1 + (uint32_t)fibers_draw(story->options->nodes - 1);
-
-    story->fault_ns = fibers_now_ns();
-    switch (story->options->fault) {
-    case FAULT_KILLED:
-        wires_take_down(story->victim);
-        fibers_stop(story->victim);
-        break;
-    case FAULT_STOPPED:
-        fibers_stop(story->victim);
-        fibers_sleep(short_ns);
-        fibers_go_on(story->victim);
-        break;
-    case FAULT_HUNG:
-        fibers_stop(story->victim);
-        break;
-    case FAULT_SLOW:
-        stand_still_again_and_again(story);
-        break;
-    case FAULT_PARTED:
-        wires_part(border);
-        fibers_sleep(short_ns);
-        wires_part(0);
-        break;
-    case FAULT_SPLIT:
-        wires_part(border);
-        break;
-    case FAULT_ERROR:
-        stream_tell_error(story->nodes[story->victim].stream, "row 7 is bad");
-        break;
-    case FAULT_ORDER:
-        stream_err(story->nodes[story->victim].stream);
-        break;
-    default:
-        break;
-    }
-}
-
-/* Whether a fault is one that every node must be told of. */
-static bool
-is_fatal(enum fault fault)
-{
-    return fault == FAULT_KILLED || fault == FAULT_HUNG || fault == FAULT_SPLIT;
-}
-
-/* Where each epoch ends, for all. */
-static void
-judge_ends(struct story *story)
-{
-    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
-        uint64_t end = steps_of(story, 0, epoch);
-
-        for (uint32_t i = 1; i < story->options->nodes; i++) {
-            uint64_t has = steps_of(story, i, epoch);
-
-            end = story->options->ends_with_first == (has < end) ? has : end;
-        }
-        for (uint32_t i = 0; i < story->options->nodes; i++)
-            if (story->nodes[i].epochs != EPOCHS || story->nodes[i].ends[epoch] != end)
-                complain(story, "on node %u epoch %u ends after %llu steps, and not after %llu", i,
-                         epoch, (unsigned long long)story->nodes[i].ends[epoch],
-                         (unsigned long long)end);
-    }
-}
-
-static void
-judge_alive(struct story *story)
-{
-    for (uint32_t i = 0; i < story->options->nodes; i++)
-        if (story->nodes[i].is_told)
-            complain(story, "node %u was told \"%s\", and all live", i, story->nodes[i].text);
-}
-
-static void
-judge_told(struct story *story)
-{
-    struct story_result *result = story->result;
-
-    result->failed = true;
-    if (!wait_until(story, is_told, DEADLINE + SECOND))
-        complain(story, "not all are told within the deadline and a second");
-    if (!wait_until(story, is_dealt, DEADLINE))
-        complain(story, "a node waits for a step for ever");
-    result->noticed_ns = INT64_MAX;
-    for (uint32_t i = 0; i < story->options->nodes; i++) {
-        const struct node_of_story *node = &story->nodes[i];
-        int64_t after_ns = node->told_ns - story->fault_ns;
-
-        if (!is_well(story, i) || !node->is_told)
-            continue;
-        result->noticed_ns = after_ns < result->noticed_ns ? after_ns : result->noticed_ns;
-        result->told_ns = after_ns > result->told_ns ? after_ns : result->told_ns;
-    }
-}
-
-/* An error of one node is that of all, in the same words. The one that has it is not told. */
-static void
-judge_error(struct story *story)
-{
-    uint32_t first = story->victim == 0 ? 1 : 0;
-    const char *text = stream_error(story->nodes[first].stream);
-
-    for (uint32_t i = 0; i < story->options->nodes; i++) {
-        const char *other = stream_error(story->nodes[i].stream);
-
-        if (i == story->victim && story->options->fault == FAULT_ERROR)
-            continue;
-        if (text == NULL || other == NULL || strcmp(text, other) != 0)
-            complain(story,
-                     "the error of node %u is \"%.150s\" on node %u, and \"%.150s\" on node %u",
-                     story->victim, other != NULL ? other : "", i, text != NULL ? text : "", first);
-    }
-}
-
-static void
-judge_fault(struct story *story)
-{
-    enum fault fault = story->options->fault;
-    bool is_of_rows = fault == FAULT_ERROR || (fault == FAULT_ORDER && story->options->are_known);
-
-    if (is_fatal(fault)) {
-        judge_told(story);
-        return;
-    }
-    if (!wait_until(story, is_dealt, 20 * DEADLINE))
-        complain(story, "a node waits for a step for ever");
-    fibers_sleep(2 * DEADLINE);
-    judge_alive(story);
-    if (is_of_rows)
-        judge_error(story);
-    else
-        judge_ends(story);
-}
-
-/* Both epochs, in the midst of which the fault is. */
-static void
-deal_all(struct story *story)
+pass_with_fault(struct story *story, enum phase phase)
 {
     const struct story_options *options = story->options;
-    struct story_result *result = story->result;
-    uint64_t steps = options->steps * EPOCHS, before = traffic_of_all(story, NULL).sent;
+    uint64_t takes_ns =
+        phase == PHASE_DEAL ? (uint64_t)options->step_ns * options->steps : (uint64_t)SECOND / 4;
 
-    story->deals = true;
-    fibers_sleep((int64_t)fibers_draw((uint64_t)options->step_ns * options->steps));
-    if (options->nodes > 1)
-        make_fault(story);
-    if (options->nodes == 1 || options->fault == FAULT_NONE) {
-        if (!wait_until(story, is_dealt, 20 * DEADLINE))
-            complain(story, "a node waits for a step for ever");
-        result->step_messages =
-            (double)(traffic_of_all(story, NULL).sent - before) / (double)steps / options->nodes;
-        result->steps_waited = (double)story->waits / (double)(story->answers + 1);
-        judge_ends(story);
-    } else {
-        judge_fault(story);
+    story->phase = phase;
+    fibers_sleep((int64_t)fibers_draw(takes_ns));
+    fault_make(story);
+    fault_judge(story);
+}
+
+static void
+go_through(struct story *story, enum fault fault)
+{
+    for (enum phase phase = PHASE_SHARE; phase < PHASE_COUNT; phase++) {
+        bool has_fault = fault != FAULT_NONE && phase == story->options->fault_phase;
+
+        if (has_fault)
+            pass_with_fault(story, phase);
+        else
+            pass(story, phase);
+        if (has_fault && fault_is_fatal(fault))
+            return;
+        if (phase == PHASE_SHARE)
+            shares_judge(story->shares, story->result->text, sizeof story->result->text);
+        if (phase == PHASE_EVALUATE)
+            evaluation_judge(story->evaluation, story->result->text, sizeof story->result->text);
     }
+    story->result->steps_waited = (double)story->waits / (double)(story->answers + 1);
+    if (fault == FAULT_NONE)
+        steps_judge_ends(story);
 }
 
 /* Those that stand still go on, and hear that they were given up, or hear nobody. */
@@ -617,9 +396,8 @@ static void
 end_all(struct story *story)
 {
     atomic_store(&story->stop, 1);
-    fibers_go_on(story->victim);
-    story->victim = UINT32_MAX;
-    if (!wait_until(story, is_over, 10 * DEADLINE))
+    fault_end(story);
+    if (!story_wait(story, is_over, 10 * DEADLINE))
         complain(story, "a node does not end");
 }
 
@@ -627,27 +405,21 @@ static void
 direct(void *argument)
 {
     struct story *story = argument;
-    enum fault fault = story->options->fault;
-    int64_t absent_ns = 2 * DEADLINE;
+    uint32_t nodes = story->options->nodes;
+    enum fault fault = nodes > 1 ? story->options->fault : FAULT_NONE;
 
-    story->began_ns = fibers_now_ns();
-    story->victim = (uint32_t)fibers_draw(story->options->nodes);
-    for (uint32_t i = 0; i < story->options->nodes; i++) {
+    story->victim = (uint32_t)fibers_draw(nodes);
+    for (uint32_t i = 0; i < nodes; i++) {
         story->nodes[i] = (struct node_of_story){ .story = story, .rank = i };
         fibers_start(i, live, &story->nodes[i]);
     }
     if (fault == FAULT_ABSENT) {
+        story->nodes[story->victim].is_gone = true;
         fibers_stop(story->victim);
-        if (story->options->nodes > 1 && !wait_until(story, has_agreed, absent_ns))
-            complain(story, "a node does not begin, and others wait for it");
-        judge_agreement(story);
-    } else {
-        agree_all(story);
-        if (fault != FAULT_OTHER || story->options->nodes == 1) {
-            measure(story);
-            deal_all(story);
-        }
     }
+    pass(story, PHASE_AGREE);
+    if (fault != FAULT_ABSENT && fault != FAULT_OTHER)
+        go_through(story, fault);
     story->result->first_memory_bytes = memory_of_first_most();
     end_all(story);
 }
@@ -658,19 +430,23 @@ story_play(const struct story_options *options, struct story_result *ret_result)
     struct story story = { .options = options, .result = ret_result };
     struct wires_options wires = {
         .nodes = options->nodes,
-        .latency_ns = options->latency_ns,
-        .jitter_ns = options->jitter_ns,
-        .bytes_per_ns = options->bytes_per_ns,
+        .network = { options->latency_ns, options->jitter_ns, options->bytes_per_ns },
     };
 
     *ret_result = (struct story_result){ 0 };
     make_parts(&story);
+    story.shares = shares_open(options->nodes, options->shared_files);
+    story.rows = rows_open(options->nodes);
+    story.evaluation = evaluation_open(options->nodes);
     story.nodes = calloc(options->nodes, sizeof *story.nodes);
     story.steps = calloc(EPOCHS * (options->steps + MORE_STEPS), sizeof *story.steps);
     wires_open(&wires);
     fibers_run(options->seed, options->nodes, direct, &story);
     wires_close();
     memory_forget();
+    evaluation_close(story.evaluation);
+    rows_close(story.rows);
+    shares_close(story.shares);
     free(story.steps);
     free(story.nodes);
     free_parts(&story);

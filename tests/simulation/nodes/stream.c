@@ -7,7 +7,7 @@
 #include "session/session_private.h"
 
 /* Fewer than a server's (SESSION_MARK_STEPS), as fewer steps are dealt. */
-enum { STEPS_A_MARK = 64 };
+enum { STEPS_A_MARK = 64, STATE_WORDS = 2 };
 
 struct stream {
     struct session session;
@@ -16,6 +16,7 @@ struct stream {
     struct spec_stream spec;
     struct plan_graph graph;
     struct plan plan;
+    bool places_differ;
     char error[400];
 };
 
@@ -56,6 +57,7 @@ stream_open(struct link *link, const struct stream_options *options)
     struct session *session = &stream->session;
 
     stream->spec.distribute.drop_remainder_step = options->ends_with_first;
+    stream->places_differ = options->places_differ;
     stream->plan.stream = &stream->spec;
     stream->plan.graph = &stream->graph;
     stream->plan.replicas = 1;
@@ -84,13 +86,44 @@ stream_err(struct session *session)
     ((struct stream *)session)->error_in_order = 1;
 }
 
-void
+/* Each node's words, by rank, or, if they are the same, those of one. */
+static bool
+is_of_all(const struct stream *stream, const struct place *place)
+{
+    uint32_t nodes = stream->places_differ && place->worker_count > 0 ? place->worker_count : 1;
+
+    for (uint32_t i = 0; i < nodes; i++)
+        if (place->state[STATE_WORDS * i + 1] != (nodes > 1 ? i : place->state[1]))
+            return false;
+    return place->state_count == STATE_WORDS * nodes;
+}
+
+tundish_status
 stream_begin_epoch(struct session *session, uint64_t epoch)
 {
     struct stream *stream = (struct stream *)session;
+    bool are_known = session->plan->policy == SHARD_DATA;
+    struct place place = {
+        .worker_count = are_known ? 0 : session->plan->options.worker_count,
+        .state_count = STATE_WORDS,
+        .state = { epoch, stream->places_differ && !are_known ? session->plan->options.worker : 0 }
+    };
+    tundish_status status = session_link_start_epoch(session, epoch, 0);
 
     stream->digest = (struct order_digest){ .interval = STEPS_A_MARK };
-    (void)session_link_start_epoch(session, epoch, 0);
+    if (status == TUNDISH_OK)
+        status = session_link_gather(session, epoch, &place);
+    if (status == TUNDISH_OK && !is_of_all(stream, &place))
+        status = tnd_fail(TUNDISH_E_DATA, "the place is not that of all nodes");
+    return status;
+}
+
+tundish_status
+stream_cut(struct session *session, uint64_t number, bool *ret_cut)
+{
+    tundish_status status = session_link_cut(session, number, ret_cut);
+
+    return status == TUNDISH_OK && *ret_cut ? session_link_end_epoch(session, number) : status;
 }
 
 tundish_status

@@ -13,6 +13,7 @@ struct session;
 struct stream_options {
     bool are_known;       /* under DATA: nobody is asked */
     bool ends_with_first; /* an epoch is over where the first node has no more */
+    bool places_differ;   /* the random stages of each node stand elsewhere */
 };
 
 struct session *stream_open(struct link *link, const struct stream_options *options);
@@ -21,7 +22,12 @@ void stream_close(struct session *session); /* accepts NULL */
 /* From here on it deals other rows than the other nodes do. */
 void stream_err(struct session *session);
 
-void stream_begin_epoch(struct session *session, uint64_t epoch);
+/* E_DATA: the place is not that of all nodes. */
+tundish_status stream_begin_epoch(struct session *session, uint64_t epoch);
+
+/* This node's trainers want the next epoch before step `number`. ret_cut: so do all, and this one
+ * is over. */
+tundish_status stream_cut(struct session *session, uint64_t number, bool *ret_cut);
 
 /* Deal this step, of which this node has rows or not. ret_more: it is not the end for all. */
 tundish_status stream_deal(struct session *session, uint64_t number, bool has, bool *ret_more);

@@ -10,6 +10,7 @@
 #include "fibers.h"
 #include "link/job.h"
 #include "link/node_channel.h"
+#include "link/node_private.h"
 
 enum { WINDOW = 64, PAIRS = 1 << 16 }; /* WINDOW: as link_mpi.c's */
 
@@ -34,8 +35,8 @@ struct letter {
 struct end {
     bool is_down;
     uint32_t rank;
-    int64_t sends_from_ns, receives_from_ns; /* when the wire is free */
-    struct letter **inbox;                   /* a heap, the earliest first */
+    struct cable cable;
+    struct letter **inbox; /* a heap, the earliest first */
     size_t count, room;
     struct letter *received;
     struct wires_traffic traffic;
@@ -109,26 +110,13 @@ take_out(struct end *end)
     return first;
 }
 
-/* When a message comes that is sent now. */
+/* When a message comes that is sent now: after those before it. */
 static int64_t
 arrival_of(struct pair *pair, size_t byte_count)
 {
-    struct end *from = &all.ends[pair->from], *to = &all.ends[pair->to];
-    int64_t now_ns = fibers_now_ns(), takes_ns, due_ns;
-
-    takes_ns = (int64_t)((double)byte_count / all.options.bytes_per_ns);
-    if (from->sends_from_ns < now_ns)
-        from->sends_from_ns = now_ns;
-    from->sends_from_ns += takes_ns;
-    due_ns = from->sends_from_ns + all.options.latency_ns +
-             (int64_t)fibers_draw((uint64_t)all.options.jitter_ns + 1);
-    if (due_ns < to->receives_from_ns + takes_ns)
-        due_ns = to->receives_from_ns + takes_ns;
-    if (due_ns <= pair->last_ns)
-        due_ns = pair->last_ns + 1;
-    to->receives_from_ns = due_ns;
-    pair->last_ns = due_ns;
-    return due_ns;
+    pair->last_ns = cable_arrival(&all.options.network, &all.ends[pair->from].cable,
+                                  &all.ends[pair->to].cable, byte_count, pair->last_ns + 1);
+    return pair->last_ns;
 }
 
 static bool
@@ -160,6 +148,20 @@ write_letter(struct pair *pair, const void *bytes, size_t byte_count)
     pair->last_held = &letter->next;
 }
 
+/* Is there a word about steps among those that it consists of? */
+static bool
+is_of_steps(const uint8_t *bytes, size_t byte_count)
+{
+    struct wire wire;
+
+    for (size_t at = 0; at < byte_count; at += sizeof wire + wire.piece_bytes) {
+        memcpy(&wire, bytes + at, sizeof wire);
+        if ((wire.kind == WIRE_UP || wire.kind == WIRE_DOWN) && wire.key.topic == LINK_STEPS)
+            return true;
+    }
+    return false;
+}
+
 static bool
 wires_send(void *state, uint32_t to, const void *bytes, size_t byte_count)
 {
@@ -171,6 +173,7 @@ wires_send(void *state, uint32_t to, const void *bytes, size_t byte_count)
     if (has_room) {
         end->traffic.sent++;
         end->traffic.sent_bytes += byte_count;
+        end->traffic.sent_of_steps += is_of_steps(bytes, byte_count);
         if (!end->is_down && !all.ends[to].is_down)
             write_letter(pair, bytes, byte_count);
     }
@@ -310,7 +313,10 @@ wires_part(uint32_t border)
                 pair->held = letter->next;
                 if (pair->held == NULL)
                     pair->last_held = &pair->held;
-                set_off(letter);
+                if (all.ends[pair->from].is_down)
+                    free(letter);
+                else
+                    set_off(letter);
             }
 }
 

@@ -11,15 +11,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cable.h"
+
 struct wires_options {
     uint32_t nodes;
-    int64_t latency_ns, jitter_ns; /* at most so much more */
-    double bytes_per_ns;           /* of each node, each way */
+    struct network network;
 };
 
-/* What a node has sent and received so far. */
+/* What a node has sent and received so far; and of that sent, the messages with how far a node, or
+ * all of them, are in an epoch. */
 struct wires_traffic {
     uint64_t sent, sent_bytes, received, received_bytes;
+    uint64_t sent_of_steps;
 };
 
 void wires_open(const struct wires_options *options);

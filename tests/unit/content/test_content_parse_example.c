@@ -3,6 +3,7 @@
 #include "../unit_draw.h"
 #include "stage_fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -397,6 +398,74 @@ guessing_finds_what_plain_reading_finds(void **state)
     example_parser_close(parser);
 }
 
+/* So many that their marks take three words, with names that are alike at one end or the other. */
+enum { MANY = 140 };
+
+static struct example_parser *
+parser_of_many(void)
+{
+    struct example_feature *features = tnd_zalloc(MANY, sizeof *features);
+
+    for (int i = 0; i < MANY; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, i % 2 == 0 ? "feature_%d" : "%d_of_a_feature", i);
+        features[i] = (struct example_feature){ .name = tnd_strdup(name),
+                                                .name_bytes = strlen(name),
+                                                .dtype = TUNDISH_INT64,
+                                                .value_count = 1,
+                                                .shape_text = tnd_strdup("[]"),
+                                                .fallback = tnd_zalloc(1, sizeof(int64_t)) };
+    }
+    return example_parser_open(features, MANY);
+}
+
+/* Features by number, most of them, from `first` on; the number as the value. */
+static void
+many_values(const struct example_parser *parser, uint32_t first, struct record *to)
+{
+    for (uint32_t i = 0; i < MANY; i++) {
+        const uint32_t f = (first + i) % MANY;
+        const int64_t value = (int64_t)f << f % 57;
+
+        if (f % 7 != first % 7)
+            put_int64s(to, example_parser_feature(parser, f)->name, &value, 1, 1);
+    }
+}
+
+static void
+many_features_are_told_apart(void **state)
+{
+    struct example_parser *parser = parser_of_many();
+    struct frame_errors errors = { 0 };
+    struct frame frame = { .count = MANY, .scratch = scratch_open(), .errors = &errors };
+    struct byte_view *records = scratch_array(frame.scratch, MANY, sizeof *records);
+    struct example_input input = { records, MANY, NULL, true };
+    struct example_values values[MANY] = { { 0 } };
+
+    (void)state;
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct record features = { 0 }, record;
+        uint8_t *bytes;
+
+        many_values(parser, i, &features);
+        record = whole(&features);
+        bytes = scratch_alloc(frame.scratch, record.size + 64);
+        memcpy(bytes, record.bytes, record.size);
+        records[i] = (struct byte_view){ bytes, record.size };
+    }
+    for (int f = 0; f < MANY; f++)
+        values[f].values = scratch_array(frame.scratch, MANY, sizeof(int64_t));
+    example_parse(parser, &input, &frame, values);
+    assert_int_equal(errors.bad_count, 0);
+    for (uint32_t i = 0; i < MANY; i++)
+        for (uint32_t f = 0; f < MANY; f++)
+            assert_int_equal(((int64_t *)values[f].values)[i],
+                             f % 7 != i % 7 ? (int64_t)f << f % 57 : 0);
+    scratch_close(frame.scratch);
+    example_parser_close(parser);
+}
+
 TEST_FILE(test_content_parse_example)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +480,7 @@ TEST_FILE(test_content_parse_example)
         cmocka_unit_test(uniform_rows_inside_a_batch_are_a_dimension),
         cmocka_unit_test(partitions_that_do_not_fit_are_refused),
         cmocka_unit_test(guessing_finds_what_plain_reading_finds),
+        cmocka_unit_test(many_features_are_told_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "learn/terms/terms.h"
+#include "learn/terms/term_runs.h"
 #include "learn/terms/vocabulary_order.h"
 #include "unit/test_file.h"
 
@@ -116,6 +116,40 @@ tallies_are_in_the_counts_of_what_is_gathered(void **state)
     assert_int_equal(memory.used_bytes, 0);
 }
 
+/* Every third term is in both tables, the others are in one; the first table is smaller, larger or
+ * empty. */
+static void
+gathering_keeps_every_count(void **state)
+{
+    enum { EACH = 20000 };
+    static const int firsts[] = { 0, 100, EACH, 4 * EACH };
+    struct terms_memory memory = { .limit_bytes = INT64_MAX };
+
+    (void)state;
+    for (size_t f = 0; f < sizeof firsts / sizeof *firsts; f++) {
+        struct terms *tables[2] = { terms_open(&memory, -1), terms_open(&memory, -1) };
+        int64_t counted = 0;
+
+        for (int i = 0; i < firsts[f] || i < EACH; i++)
+            for (int t = 0; t < 2; t++) {
+                char text[32];
+                int size = sprintf(text, "%s%d", i % 3 == 0 ? "" : t == 0 ? "a" : "b", i);
+                struct byte_view view = { (const uint8_t *)text, (uint64_t)size };
+
+                if (i < (t == 0 ? firsts[f] : EACH))
+                    terms_tally(tables[t], &view, 1);
+            }
+        assert_true(terms_gather(tables, 2));
+        for (uint32_t i = 0; i < terms_count(tables[0]); i++) {
+            assert_true(terms_list(tables[0])[i].count > 0);
+            counted += terms_list(tables[0])[i].count;
+        }
+        assert_int_equal(counted, firsts[f] + EACH);
+        terms_close(tables[0]);
+        terms_close(tables[1]);
+    }
+}
+
 static void
 nothing_is_gathered_once_some_was_written(void **state)
 {
@@ -141,7 +175,7 @@ ranking_keeps_the_first_of_the_order(void **state)
     for (size_t l = 0; l < 2; l++)
         for (int64_t most = -1; most < 3000; most += 1500) {
             struct term_ranking *ranking =
-                term_ranking_open(vocabulary_order_count, most, limits[l], folder);
+                term_ranking_open(&vocabulary_order_count, most, limits[l], folder);
             struct term term, last = { .count = INT64_MAX };
             int64_t taken = 0;
             char texts[2][32] = { "", "" };
@@ -158,7 +192,7 @@ ranking_keeps_the_first_of_the_order(void **state)
                 memcpy(texts[taken % 2], term.text.data, term.text.size);
                 term.text.data = (const uint8_t *)texts[taken % 2];
                 if (taken > 0)
-                    assert_true(vocabulary_order_count(&last, &term) < 0);
+                    assert_true(vocabulary_order_count.compare(&last, &term) < 0);
                 last = term;
                 taken++;
             }
@@ -166,6 +200,52 @@ ranking_keeps_the_first_of_the_order(void **state)
             term_ranking_close(ranking);
         }
     close(folder);
+}
+
+/* Texts that share their first bytes, end in zeros or are empty, with numbers that are often equal.
+ */
+static void
+draw_terms(struct term list[], int count, uint8_t (*texts)[24])
+{
+    static const double weights[] = { -2.5, -0.0, 0.0, 1e-300, 1, 1e300, -1e300, 7 };
+
+    for (int i = 0; i < count; i++) {
+        uint64_t size = (uint64_t)(i % 23);
+
+        memset(texts[i], i % 3 == 0 ? 0 : 'a', sizeof texts[i]);
+        if (size > 3)
+            memcpy(texts[i] + size - 4, &i, 4);
+        list[i] = (struct term){ .text = { texts[i], size },
+                                 .count = i * 31 % 17,
+                                 .weight = weights[i * 13 % 8] };
+    }
+}
+
+static void
+sorting_by_keys_is_sorting_by_comparison(void **state)
+{
+    enum { COUNT = 3000 };
+    static const struct term_order *const orders[] = { &term_order_text, &vocabulary_order_count,
+                                                       &vocabulary_order_weight,
+                                                       &vocabulary_order_fingerprint };
+    static uint8_t texts[COUNT][24];
+    static struct term list[COUNT];
+
+    (void)state;
+    for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
+        for (uint32_t count = 0; count <= COUNT; count = count * 7 + 1) {
+            uint64_t bytes = 0, sorted_bytes = 0;
+
+            draw_terms(list, COUNT, texts);
+            for (uint32_t i = 0; i < count; i++)
+                bytes += list[i].text.size;
+            term_sort(list, count, orders[o]);
+            for (uint32_t i = 0; i < count; i++)
+                sorted_bytes += list[i].text.size;
+            for (uint32_t i = 1; i < count; i++)
+                assert_true(orders[o]->compare(&list[i - 1], &list[i]) <= 0);
+            assert_int_equal(sorted_bytes, bytes);
+        }
 }
 
 static void
@@ -189,8 +269,10 @@ TEST_FILE(test_terms)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merge_gives_every_term_once_in_order),
         cmocka_unit_test(tallies_are_in_the_counts_of_what_is_gathered),
+        cmocka_unit_test(gathering_keeps_every_count),
         cmocka_unit_test(nothing_is_gathered_once_some_was_written),
         cmocka_unit_test(ranking_keeps_the_first_of_the_order),
+        cmocka_unit_test(sorting_by_keys_is_sorting_by_comparison),
         cmocka_unit_test(integer_keys_are_ordered_as_integers),
     };
 

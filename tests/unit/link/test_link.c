@@ -220,10 +220,10 @@ receive(void *user, const struct link_message *message)
 }
 
 static bool
-has_come(struct link *link, void *mail)
+both_have_come(struct link *link, void *mail)
 {
     (void)link;
-    return ((struct mail *)mail)->count > 0;
+    return ((struct mail *)mail)->count == 2;
 }
 
 static void
@@ -244,7 +244,7 @@ messages_wait_for_their_mailbox_and_are_answered(void **state)
     shards.topic = LINK_MAILBOX_COUNT;
     link_send(links[0], 1, &shards, "?", 1); /* no such mailbox */
     link_open_mailbox(links[1], LINK_SHARDS, receive, &asked);
-    assert_int_equal(link_wait(links[0], has_come, &answers, -1, NULL), TUNDISH_OK);
+    assert_int_equal(link_wait(links[0], both_have_come, &answers, -1, NULL), TUNDISH_OK);
     link_open_mailbox(links[1], LINK_SHARDS, NULL, NULL);
     link_open_mailbox(links[0], LINK_ROWS, NULL, NULL);
     /* In order: so the last answer tells that all that was asked before it has come. */
@@ -255,6 +255,7 @@ messages_wait_for_their_mailbox_and_are_answered(void **state)
     }
     assert_int_equal(asked.from, 0);
     assert_true(answers.epochs[0] == 101 && answers.byte_counts[0] == 1);
+    assert_true(answers.epochs[1] == 102 && answers.byte_counts[1] == 1);
     assert_int_equal(link_queued(links[0], 1), 0);
     link_stats(links[0], &stats);
     assert_int_equal(stats.mail_sent, 5);
@@ -372,6 +373,31 @@ a_silent_node_is_lost_for_all_and_only_it(void **state)
     cluster_start_clock();
 }
 
+/* Some networks' sends to a lost node never return. */
+static void
+a_node_that_cannot_be_sent_to_is_named_where_the_call_hangs(void **state)
+{
+    struct link *links[2];
+
+    (void)state;
+    cluster_stop_clock();
+    cluster_open(2, links);
+    cluster_pass(2, links, SECOND_NS);
+    cluster_hold(1);
+    link_post(links[0], &key, "never sent", 10);
+    cluster_await(1); /* else it would rather see that the other is silent */
+    for (int seconds = 0; link_check(links[0]) == TUNDISH_OK; seconds++) {
+        assert_true(seconds < 100000);
+        cluster_pass(1, &links[1], SECOND_NS); /* it hears nothing, but goes on */
+        usleep(1000);
+    }
+    assert_non_null(strstr(tnd_error_text(), "has not returned from sending to"));
+    assert_non_null(strstr(tnd_error_text(), "(rank 1)"));
+    cluster_let_go(1);
+    cluster_start_clock(); /* the other may have heard nothing of it, and would wait for ever */
+    cluster_close(2, links);
+}
+
 struct leaving {
     struct link *link;
     pthread_t thread;
@@ -459,6 +485,7 @@ TEST_FILE(test_link)
         cmocka_unit_test(a_subscriber_is_told_of_posts_before_and_after_it_came),
         cmocka_unit_test(a_failure_found_elsewhere_ends_the_waits_of_its_node),
         cmocka_unit_test(a_silent_node_is_lost_for_all_and_only_it),
+        cmocka_unit_test(a_node_that_cannot_be_sent_to_is_named_where_the_call_hangs),
         cmocka_unit_test(a_node_that_left_is_not_waited_for_long),
         cmocka_unit_test(leaving_does_not_wait_longer_than_it_was_told_to),
         cmocka_unit_test(a_single_node_has_nobody_to_wait_for),

@@ -155,6 +155,37 @@ a_broken_way_is_noticed_when_mail_takes_it(void **state)
     }
 }
 
+/* What the root of the tree was to hand on is lost with it. */
+static void
+mail_through_the_tree_comes_once_and_in_order_though_a_node_on_its_way_is_lost(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        struct network *network = network_open(4, seed);
+        bool in_order;
+
+        for (uint64_t i = 0; i < 40; i++) {
+            struct link_key key = { .topic = LINK_SHARDS, .epoch = i };
+            uint8_t bytes[] = { (uint8_t)i, (uint8_t)(i + 1) };
+
+            node_send_by_tree(network_node(network, 2), 3, &key, bytes, sizeof bytes);
+            node_send_by_tree(network_node(network, 3), 1, &key, bytes, sizeof bytes);
+            network_run(network, 2000000);
+            if (i == 20)
+                network_kill(network, 0);
+        }
+        assert_true(node_is_unheard(network_node(network, 2)));
+        network_run(network, DEADLINE_NS + 3 * SECOND_NS);
+        assert_int_equal(network_messages(network, 3, &in_order), 40);
+        assert_true(in_order);
+        assert_int_equal(network_messages(network, 1, &in_order), 40);
+        assert_true(in_order);
+        assert_int_equal(network_messages(network, 2, &in_order), 0);
+        assert_false(node_is_unheard(network_node(network, 2)));
+        network_close(network);
+    }
+}
+
 static void
 nodes_are_named_by_their_hosts(void **state)
 {
@@ -250,6 +281,26 @@ a_job_that_stood_still_as_a_whole_goes_on(void **state)
     for (uint32_t rank = 0; rank < 3; rank++)
         assert_null(node_failure(network_node(network, rank)));
     network_close(network);
+}
+
+/* A message that lay there meanwhile was not heard later than now. */
+static void
+a_node_that_stood_still_finds_the_lost_in_time(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct network *network = network_open(2, seed);
+
+        network_run(network, SECOND_NS);
+        network_pause(network, 0);
+        network_run(network, 2 * SECOND_NS); /* the other says that it is there */
+        network_kill(network, 1);
+        network_run(network, 600 * SECOND_NS);
+        network_resume(network, 0);
+        network_run(network, 10 * SECOND_NS);
+        assert_true(node_is_lost(network_node(network, 0), 1));
+        network_close(network);
+    }
 }
 
 /* any interleaving:
@@ -353,12 +404,15 @@ TEST_FILE(test_node)
         cmocka_unit_test(a_message_goes_to_one_whole_and_in_order),
         cmocka_unit_test(every_loss_is_noticed_and_messages_for_the_lost_are_dropped),
         cmocka_unit_test(a_broken_way_is_noticed_when_mail_takes_it),
+        cmocka_unit_test(
+            mail_through_the_tree_comes_once_and_in_order_though_a_node_on_its_way_is_lost),
         cmocka_unit_test(nodes_are_named_by_their_hosts),
         cmocka_unit_test(quiet_nodes_beat_and_are_not_lost),
         cmocka_unit_test(a_node_that_left_is_not_missed),
         cmocka_unit_test(all_that_leave_are_done),
         cmocka_unit_test(a_node_that_stood_still_hears_that_it_was_given_up),
         cmocka_unit_test(a_job_that_stood_still_as_a_whole_goes_on),
+        cmocka_unit_test(a_node_that_stood_still_finds_the_lost_in_time),
         cmocka_unit_test(every_interleaving_keeps_posts_and_finds_the_lost),
     };
 

@@ -23,6 +23,7 @@ static const struct place example = {
     .worker_count = 3,
     .replicas = 2,
     .files = { .file_count = 7, .hashes = { 1, 2, 3 } },
+    .split = { .workers = 2, .replicas = 8, .epoch = 3, .step = UINT64_MAX },
     .state_count = 4,
     .state = { 1, 2, UINT64_MAX, 4 },
 };
@@ -39,7 +40,7 @@ bytes_bring_the_same_place_back(void **state)
     assert_memory_equal(&back, &example, sizeof back);
 }
 
-/* With what the trainer's library puts around it: under 200 bytes, and 16 for each random stage. */
+/* With what the trainer's library puts around it: under 224 bytes, and 16 for each random stage. */
 static void
 a_place_is_small(void **state)
 {
@@ -49,7 +50,7 @@ a_place_is_small(void **state)
     (void)state;
     plain.state_count = 0;
     outer.header_bytes = place_bytes(&plain);
-    assert_true(tnd_place_bytes(&outer) < 200);
+    assert_true(tnd_place_bytes(&outer) < 224);
     assert_int_equal(place_bytes(&example) - place_bytes(&plain), 2 * 16);
 }
 
@@ -97,6 +98,26 @@ another_version_is_refused(void **state)
     bytes[0]++;
     assert_int_equal(place_read(bytes, place_bytes(&example), &back), TUNDISH_E_PLACE);
     assert_non_null(strstr(tnd_error_text(), "not a place"));
+}
+
+/* The second version had no split, and a header of 72 bytes. */
+static void
+a_place_of_the_version_before_is_read(void **state)
+{
+    uint8_t bytes[PLACE_BYTES_MAX], old[PLACE_BYTES_MAX];
+    size_t state_bytes = example.state_count * sizeof *example.state, header = 72;
+    struct place back, expected = example;
+
+    (void)state;
+    place_write(&example, bytes);
+    memcpy(old, bytes, header);
+    memcpy(old + header, bytes + place_bytes(&example) - state_bytes, state_bytes);
+    old[4] = 2;
+    expected.split = (struct place_split){ 0 };
+    assert_int_equal(place_read(old, header + state_bytes, &back), TUNDISH_OK);
+    assert_memory_equal(&back, &expected, sizeof back);
+    assert_int_equal(place_read(old, header + state_bytes + 1, &back), TUNDISH_E_PLACE);
+    assert_int_equal(place_read(old, header - 1, &back), TUNDISH_E_PLACE);
 }
 
 struct stream {
@@ -360,6 +381,7 @@ TEST_FILE(test_place_contents)
         cmocka_unit_test(every_shortening_is_refused),
         cmocka_unit_test(a_lying_count_is_refused),
         cmocka_unit_test(another_version_is_refused),
+        cmocka_unit_test(a_place_of_the_version_before_is_read),
         cmocka_unit_test(under_data_any_number_of_workers_and_replicas_will_do),
         cmocka_unit_test(dealt_by_file_another_number_of_workers_is_refused),
         cmocka_unit_test(from_a_function_another_number_of_replicas_is_refused),

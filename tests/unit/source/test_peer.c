@@ -376,6 +376,42 @@ what_the_owner_cannot_read_is_its_error(void **state)
     peer_rows_close(asked);
 }
 
+/* As Parquet is read: its format says what is in it, so it has a size and ranges, and no list of
+ * records. Another node may ask for one all the same. */
+static void
+of_a_file_that_says_its_rows_itself_size_and_ranges_come(void **state)
+{
+    const struct pair *pair = *state;
+    struct record_format format = { .scanner = &scanner_parquet, .numbers = { 7 } };
+    struct source_file *file = table_enter(pair->files, "large", 5, &format);
+    const size_t bytes = LARGE_BYTES - 1000;
+    uint8_t *range = tnd_alloc(bytes);
+    struct peer_buffer text = { 0 };
+    struct peer_request *request;
+    const uint64_t first = 0;
+
+    assert_non_null(file->peers);
+    assert_int_equal(peer_identify(file), TUNDISH_OK);
+    assert_int_equal(file->identity.size, LARGE_BYTES);
+    assert_int_equal(peer_read_range(file, range, bytes, 999), TUNDISH_OK);
+    assert_memory_equal(range, pair->large + 999, bytes);
+    assert_int_equal(peer_read_range(file, range, 2, LARGE_BYTES - 1), TUNDISH_E_DATA);
+    assert_non_null(strstr(tnd_error_text(), "large: the file ends before byte"));
+    free(range);
+
+    peer_buffer_add_file(&text, file, 0);
+    peer_buffer_add(&text, &first, sizeof first);
+    request =
+        peer_request_send(pair->peers[ASKER], OWNER, PEER_ASK_RECORDS, peer_buffer_view(&text));
+    assert_int_equal(peer_request_wait(request), TUNDISH_E_CORRUPT);
+    peer_request_close(request);
+    ((struct peer_file *)(void *)text.bytes)->packing = PACKING_GZIP;
+    request = peer_request_send(pair->peers[ASKER], OWNER, PEER_ASK_ROWS, peer_buffer_view(&text));
+    assert_int_equal(peer_request_wait(request), TUNDISH_E_CORRUPT);
+    peer_request_close(request);
+    free(text.bytes);
+}
+
 static void
 only_what_is_served_is_read(void **state)
 {
@@ -749,6 +785,7 @@ TEST_FILE(test_peer)
         test(rows_come_packed_where_the_wire_is_slow),
         test(rows_come_as_they_are_where_the_wire_is_fast),
         test(what_the_owner_cannot_read_is_its_error),
+        test(of_a_file_that_says_its_rows_itself_size_and_ranges_come),
         test(only_what_is_served_is_read),
         test(whole_files_come_as_they_are_and_only_those_that_are_served),
         test(a_lost_owner_is_an_error_and_a_late_answer_nobodys),

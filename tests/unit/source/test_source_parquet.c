@@ -79,10 +79,11 @@ row_groups_are_decoded_again_when_they_were_thrown_out(void **state)
         for (uint32_t i = 0; i < 32; i++) {
             const struct row_group *group, *again;
             uint32_t number = i * 5 % 8;
+            const struct row_group_wanted hold = { file, number, false };
             bool is_bad;
 
-            assert_int_equal(row_groups_hold(cache, file, number, &group, &is_bad), TUNDISH_OK);
-            assert_int_equal(row_groups_hold(cache, file, number, &again, &is_bad), TUNDISH_OK);
+            assert_int_equal(row_groups_hold(cache, &hold, &group, &is_bad), TUNDISH_OK);
+            assert_int_equal(row_groups_hold(cache, &hold, &again, &is_bad), TUNDISH_OK);
             assert_ptr_equal(group, again);
             assert_int_equal(((const int64_t *)group->columns[0].column.values)[7],
                              100 * number + 7);
@@ -94,6 +95,56 @@ row_groups_are_decoded_again_when_they_were_thrown_out(void **state)
         }
         source_files_close(files);
     }
+    folder_close(&folder);
+}
+
+/* Of a row group that is read here and there the values are not kept twice. */
+static void
+rows_here_and_there_make_tuples_of_a_row_group(void **state)
+{
+    struct folder folder;
+    struct source_files *files;
+    struct source_files_options options = { .row_group_bytes = 1 << 20 };
+    struct parquet_wanted wanted = { .name = (char *)(uintptr_t) "x", .dtype = TUNDISH_INT64 };
+    struct parquet_columns columns = { .count = 1, .columns = &wanted };
+    struct record_format format = { .scanner = &scanner_parquet, .parquet = &columns };
+    struct source_file *file;
+    const struct record_list *list;
+    const struct row_group *group, *again;
+    bool is_bad;
+
+    (void)state;
+    folder_open(&folder);
+    put_counting(&folder, "a.parquet", 2, 100);
+    options.root = folder.path;
+    options.cache_folder = folder.cache;
+    assert_int_equal(source_files_open(&options, &files), TUNDISH_OK);
+    file = table_enter(files, "a.parquet", 9, &format);
+    assert_int_equal(scan_complete(file, NULL, &list), TUNDISH_OK);
+    for (int round = 0; round < 3; round++) {
+        const struct row_group_wanted hold = { file, 1, round == 1 };
+
+        assert_int_equal(row_groups_hold(table_row_groups(files), &hold, &group, &is_bad),
+                         TUNDISH_OK);
+        assert_true((group->tuples != NULL) == (round > 0));
+        if (round == 0) {
+            /* While somebody reads its columns they stay. */
+            const struct row_group_wanted here_and_there = { file, 1, true };
+
+            assert_int_equal(
+                row_groups_hold(table_row_groups(files), &here_and_there, &again, &is_bad),
+                TUNDISH_OK);
+            assert_null(again->tuples);
+            row_groups_release(table_row_groups(files), again);
+            assert_int_equal(((const int64_t *)group->columns[0].column.values)[7], 107);
+            assert_int_equal(group->bytes, 800);
+        } else {
+            assert_int_equal(parquet_tuple_value(group->tuples, &group->tuples->fields[0], 7), 107);
+            assert_int_equal(group->bytes, 100);
+        }
+        row_groups_release(table_row_groups(files), group);
+    }
+    source_files_close(files);
     folder_close(&folder);
 }
 
@@ -163,6 +214,7 @@ TEST_FILE(test_source_parquet)
         cmocka_unit_test(rows_come_row_group_after_row_group),
         cmocka_unit_test(rows_are_found_by_number_in_any_order),
         cmocka_unit_test(row_groups_are_decoded_again_when_they_were_thrown_out),
+        cmocka_unit_test(rows_here_and_there_make_tuples_of_a_row_group),
         cmocka_unit_test(an_element_tells_file_row_group_and_row),
         cmocka_unit_test(files_that_differ_or_are_none_are_told),
     };

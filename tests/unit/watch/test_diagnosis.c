@@ -29,6 +29,7 @@ struct world {
     struct tnd_stats_stage *read, *parse, *lookup;
     struct tnd_stats_reader *readers[2];
     struct tnd_stats_lane *lanes[2];
+    struct tnd_stats_helper *helpers[2]; /* add_helpers */
     struct watch_snapshot before;
 };
 
@@ -175,6 +176,91 @@ a_slow_stage_is_named(void **state)
     says(&diagnosis, "replica 1 on node ");
     says(&diagnosis,
          "waits 38% of its time: string_lookup takes 60% of 2 threads that are 97% busy");
+}
+
+/* Content is the limit, and `count` helpers of two threads each made `rows` of its 1,000 rows, in
+ * this share of their time. */
+static struct watch_diagnosis
+diagnose_helped(struct world *world, uint32_t count, uint64_t rows, double busy)
+{
+    tnd_stats_set(&world->readers[0]->wait, 4 * SECOND);
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->threads[i]->busy, 97 * SECOND / 10);
+    tnd_stats_set(&world->lookup->busy, 18 * SECOND);
+    tnd_stats_set(&world->stream->rows, 1000);
+    for (uint32_t i = 0; i < count; i++) {
+        tnd_stats_set(&world->helpers[i]->connections, 3);
+        tnd_stats_set(&world->helpers[i]->threads, 2);
+        tnd_stats_set(&world->helpers[i]->rows, rows / count);
+        tnd_stats_set(&world->helpers[i]->busy, (uint64_t)(busy * 20 * (double)SECOND));
+    }
+    return diagnose(world);
+}
+
+static void
+add_helpers(struct world *world)
+{
+    static const char *const labels[] = { "stream=\"train\",helper=\"c:7000\"",
+                                          "stream=\"train\",helper=\"d:7000\"" };
+
+    for (int i = 0; i < 2; i++)
+        world->helpers[i] = stats_add(world->stats, TND_STATS_KIND_helper, labels[i]);
+    take_as_before(world);
+}
+
+static void
+helpers_are_proposed_where_there_are_none(void **state)
+{
+    struct watch_diagnosis diagnosis = diagnose_helped(*state, 0, 0, 0);
+
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_STAGE);
+    assert_null(strstr(diagnosis.sentence, "helper"));
+    assert_non_null(strstr(diagnosis.advice, "or use helpers (tundish-launch --helpers)"));
+}
+
+static void
+one_more_helper_is_proposed_where_they_are_busy(void **state)
+{
+    struct watch_diagnosis diagnosis;
+
+    add_helpers(*state);
+    diagnosis = diagnose_helped(*state, 2, 400, 0.9);
+    says(&diagnosis, "2 threads that are 97% busy; helpers make 40% of the rows");
+    assert_null(strstr(diagnosis.sentence, "lost"));
+    assert_non_null(strstr(diagnosis.advice, "One more helper would help"));
+}
+
+static void
+helpers_with_time_left_are_told_so(void **state)
+{
+    struct watch_diagnosis diagnosis;
+
+    add_helpers(*state);
+    diagnosis = diagnose_helped(*state, 2, 400, 0.5);
+    says(&diagnosis, "; helpers make 40% of the rows");
+    assert_non_null(strstr(diagnosis.advice, "One more helper would not help"));
+}
+
+static void
+lost_helpers_are_counted(void **state)
+{
+    struct watch_diagnosis diagnosis;
+
+    add_helpers(*state);
+    diagnosis = diagnose_helped(*state, 1, 250, 0.9);
+    says(&diagnosis, "; helpers make 25% of the rows, 1 of 2 are lost");
+    assert_non_null(strstr(diagnosis.advice, "Start the lost helpers again"));
+}
+
+/* Rows of helpers are counted when they come, those of the stream when their step is published. */
+static void
+helpers_make_no_more_than_all_rows(void **state)
+{
+    struct watch_diagnosis diagnosis;
+
+    add_helpers(*state);
+    diagnosis = diagnose_helped(*state, 2, 1200, 1.5);
+    says(&diagnosis, "; helpers make 100% of the rows");
 }
 
 static void
@@ -876,6 +962,11 @@ TEST_FILE(test_diagnosis)
     const struct CMUnitTest tests[] = {
         IN_WORLD(trainers_are_the_limit),
         IN_WORLD(a_slow_stage_is_named),
+        IN_WORLD(helpers_are_proposed_where_there_are_none),
+        IN_WORLD(one_more_helper_is_proposed_where_they_are_busy),
+        IN_WORLD(helpers_with_time_left_are_told_so),
+        IN_WORLD(lost_helpers_are_counted),
+        IN_WORLD(helpers_make_no_more_than_all_rows),
         IN_WORLD(slow_reading_is_named_by_its_source),
         IN_WORLD(slow_storage_is_told_from_costly_reading),
         IN_WORLD(an_order_that_waits_for_its_files_is_told_so),

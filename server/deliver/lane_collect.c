@@ -1,0 +1,266 @@
+/* lane_collect.c - what trainers report in their pages: taken, released, waiting; and waking them.
+ *
+ * A trainer can write anything into its page at any time. So each field is read once into a local
+ * variable, clamped to its valid range, and used from the reader's own book. A lie can only cost
+ * the liar its own batches.
+ */
+#include "core/must.h"
+#include "deliver/lane_private.h"
+#include "deliver/lane_reader.h"
+
+static uint64_t
+clamp(uint64_t value, uint64_t low, uint64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Acquire; partner: the release store in client/release.c, which follows the trainer's last read of
+ * the slot. So the server writes into the slot only after that read. */
+bool
+lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, uint64_t position)
+{
+    return atomic_load_explicit(&tnd_returns_slots(lane_reader_page(reader))[index],
+                                memory_order_acquire) == position + 1;
+}
+
+/* A trainer may release only what was published or granted, and can never take a release back. */
+void
+lane_reader_read(struct lane *lane, struct lane_reader *reader)
+{
+    struct tnd_returns *page = lane_reader_page(reader);
+    uint64_t limit = lane->config.queue ? reader->granted : lane->published;
+    /* Sequentially consistent; partner: tnd_ring_release. Either this load sees the release, or the
+     * trainer sees `server_waits`. */
+    uint64_t released = atomic_load(&page->released);
+    uint64_t taken = atomic_load(&page->taken);
+    uint64_t passed_from =
+        atomic_load(&page->passed_from); /* stored before the positions it passes */
+    uint64_t waiting_since_ns = atomic_load(&page->waiting_since_ns);
+    uint64_t waited_ns = atomic_load_explicit(&page->waited_ns, memory_order_relaxed);
+
+    released = clamp(released, reader->released, limit);
+    if (released != reader->released && lane->config.queue)
+        lane->progress++;
+    lane->has_new_wait |= waiting_since_ns != reader->waiting_since_ns && waiting_since_ns != 0;
+    reader->released = released;
+    taken = clamp(taken, released, limit);
+    reader->taken_in_all += taken > reader->taken ? taken - reader->taken : 0;
+    reader->taken = taken;
+    if (passed_from != 0)
+        lane->passed_from = passed_from - 1;
+    reader->waiting_since_ns = waiting_since_ns;
+    /* Counted from 0 by each trainer, so add the sum of the earlier ones. A total never goes
+     * back. */
+    waited_ns += reader->waited_before_ns;
+    if (waited_ns > reader->waited_ns)
+        reader->waited_ns = waited_ns;
+}
+
+/* The position that all replicas of the group have released. Also tells the others how far this one
+ * is. The other replicas read other lanes, so their values only decide how long a slot is kept.
+ * Relaxed is enough: a stale value is too low and keeps it a little longer. */
+static uint64_t
+released_by_group(const struct lane_reader *reader)
+{
+    uint64_t lowest = reader->released;
+
+    if (reader->tie.released == NULL)
+        return lowest;
+    atomic_store_explicit(&reader->tie.released[reader->tie.index], lowest, memory_order_relaxed);
+    for (uint32_t i = 0; i < reader->tie.count; i++) {
+        uint64_t released = atomic_load_explicit(&reader->tie.released[i], memory_order_relaxed);
+
+        lowest = released < lowest ? released : lowest;
+    }
+    return lowest;
+}
+
+/* Does a trainer that was cut off still use this slot? */
+static bool
+is_pinned(const struct lane *lane, uint32_t index)
+{
+    uint64_t position = lane->slots[index].position;
+
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
+        const struct lane_reader *reader = lane->readers[i];
+
+        if (reader != NULL && reader->cut_off && reader->connection != NULL &&
+            position >= reader->released && position < reader->taken &&
+            !lane_reader_has_returned(reader, index, position))
+            return true;
+    }
+    return false;
+}
+
+void
+lane_free_visible(struct lane *lane, uint32_t index)
+{
+    enum slot_state state = lane->slots[index].state;
+
+    must((state == SLOT_PUBLISHED || state == SLOT_PINNED) && lane->visible_count > 0);
+    lane->visible_count--;
+    lane->progress++;
+    lane_free_slot(lane, index);
+}
+
+static bool
+is_passed(const struct lane_look *look, struct lane_until until)
+{
+    return look->published &&
+           (look->epoch < until.epoch || (look->epoch == until.epoch && look->step < until.step));
+}
+
+static void
+pass_over(const struct lane *lane, struct lane_reader *reader)
+{
+    struct lane_look look;
+
+    while (lane_look_at(lane, reader->released, &look) && is_passed(&look, reader->passes))
+        reader->released++;
+    if (reader->taken < reader->released)
+        reader->taken = reader->released;
+}
+
+static void
+collect_lane(struct lane *lane)
+{
+    uint64_t lowest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
+        struct lane_reader *reader = lane->readers[i];
+        uint64_t released;
+
+        if (reader == NULL)
+            continue;
+        if (reader->cut_off)
+            continue;
+        if (reader->connection != NULL)
+            lane_reader_read(lane, reader);
+        else if (reader->passes.epoch > 0 || reader->passes.step > 0)
+            pass_over(lane, reader);
+        released = released_by_group(reader);
+        lowest = released < lowest ? released : lowest;
+    }
+    /* Without readers, keep everything. `released` never goes back: a slot below it may be in use
+     * again. */
+    if (lowest == UINT64_MAX || lowest < lane->released)
+        lowest = lane->released;
+    lane->released = lowest;
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        struct lane_slot *slot = &lane->slots[i];
+        bool is_done = slot->state == SLOT_PINNED ||
+                       (slot->state == SLOT_PUBLISHED && slot->position < lowest);
+
+        if (is_done && !is_pinned(lane, i))
+            lane_free_visible(lane, i);
+        else if (is_done)
+            slot->state = SLOT_PINNED;
+    }
+}
+
+/* Wake the filling thread only if it can do something. With several groups most releases free no
+ * slot, and a trainer that waits for a published batch of another group needs no new one. */
+void
+lane_collect(struct lane *lane)
+{
+    bool all;
+
+    if (lane->config.queue)
+        lane_collect_queue(lane);
+    else
+        collect_lane(lane);
+    if (lane->has_new_wait && (lane->config.queue || lane_count_waiting(lane, &all) > 0))
+        lane->progress++;
+    lane->has_new_wait = false;
+}
+
+bool
+lane_take_progress(struct lane *lane)
+{
+    bool happened;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    happened = lane->progress != lane->progress_seen;
+    lane->progress_seen = lane->progress;
+    pthread_mutex_unlock(&lane->lock);
+    return happened;
+}
+
+void
+lane_set_waits(struct lane *lane, bool waits)
+{
+    /* A queue's trainers always signal, since the hub's thread grants their wishes. Partner of the
+     * store: the load in tnd_ring_release. */
+    atomic_store(&lane->batches->server_waits, waits || lane->config.queue);
+}
+
+uint32_t
+lane_count_waiting(const struct lane *lane, bool *ret_all)
+{
+    uint32_t count = 0, waiting = 0;
+
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
+        const struct lane_reader *reader = lane->readers[i];
+        uint64_t had;
+
+        if (reader == NULL || reader->cut_off)
+            continue;
+        had = lane->config.queue ? reader->granted : lane->published;
+        /* The page may claim a wait while batches are left to take. Only a trainer that has taken
+         * all counts. */
+        waiting +=
+            reader->connection != NULL && reader->waiting_since_ns != 0 && reader->taken == had;
+        count++;
+    }
+    *ret_all = waiting == count;
+    return waiting;
+}
+
+bool
+lane_is_awaited(struct lane *lane)
+{
+    uint32_t waiting;
+    bool all;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    waiting = lane_count_waiting(lane, &all);
+    pthread_mutex_unlock(&lane->lock);
+    return waiting > 0;
+}
+
+void
+lane_wake(struct lane *lane)
+{
+    bool somebody_sleeps = false;
+
+    /* A grant counts in a line of its own, so the sleeper's futex word has to change here, too. */
+    if (lane->config.queue && lane_grant_all(lane))
+        atomic_fetch_add(&lane->batches->signal, 1);
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
+        struct lane_reader *reader = lane->readers[i];
+
+        if (reader == NULL || reader->connection == NULL)
+            continue;
+        /* Partner: tnd_ring_sleep stores `sleeping` before its last look at the counter. The caller
+         * stored the counter before this load, so one of the two sees the other. */
+        somebody_sleeps |= tnd_ring_is_asleep(lane_reader_page(reader));
+        if (atomic_load(&lane_reader_page(reader)->polling) != 0)
+            tnd_ring_event_raise(reader->event);
+    }
+    if (somebody_sleeps)
+        tnd_ring_wake(lane->batches);
+}
+
+uint64_t
+lane_lowest(struct lane *lane)
+{
+    uint64_t lowest;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    lowest = lane->released;
+    pthread_mutex_unlock(&lane->lock);
+    return lowest;
+}

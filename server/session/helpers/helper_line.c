@@ -1,0 +1,514 @@
+/* helper_line.c - see helper_line.h. */
+#include "session/helpers/helper_line.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+#include "core/printable.h"
+#include "source/files/files_private.h"
+#include "source/scan/scan.h"
+#include "source/source.h"
+
+/* To connect; and to open the stream, whose vocabularies may be large. */
+static const int64_t CONNECT_NS = 2000000000;
+static const int64_t OPEN_NS = 300000000000;
+
+void
+helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
+                 uint64_t identity)
+{
+    *line = (struct helper_line){
+        .session = session,
+        .key = key,
+        .identity = identity,
+        .wire = { .socket = -1, .stop = &session->stop },
+        .places = tnd_zalloc(session->plan->element_spec.count + 1, sizeof *line->places),
+    };
+    slot_init_as(&session->spec, &line->slot);
+}
+
+void
+helper_line_hang_up(struct helper_line *line)
+{
+    helper_wire_close(&line->wire);
+    free(line->files.bits);
+    free(line->paths.bits);
+    line->files = line->paths = (struct told_numbers){ 0 };
+    line->asked = 0;
+}
+
+void
+helper_line_close(struct helper_line *line)
+{
+    if (line->session == NULL)
+        return;
+    helper_line_hang_up(line);
+    free(line->names.bytes);
+    free(line->elements.bytes);
+    free(line->answer.bytes);
+    free(line->places);
+    slot_fini(&line->slot);
+}
+
+/* Is the number new to the other side? It is told from now on. */
+static bool
+note_number(struct told_numbers *told, uint32_t number)
+{
+    uint64_t bit = UINT64_C(1) << number % 64;
+    bool is_new;
+
+    if (number / 64 >= told->room) {
+        uint32_t room = 2 * (number / 64) + 16;
+
+        told->bits = tnd_realloc(told->bits, room, sizeof *told->bits);
+        memset(told->bits + told->room, 0, (room - told->room) * sizeof *told->bits);
+        told->room = room;
+    }
+    is_new = (told->bits[number / 64] & bit) == 0;
+    told->bits[number / 64] |= bit;
+    return is_new;
+}
+
+static void
+add_name(struct helper_line *line, const struct helper_name *name, const char *text)
+{
+    portable_add(&line->names, name, sizeof *name);
+    portable_add(&line->names, text, name->name_bytes);
+    line->name_count++;
+}
+
+static uint64_t
+known_size(struct source_file *file)
+{
+    uint64_t size;
+
+    pthread_mutex_lock(&file->services->lock);
+    size = file->is_known && !file->is_url ? file->identity.size : UINT64_MAX;
+    pthread_mutex_unlock(&file->services->lock);
+    return size;
+}
+
+/* What is packed was unpacked here once; each helper would have to do that again. */
+static tundish_status
+name_file(struct helper_line *line, const struct plan_node *source, const uint64_t *words)
+{
+    struct source_file *file = table_file(line->session->files, reference_file(words));
+    struct helper_name name = { .node = source->index, .number = reference_file(words) };
+
+    if (file == NULL || file->format.packing != PACKING_NONE)
+        return tnd_fail(TUNDISH_E_PLACE, "%s is packed", file != NULL ? file->name : "a file");
+    if (!note_number(&line->files, name.number))
+        return TUNDISH_OK;
+    name.size = known_size(file);
+    name.name_bytes = strlen(file->name);
+    add_name(line, &name, file->name);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+visit_source(void *user, const struct plan_node *source, uint64_t *words)
+{
+    struct helper_line *line = user;
+    struct helper_name name = { .node = source->index, .size = UINT64_MAX };
+    const char *path;
+    size_t bytes;
+
+    line->row_count++;
+    if (source->source->words == WORDS_HAVE_FILE)
+        return name_file(line, source, words);
+    if (source->source->words != WORDS_HAVE_PATH)
+        return TUNDISH_OK;
+    name.number = (uint32_t)words[0];
+    if (!note_number(&line->paths, name.number))
+        return TUNDISH_OK;
+    path = table_path(line->session->files, name.number, &bytes);
+    name.name_bytes = bytes;
+    add_name(line, &name, path);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+connect_one(struct helper_wire *wire, const struct addrinfo *address)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+
+    wire->socket = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (wire->socket < 0)
+        return tnd_fail_errno(errno, "cannot open a socket");
+    helper_wire_ready(wire->socket);
+    if (connect(wire->socket, address->ai_addr, address->ai_addrlen) == 0)
+        return TUNDISH_OK;
+    if (errno == EINPROGRESS) {
+        tundish_status status = helper_wire_writable(wire);
+
+        if (status != TUNDISH_OK)
+            return status;
+        getsockopt(wire->socket, SOL_SOCKET, SO_ERROR, &error, &size);
+    } else {
+        error = errno;
+    }
+    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot connect");
+}
+
+static tundish_status
+connect_to(struct helper_wire *wire, const char *address)
+{
+    struct addrinfo *found;
+    tundish_status status = helper_address(address, false, &found);
+
+    if (status != TUNDISH_OK)
+        return status;
+    status = TUNDISH_E_SYSTEM;
+    wire->deadline_ns = tnd_clock_deadline_ns(CONNECT_NS);
+    for (const struct addrinfo *one = found; one != NULL && status != TUNDISH_OK;
+         one = one->ai_next) {
+        helper_wire_close(wire);
+        status = connect_one(wire, one);
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+static void
+write_hello(const struct helper_line *line, struct portable_bytes *to)
+{
+    const struct session *session = line->session;
+    const struct plan *plan = session->plan;
+    struct helper_hello hello = {
+        .identity = line->identity,
+        .root_seed = plan->options.root_seed,
+        .worker = plan->options.worker,
+        .worker_count = plan->options.worker_count,
+        .replicas = plan->options.replicas,
+        .columns = plan->element_spec.count,
+        .has_packed = session->packed.columns != NULL,
+    };
+
+    memcpy(hello.stream, plan->stream->name, strnlen(plan->stream->name, sizeof hello.stream - 1));
+    portable_add(to, &hello, sizeof hello);
+    for (uint32_t i = 0; i < hello.columns; i++)
+        portable_add(to, &session->fill.columns[i].codec, sizeof(struct tnd_codec));
+    for (uint32_t i = 0; hello.has_packed && i < hello.columns; i++)
+        portable_add(to, &session->packed.columns[i].codec, sizeof(struct tnd_codec));
+}
+
+/* It comes into the log. */
+static tundish_status
+take_sentence(struct helper_line *line, uint64_t bytes, char ret_text[HELPER_TEXT_BYTES])
+{
+    char came[HELPER_TEXT_BYTES];
+    tundish_status status;
+
+    if (bytes >= HELPER_TEXT_BYTES)
+        return tnd_fail(TUNDISH_E_CORRUPT, "its sentence is too long");
+    came[bytes] = '\0';
+    status = helper_receive(&line->wire, &(struct iovec){ came, bytes }, 1);
+    if (status == TUNDISH_OK)
+        tnd_printable(came, ret_text, HELPER_TEXT_BYTES);
+    return status;
+}
+
+static tundish_status
+take_reply(struct helper_line *line, uint32_t *ret_threads)
+{
+    struct helper_reply reply;
+    char text[HELPER_TEXT_BYTES];
+    tundish_status status;
+
+    status = helper_receive(&line->wire, &(struct iovec){ &reply, sizeof reply }, 1);
+    if (status == TUNDISH_OK && reply.status != TUNDISH_OK) {
+        status = take_sentence(line, reply.text_bytes, text);
+        return status != TUNDISH_OK ? status : tnd_fail(TUNDISH_E_DATA, "it refuses: %s", text);
+    }
+    if (status == TUNDISH_OK && (reply.threads == 0 || reply.threads > HELPER_THREADS_MAX))
+        status = tnd_fail(TUNDISH_E_CORRUPT, "it says that it makes %u parts at a time",
+                          (unsigned)reply.threads);
+    if (status == TUNDISH_OK)
+        *ret_threads = reply.threads;
+    return status;
+}
+
+static tundish_status
+introduce(struct helper_line *line, uint32_t *ret_threads)
+{
+    uint8_t greeting[HELPER_GREETING_BYTES], theirs[HELPER_NONCE_BYTES], own[HELPER_NONCE_BYTES];
+    uint8_t proof[HELPER_PROOF_BYTES], expected[HELPER_PROOF_BYTES];
+    struct portable_bytes hello = { 0 };
+    tundish_status status = helper_draw(own);
+
+    if (status == TUNDISH_OK)
+        status = helper_receive(
+            &line->wire,
+            (struct iovec[]){ { greeting, sizeof greeting }, { theirs, sizeof theirs } }, 2);
+    if (status == TUNDISH_OK && memcmp(greeting, helper_greeting, sizeof greeting) != 0)
+        status = tnd_fail(TUNDISH_E_CORRUPT, "it is not a helper of this version");
+    if (status != TUNDISH_OK)
+        return status;
+    write_hello(line, &hello);
+    helper_prove(line->key, "server",
+                 (struct iovec[]){ { theirs, sizeof theirs },
+                                   { own, sizeof own },
+                                   { hello.bytes, sizeof(struct helper_hello) } },
+                 3, proof);
+    status =
+        helper_send(&line->wire,
+                    (struct iovec[]){
+                        { own, sizeof own }, { proof, sizeof proof }, { hello.bytes, hello.used } },
+                    3);
+    free(hello.bytes);
+    if (status == TUNDISH_OK)
+        status = helper_receive(&line->wire, &(struct iovec){ proof, sizeof proof }, 1);
+    helper_prove(line->key, "helper",
+                 (struct iovec[]){ { own, sizeof own }, { theirs, sizeof theirs } }, 2, expected);
+    if (status == TUNDISH_OK && !helper_is_proof(proof, expected))
+        status = tnd_fail(TUNDISH_E_CORRUPT, "it does not know this job's key");
+    line->wire.deadline_ns = tnd_clock_deadline_ns(OPEN_NS);
+    return status == TUNDISH_OK ? take_reply(line, ret_threads) : status;
+}
+
+tundish_status
+helper_line_call(struct helper_line *line, const char *address, uint32_t *ret_threads)
+{
+    tundish_status status = connect_to(&line->wire, address);
+
+    if (status == TUNDISH_OK)
+        status = introduce(line, ret_threads);
+    if (status != TUNDISH_OK)
+        helper_line_hang_up(line);
+    return status;
+}
+
+/* The rows of a part as a slice of their own, as fill_part sees them. */
+static struct run
+rows_of_part(const struct part *part, const struct deal_slice *slice)
+{
+    const struct run *run = run_of_word(slice->words[0]);
+
+    return (struct run){
+        .width = run->width,
+        .run_words = run->run_words,
+        .element_count = (uint64_t)(part->end - part->begin),
+        .row_count = (uint64_t)(part->end - part->begin),
+        .words = run->words + (size_t)part->begin * run->width,
+    };
+}
+
+static tundish_status
+write_elements(struct helper_line *line, const struct part *part)
+{
+    const struct plan_node *root = line->session->plan->graph->root;
+    const struct deal_slice *slice = &part->step->round.slices[part->replica];
+    const struct portable_visit visit = { visit_source, line };
+    bool in_place = part->step->shares[part->replica].fill->in_place;
+    struct run rows = in_place ? rows_of_part(part, slice) : (struct run){ 0 };
+    uint64_t word = run_word(&rows);
+    struct portable_elements elements = {
+        .words = in_place ? &word : slice->words,
+        .count = 1,
+        .width = root->width,
+        .run_words = root->run_words,
+    };
+
+    line->names.used = line->elements.used = 0;
+    line->name_count = 0;
+    line->row_count = 0;
+    portable_write(&elements, &line->elements);
+    return portable_visit(&visit, root, elements.words, root->width, 1);
+}
+
+static tundish_status
+send_ask(struct helper_line *line, const struct part *part)
+{
+    const struct fill *fill = part->step->shares[part->replica].fill;
+    tundish_status status = write_elements(line, part);
+    struct helper_ask ask = {
+        .number = ++line->asked,
+        .bytes = line->names.used + line->elements.used,
+        .rows = fill->in_place ? (uint64_t)(part->end - part->begin) : 0,
+        .name_count = line->name_count,
+        .packed = fill == &line->session->packed,
+        .in_place = fill->in_place,
+    };
+
+    if (status == TUNDISH_OK && ask.bytes > HELPER_ASK_BYTES)
+        status = tnd_fail(TUNDISH_E_PLACE, "the references of a batch are too many");
+    if (status != TUNDISH_OK)
+        return status;
+    return helper_send(&line->wire,
+                       (struct iovec[]){ { &ask, sizeof ask },
+                                         { line->names.bytes, line->names.used },
+                                         { line->elements.bytes, line->elements.used } },
+                       3);
+}
+
+static tundish_status
+take_columns(struct helper_line *line, const struct part *part, bool apart, uint64_t bytes)
+{
+    const struct share *share = &part->step->shares[part->replica];
+    tundish_status status;
+
+    if (share->fill->in_place) {
+        uint64_t expected =
+            fill_places(share->fill, part->begin, part->end, &share->slot, line->places);
+
+        if (bytes != expected)
+            return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes; expected %llu",
+                            (unsigned long long)bytes, (unsigned long long)expected);
+        if (!apart)
+            return helper_receive(&line->wire, line->places,
+                                  (int)line->session->plan->element_spec.count);
+    }
+    if (bytes > HELPER_ANSWER_BYTES)
+        return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes", (unsigned long long)bytes);
+    status = helper_receive_stated(&line->wire, bytes, &line->answer);
+    if (status == TUNDISH_OK && !share->fill->in_place)
+        status = helper_read_columns(share->fill, (struct byte_view){ line->answer.bytes, bytes },
+                                     &line->slot);
+    return status;
+}
+
+/* A slice of one run has a row for each element of it, but for those that were left out. */
+static bool
+has_rows(const struct helper_line *line, const struct part *part, uint64_t skipped)
+{
+    const struct share *share = &part->step->shares[part->replica];
+    const struct schema *schema = &share->fill->plan->element_spec;
+    int64_t most = fill_rows(share->fill, &part->step->round.slices[part->replica]);
+
+    for (uint32_t i = 0; i < schema->count; i++) {
+        int64_t rows = line->slot.columns[i].shape[0];
+
+        if (schema->columns[i].rank < 1 || rows > most || (rows < most && skipped == 0) ||
+            rows != line->slot.columns[0].shape[0])
+            return false;
+    }
+    return true;
+}
+
+static tundish_status
+check_rows(const struct helper_line *line, const struct part *part, uint64_t skipped)
+{
+    const struct fill *fill = part->step->shares[part->replica].fill;
+
+    if (skipped > (fill->plan->stream->deliver.skip_errors ? line->row_count : 0))
+        return tnd_fail(TUNDISH_E_CORRUPT, "it left out %llu rows of %llu",
+                        (unsigned long long)skipped, (unsigned long long)line->row_count);
+    if (!fill->in_place && fill->plan->rows_apart && !has_rows(line, part, skipped))
+        return tnd_fail(TUNDISH_E_CORRUPT, "its answer has not the rows of the slice");
+    return TUNDISH_OK;
+}
+
+static tundish_status
+take_answer(struct helper_line *line, const struct part *part, bool apart,
+            struct helper_made *ret_made)
+{
+    struct helper_answer answer;
+    char text[HELPER_TEXT_BYTES];
+    tundish_status status =
+        helper_receive(&line->wire, &(struct iovec){ &answer, sizeof answer }, 1);
+
+    if (status == TUNDISH_OK && answer.number != line->asked)
+        status = tnd_fail(TUNDISH_E_CORRUPT, "it answers another question");
+    if (status != TUNDISH_OK)
+        return status;
+    if (answer.status != TUNDISH_OK) {
+        status = take_sentence(line, answer.bytes, text);
+        return status != TUNDISH_OK ? status : tnd_fail(TUNDISH_E_DATA, "it says: %s", text);
+    }
+    status = take_columns(line, part, apart, answer.bytes);
+    if (status == TUNDISH_OK)
+        status = check_rows(line, part, answer.skipped);
+    if (status == TUNDISH_OK)
+        status = take_sentence(line, answer.skipped_bytes, ret_made->skipped_text);
+    ret_made->skipped = answer.skipped;
+    ret_made->busy_ns = answer.busy_ns;
+    return status;
+}
+
+tundish_status
+helper_line_make(struct helper_line *line, const struct part *part, bool apart, int64_t deadline_ns,
+                 struct helper_made *ret_made)
+{
+    tundish_status status;
+
+    line->wire.deadline_ns = deadline_ns;
+    status = send_ask(line, part);
+    return status == TUNDISH_OK ? take_answer(line, part, apart, ret_made) : status;
+}
+
+/* The buffer's bytes as they were before they were stored, in `room` if that differs. NULL: they
+ * cannot be had. */
+static const void *
+restore(const struct slot_buffer *buffer, void *room, struct tnd_codec_context *context)
+{
+    if (buffer->codec.number == TND_CODEC_RAW)
+        return buffer->data;
+    return tnd_codec_decode(&buffer->codec, buffer->data, buffer->stored_bytes, room,
+                            buffer->decoded_bytes, context) == TUNDISH_OK
+               ? room
+               : NULL;
+}
+
+static bool
+holds_same_values(const struct slot_buffer *one, const struct slot_buffer *other)
+{
+    size_t bytes = one->decoded_bytes;
+    struct tnd_codec_context *context;
+    const void *first, *second;
+    bool is_same;
+    uint8_t *room;
+
+    if (bytes != other->decoded_bytes || tnd_codec_context_open(false, &context) != TUNDISH_OK)
+        return false;
+    room = tnd_alloc(2 * bytes + 1);
+    first = restore(one, room, context);
+    second = restore(other, room + bytes, context);
+    is_same = first != NULL && second != NULL && memcmp(first, second, bytes) == 0;
+    free(room);
+    tnd_codec_context_close(context);
+    return is_same;
+}
+
+static bool
+is_same_buffer(const struct slot_buffer *one, const struct slot_buffer *other)
+{
+    /* Another release of zstd may store the same values in other bytes. */
+    if (one->codec.number == TND_CODEC_ZSTD || other->codec.number == TND_CODEC_ZSTD)
+        return holds_same_values(one, other);
+    return one->codec.number == other->codec.number && one->stored_bytes == other->stored_bytes &&
+           (one->stored_bytes == 0 || memcmp(one->data, other->data, one->stored_bytes) == 0);
+}
+
+bool
+helper_line_is_same(const struct helper_line *line, const struct part *part)
+{
+    const struct share *share = &part->step->shares[part->replica];
+    const uint8_t *came = line->answer.bytes;
+
+    if (share->fill->in_place) {
+        (void)fill_places(share->fill, part->begin, part->end, &share->slot, line->places);
+        for (uint32_t i = 0; i < share->slot.column_count; i++) {
+            if (line->places[i].iov_len > 0 &&
+                memcmp(line->places[i].iov_base, came, line->places[i].iov_len) != 0)
+                return false;
+            came += line->places[i].iov_len;
+        }
+        return true;
+    }
+    for (uint32_t i = 0; i < share->slot.column_count; i++)
+        if (memcmp(share->slot.columns[i].shape, line->slot.columns[i].shape,
+                   (size_t)share->fill->plan->element_spec.columns[i].rank *
+                       sizeof *line->slot.columns[i].shape) != 0)
+            return false;
+    for (uint32_t i = 0; i < share->slot.buffer_count; i++)
+        if (!is_same_buffer(&share->slot.buffers[i], &line->slot.buffers[i]))
+            return false;
+    return true;
+}

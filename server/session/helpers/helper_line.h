@@ -1,0 +1,54 @@
+/* helper_line.h - one connection to a helper: calls it, asks for parts, and checks what comes. */
+#ifndef SESSION_HELPER_LINE_H
+#define SESSION_HELPER_LINE_H
+
+#include "batch/portable.h"
+#include "session/helpers/helper_wire.h"
+#include "session/session_private.h"
+
+/* Numbers that the other side has been told. */
+struct told_numbers {
+    uint64_t *bits;
+    uint32_t room; /* words */
+};
+
+struct helper_line {
+    struct session *session;
+    struct byte_view key;
+    uint64_t identity;
+    struct helper_wire wire;
+    struct told_numbers files, paths;
+    uint64_t asked; /* on this connection */
+    struct portable_bytes names, elements, answer;
+    uint32_t name_count;
+    uint64_t row_count; /* of sources, in the part that was sent */
+    struct slot slot;   /* of a whole slice that came */
+    struct iovec *places;
+};
+
+void helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
+                      uint64_t identity);
+void helper_line_close(struct helper_line *line);
+
+/* Call the helper. Waits at most until its server has opened the stream, some minutes. */
+tundish_status helper_line_call(struct helper_line *line, const char *address,
+                                uint32_t *ret_threads);
+void helper_line_hang_up(struct helper_line *line);
+
+/* A part, made elsewhere. */
+struct helper_made {
+    uint64_t skipped, busy_ns;
+    char skipped_text[HELPER_TEXT_BYTES];
+};
+
+/* Ask for a part and wait until the deadline. In place: its rows are then in the slot, or if
+ * `apart`, in line->answer. Whole: they are line->slot. E_CORRUPT: the answer does not fit; E_DATA:
+ * the helper could not make it (the connection is good); E_PLACE: its references cannot be sent,
+ * now or ever; others: the connection is not. */
+tundish_status helper_line_make(struct helper_line *line, const struct part *part, bool apart,
+                                int64_t deadline_ns, struct helper_made *ret_made);
+
+/* Is the part in its slot the one that came? */
+bool helper_line_is_same(const struct helper_line *line, const struct part *part);
+
+#endif

@@ -1,0 +1,208 @@
+/* helper_numbers.c - what a request's references mean here: files, paths and runs. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "order/run.h"
+#include "session/helpers/helper_serve_private.h"
+#include "source/file_source.h"
+#include "source/files/files_private.h"
+
+tundish_status
+helper_makes_no_sense(void)
+{
+    return tnd_fail(TUNDISH_E_CORRUPT, "malformed request");
+}
+
+static struct own_number *
+find_number(const struct numbers *numbers, uint32_t theirs)
+{
+    size_t at = theirs * UINT32_C(2654435761);
+
+    if (numbers->room == 0)
+        return NULL;
+    for (;; at++) {
+        struct own_number *entry = &numbers->table[at & (numbers->room - 1)];
+
+        if (!entry->is_known || entry->theirs == theirs)
+            return entry;
+    }
+}
+
+static void
+add_number(struct numbers *numbers, const struct own_number *added)
+{
+    struct numbers larger = { .room = numbers->room == 0 ? 64 : 2 * numbers->room,
+                              .count = numbers->count };
+    struct own_number *known = find_number(numbers, added->theirs);
+
+    if (known != NULL && known->is_known) {
+        *known = *added;
+        return;
+    }
+    if (2 * (numbers->count + 1) > numbers->room) {
+        larger.table = tnd_zalloc(larger.room, sizeof *larger.table);
+        for (size_t i = 0; i < numbers->room; i++)
+            if (numbers->table[i].is_known)
+                *find_number(&larger, numbers->table[i].theirs) = numbers->table[i];
+        free(numbers->table);
+        *numbers = larger;
+    }
+    numbers->count++;
+    *find_number(numbers, added->theirs) = *added;
+}
+
+static const struct own_number *
+own_number(const struct numbers *numbers, uint32_t theirs)
+{
+    const struct own_number *found = find_number(numbers, theirs);
+
+    return found != NULL && found->is_known ? found : NULL;
+}
+
+static const struct plan_node *
+find_source(const struct plan_graph *graph, uint32_t index)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if (node->index == index)
+            return node->source != NULL ? node : NULL;
+        if (node->body != NULL && (node = find_source(node->body, index)) != NULL)
+            return node;
+    }
+    return NULL;
+}
+
+/* How long it is here. A file that servers read is read here by the same name: of the same size it
+ * was compared when the stream was opened, by its content. */
+static tundish_status
+find_size(struct source_file *file, uint64_t theirs, uint64_t *ret_size)
+{
+    int descriptor;
+    tundish_status status = file_open(file, &descriptor);
+    uint64_t size;
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (descriptor >= 0)
+        close(descriptor);
+    pthread_mutex_lock(&file->services->lock);
+    size = file->identity.size;
+    pthread_mutex_unlock(&file->services->lock);
+    if (theirs != UINT64_MAX && size != theirs)
+        return tnd_fail(TUNDISH_E_DATA, "%s has %llu bytes here and %llu at the server", file->name,
+                        (unsigned long long)size, (unsigned long long)theirs);
+    *ret_size = size;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+enter_file(struct helper_connection *connection, const struct plan_node *node,
+           const struct helper_name *name, struct byte_view text)
+{
+    const struct record_list *list;
+    struct source_file *file = reader_enter(node->state, connection->stream->files, text);
+    struct own_number number = { name->number, file->number, true, UINT64_MAX, 0 };
+    tundish_status status;
+
+    if (file->format.packing != PACKING_NONE)
+        return tnd_fail(TUNDISH_E_DATA, "%s is packed", file->name);
+    status = find_size(file, name->size, &number.bytes);
+    /* Rows of Parquet files are found by the footer, which a scan reads. */
+    if (status == TUNDISH_OK && node->source->tells_records) {
+        status = scan_complete(file, connection->server->options.stop, &list);
+        if (status == TUNDISH_OK)
+            number.rows = list->count;
+    }
+    if (status == TUNDISH_OK)
+        add_number(&connection->files, &number);
+    return status;
+}
+
+tundish_status
+helper_enter_names(struct helper_connection *connection, uint32_t count, struct byte_view *from)
+{
+    tundish_status status = TUNDISH_OK;
+
+    while (count-- > 0 && status == TUNDISH_OK) {
+        const struct plan_node *node;
+        struct helper_name name;
+        struct byte_view text;
+
+        if (!portable_take(from, &name, sizeof name) || name.name_bytes > from->size)
+            return helper_makes_no_sense();
+        text = (struct byte_view){ from->data, name.name_bytes };
+        from->data += name.name_bytes;
+        from->size -= name.name_bytes;
+        node = find_source(connection->stream->plan->graph, name.node);
+        if (node == NULL)
+            return helper_makes_no_sense();
+        if (node->source->words == WORDS_HAVE_FILE) {
+            status = enter_file(connection, node, &name, text);
+        } else if (node->source->words == WORDS_HAVE_PATH) {
+            char *path = tnd_strndup((const char *)text.data, text.size);
+            struct own_number number = { .theirs = name.number, .is_known = true };
+
+            number.own = table_enter_path(connection->stream->files, path);
+            add_number(&connection->paths, &number);
+            free(path);
+        } else {
+            status = helper_makes_no_sense();
+        }
+    }
+    return status;
+}
+
+/* Does a record lie in its file, with what is read after it? */
+static bool
+lies_within(const struct plan_node *source, const uint64_t *words, const struct own_number *number)
+{
+    uint64_t bytes = (uint64_t)reference_length(words) + source->source->extra_bytes;
+
+    if (!source->source->refers_to_records)
+        return words[0] < number->rows;
+    return reference_length(words) <= RECORD_BYTES_MAX && bytes <= number->bytes &&
+           words[0] <= number->bytes - bytes;
+}
+
+/* Put our numbers into references. Each stands in one place, since runs that were read share
+ * nothing. */
+static tundish_status
+translate(void *user, const struct plan_node *source, uint64_t *words)
+{
+    const struct helper_connection *connection = user;
+    const struct own_number *number;
+
+    if (source->source->words == WORDS_ARE_THE_SAME)
+        return TUNDISH_OK;
+    if (source->source->words == WORDS_HAVE_PATH) {
+        number = words[0] <= UINT32_MAX ? own_number(&connection->paths, (uint32_t)words[0]) : NULL;
+        if (number == NULL)
+            return helper_makes_no_sense();
+        words[0] = number->own;
+        return TUNDISH_OK;
+    }
+    number = own_number(&connection->files, reference_file(words));
+    if (number == NULL || !lies_within(source, words, number) ||
+        !reader_reads(source->state, table_file(connection->stream->files, number->own)))
+        return helper_makes_no_sense();
+    words[1] = (uint64_t)number->own << 32 | reference_length(words);
+    return TUNDISH_OK;
+}
+
+tundish_status
+helper_read_elements(struct helper_connection *connection, struct byte_view from, uint64_t *words)
+{
+    const struct plan_node *root = connection->stream->plan->graph->root;
+    const struct portable_visit visit = { translate, connection };
+    tundish_status status = portable_read(&from, 1, root->width, root->run_words, words);
+
+    if (status != TUNDISH_OK)
+        return status;
+    status = from.size == 0 ? portable_visit(&visit, root, words, root->width, 1)
+                            : helper_makes_no_sense();
+    if (status != TUNDISH_OK)
+        run_words_release(words, 1, root->width, root->run_words);
+    return status;
+}

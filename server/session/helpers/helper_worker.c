@@ -1,0 +1,271 @@
+/* helper_worker.c - a thread that takes parts as workers do, and has them made elsewhere. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "session/helpers/helpers_private.h"
+
+/* The first parts on a connection are compared, and later one in so many. */
+enum { COMPARED_FIRST = 1, COMPARED_EVERY = 512 };
+
+/* What is sent at a time takes about so long to make, but is no more than so many parts: each has
+ * its price on the way. */
+static const int64_t SENT_NS = 4000000;
+enum { SENT_PARTS_MAX = 32 };
+
+/* How often one thread looks whether help is wanted while the workers are busy. */
+static const int64_t LOOK_NS = 2000000;
+
+/* The ring's lock is held, but not while waiting. */
+static void
+wait_a_while(struct helpers *helpers, pthread_cond_t *condition, int64_t wait_ns)
+{
+    struct session *session = helpers->session;
+    int64_t until_ns = tnd_clock_deadline_ns(wait_ns);
+    struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
+
+    if (session->ring.dealer_is_due || session->ring.worker_is_due) {
+        session_unlock(session);
+        pthread_mutex_lock(&session->ring.lock);
+    }
+    if (!helpers_stop(session))
+        pthread_cond_timedwait(condition, &session->ring.lock, &until);
+}
+
+/* Does a trainer wait for a batch, with none ready in its lane? */
+static bool
+a_trainer_waits(const struct session *session)
+{
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        if (lane_is_awaited(feed_lane(session->feed, r)))
+            return true;
+    return false;
+}
+
+/* Local work first: a part is sent away only if no worker is free to make it. */
+static bool
+workers_are_busy(const struct session *session)
+{
+    return session->ring.idle_workers == 0 && session->ring.count > 0 && !session->ring.paused;
+}
+
+static bool
+take_if_wanted(struct session *session, struct part *ret_part)
+{
+    int64_t part_ns = session->workers[0].part_ns;
+    int64_t times = part_ns > 0 ? SENT_NS / part_ns : 1;
+
+    if (!workers_are_busy(session) || !a_trainer_waits(session) ||
+        !session_take_part(session, ret_part))
+        return false;
+    session_take_more(ret_part, times < SENT_PARTS_MAX ? times : SENT_PARTS_MAX);
+    return true;
+}
+
+/* One thread looks again soon, all others wait for it, or for a worker that takes a part. */
+static void
+wait_for_wish(struct helpers *helpers)
+{
+    bool watches = !helpers->is_watched && workers_are_busy(helpers->session);
+
+    if (watches)
+        helpers->is_watched = true;
+    wait_a_while(helpers, &helpers->wanted, watches ? LOOK_NS : HELPERS_SLEEP_NS);
+    if (watches)
+        helpers->is_watched = false;
+}
+
+/* The whole slice that came, into its slot. */
+static tundish_status
+take_whole(struct line *line, const struct part *part)
+{
+    struct share *share = &part->step->shares[part->replica];
+    const struct schema *schema = &line->worker.session->plan->element_spec;
+    const struct slot *came = &line->wire.slot;
+    tundish_status status;
+
+    session_name_slot(part->step, share);
+    for (uint32_t i = 0; i < came->column_count; i++)
+        memcpy(share->slot.columns[i].shape, came->columns[i].shape,
+               (size_t)schema->columns[i].rank * sizeof *came->columns[i].shape);
+    for (uint32_t i = 0; i < came->buffer_count; i++) {
+        struct slot_buffer *buffer = &share->slot.buffers[i];
+
+        buffer->stored_bytes = came->buffers[i].stored_bytes;
+        buffer->decoded_bytes = came->buffers[i].decoded_bytes;
+        buffer->codec = came->buffers[i].codec;
+    }
+    status = session_reserve_whole(&line->worker, share, part->replica);
+    if (status != TUNDISH_OK)
+        return status;
+    share->reserved = true;
+    for (uint32_t i = 0; i < came->buffer_count; i++)
+        if (came->buffers[i].stored_bytes > 0)
+            memcpy(share->slot.buffers[i].data, came->buffers[i].data,
+                   came->buffers[i].stored_bytes);
+    return TUNDISH_OK;
+}
+
+static void
+take_skips(struct worker *worker, const struct helper_made *made)
+{
+    if (made->skipped == 0)
+        return;
+    worker->evaluation.skipped += made->skipped;
+    snprintf(worker->evaluation.skipped_text, sizeof worker->evaluation.skipped_text, "%s",
+             made->skipped_text);
+}
+
+static tundish_status
+make_here(struct line *line, const struct part *part)
+{
+    struct worker *worker = &line->worker;
+    tundish_status status = session_make_part(worker, part);
+
+    scratch_reset(worker->evaluation.scratch);
+    return status;
+}
+
+/* Is there content, that one could send for? */
+static bool
+is_worth_sending(const struct line *line, const struct part *part)
+{
+    const struct deal_slice *slice = &part->step->round.slices[part->replica];
+
+    return line->wire.wire.socket >= 0 && slice->present &&
+           (!part->step->shares[part->replica].fill->in_place || part->end > part->begin);
+}
+
+static tundish_status
+make_by_helper(struct line *line, const struct part *part)
+{
+    bool in_place = part->step->shares[part->replica].fill->in_place;
+    bool compares =
+        line->wire.asked < COMPARED_FIRST || (line->wire.asked + 1) % COMPARED_EVERY == 0;
+    struct helper_made made = { 0 };
+    int64_t began_ns = tnd_clock_ns();
+    tundish_status status;
+
+    if (!is_worth_sending(line, part))
+        return make_here(line, part);
+    status = helper_line_make(&line->wire, part, compares, helper_deadline(line), &made);
+    line->took_ns = tnd_clock_ns() - began_ns;
+    if (status != TUNDISH_OK) {
+        helper_note_failure(line, status);
+        return make_here(line, part);
+    }
+    if (compares) {
+        status = make_here(line, part);
+        if (status == TUNDISH_OK && !helper_line_is_same(&line->wire, part))
+            helper_bar(line);
+        return status;
+    }
+    if (!in_place)
+        status = take_whole(line, part);
+    if (status == TUNDISH_E_TIMEOUT)
+        return status;
+    if (status != TUNDISH_OK) { /* it may have made more than there is */
+        helper_note_failure(line, status);
+        return make_here(line, part);
+    }
+    line->refusals = 0;
+    take_skips(&line->worker, &made);
+    helper_count(line, part, &made, line->took_ns);
+    return TUNDISH_OK;
+}
+
+/* What a thread here takes for as many rows. */
+static int64_t
+own_time(const struct line *line, const struct part *part)
+{
+    const struct share *share = &part->step->shares[part->replica];
+
+    if (!share->fill->in_place)
+        return line->worker.part_ns;
+    return line->worker.part_ns * (part->end - part->begin) / share->rows_of_part;
+}
+
+/* The ring's lock is held, but not while the part is made. */
+static void
+make_one(struct line *line, const struct part *part)
+{
+    struct session *session = line->worker.session;
+    tundish_status status;
+
+    budget_begin(&line->worker.memory);
+    line->worker.part_ns = session->workers[0].part_ns;
+    line->worker.part_waited_ns = line->took_ns = 0;
+    /* There may be more to take. */
+    pthread_cond_signal(&line->helpers->wanted);
+    session_unlock(session);
+    status = make_by_helper(line, part);
+    budget_end(&line->worker.memory);
+    pthread_mutex_lock(&session->ring.lock);
+    if (line->took_ns > 0)
+        helper_note_time(line, line->took_ns, own_time(line, part),
+                         session->ring.idle_workers > 0 && a_trainer_waits(session));
+    session_finish_part(&line->worker, part, status);
+}
+
+static void
+call(struct line *line)
+{
+    uint32_t threads = 0;
+
+    if (helper_line_call(&line->wire, line->helper->address, &threads) == TUNDISH_OK)
+        helper_note_up(line, threads);
+    else
+        helper_note_lost(line, false);
+}
+
+/* A helper that is lost while it has nothing to do is to be seen as well, and called again. */
+static void
+look_after(struct line *line)
+{
+    struct session *session = line->worker.session;
+    int64_t now_ns = tnd_clock_ns();
+    tundish_status status;
+
+    if (now_ns - line->looked_ns < HELPERS_SLEEP_NS)
+        return;
+    line->looked_ns = now_ns;
+    session_unlock(session);
+    status = helper_wire_check(&line->wire.wire);
+    if (status != TUNDISH_OK)
+        helper_note_lost(line, true);
+    pthread_mutex_lock(&session->ring.lock);
+}
+
+void *
+helper_work(void *argument)
+{
+    struct line *line = argument;
+    struct helpers *helpers = line->helpers;
+    struct session *session = helpers->session;
+
+    pthread_mutex_lock(&session->ring.lock);
+    while (!helpers_stop(session)) {
+        bool is_there = line->wire.wire.socket >= 0;
+        int64_t wait_ns = is_there ? helper_until_ask(line) : helper_until_call(line);
+        struct part part;
+
+        if (wait_ns > 0) {
+            wait_a_while(helpers, &helpers->later,
+                         wait_ns < HELPERS_SLEEP_NS ? wait_ns : HELPERS_SLEEP_NS);
+            if (is_there)
+                look_after(line);
+        } else if (!is_there) {
+            session_unlock(session);
+            call(line);
+            pthread_mutex_lock(&session->ring.lock);
+        } else if (!helpers->is_over && take_if_wanted(session, &part)) {
+            make_one(line, &part);
+        } else {
+            wait_for_wish(helpers);
+            look_after(line);
+        }
+    }
+    session_unlock(session);
+    return NULL;
+}

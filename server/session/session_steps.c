@@ -1,0 +1,475 @@
+/* session_steps.c - the ring of steps: finding room for them, cutting them into parts, publishing.
+ *
+ * A step waits for slots, is opened by one worker, is made in parts by all, and is published by the
+ * worker that finishes its last part. `unfinished` counts the parts in work, and one more while
+ * parts are left to take. So it reaches 0 exactly once.
+ */
+#include "session/session_private.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/must.h"
+#include "deliver/wakeup.h"
+
+/* Until the ring is looked at again that is full of steps which are being published. */
+static const int64_t RETRY_NS = 100000;
+
+struct step *
+session_step(struct session *session, uint32_t index)
+{
+    return &session->ring.steps[(session->ring.first + index) % session->ring.capacity];
+}
+
+/* Only the worker that waits for the wakeup needs its signal: without one, the call would cost a
+ * system call for each step. Not under the lock: the kernel may run the woken thread at once, and
+ * let this one wait for the processor. */
+void
+session_unlock_and_wake(struct session *session)
+{
+    bool polls = session->ring.a_worker_polls;
+
+    pthread_mutex_unlock(&session->ring.lock);
+    pthread_cond_signal(&session->ring.work);
+    if (polls)
+        wakeup_signal(session->wakeup);
+}
+
+void
+session_unlock(struct session *session)
+{
+    bool dealer_is_due = session->ring.dealer_is_due, worker_is_due = session->ring.worker_is_due;
+
+    session->ring.dealer_is_due = session->ring.worker_is_due = false;
+    if (worker_is_due)
+        session_unlock_and_wake(session);
+    else
+        pthread_mutex_unlock(&session->ring.lock);
+    if (dealer_is_due)
+        pthread_cond_signal(&session->ring.space);
+}
+
+void
+session_fail_step(struct step *step, tundish_status status)
+{
+    if (step->status != TUNDISH_OK)
+        return;
+    step->status = status;
+    snprintf(step->text, sizeof step->text, "epoch %llu, step %llu: %.900s",
+             (unsigned long long)step->epoch, (unsigned long long)step->number, tnd_error_text());
+}
+
+void
+session_name_slot(const struct step *step, struct share *share)
+{
+    share->slot.position = step->position;
+    share->slot.epoch = step->epoch;
+    share->slot.step = step->number;
+    share->slot.kind = TND_SLOT_BATCH;
+    share->slot.shard = step->shard;
+    share->slot.flags = step->flags;
+}
+
+/* Find room for a share. True: there is room, or *failure says why there never will be. For a batch
+ * this touches only the share and the lane, which has a lock of its own. So the session's lock need
+ * not be held. */
+static bool
+open_share(struct session *session, struct step *step, uint32_t replica, tundish_status *failure)
+{
+    const struct deal_slice *slice;
+    struct share *share = &step->shares[replica];
+    struct lane *lane = feed_lane(session->feed, replica);
+    tundish_status status;
+
+    if (share->reserved)
+        return true;
+    if (step->kind == STEP_PASSED) {
+        status = lane_pass(lane, step->position, step->passed_kind, step->epoch, step->number);
+        share->reserved = status == TUNDISH_OK;
+        return share->reserved;
+    }
+    if (step->kind != TND_SLOT_BATCH) {
+        status = lane_publish_end(lane, step->position, step->kind, step->epoch, step->number,
+                                  step->status, step->text);
+        share->reserved = status == TUNDISH_OK;
+        return share->reserved;
+    }
+    if (!share->fill->in_place)
+        /* The sizes are not known before the content is made: make_whole reserves. */
+        return lane_has_slot(lane, step->position);
+    slice = &step->round.slices[replica];
+    if (share->rows_of_part == 0) {
+        session_name_slot(step, share);
+        share->rows = fill_rows(share->fill, slice);
+        share->rows_of_part = fill_describe(share->fill, slice, &share->slot);
+    }
+    status = feed_reserve(session->feed, replica, &share->slot);
+    if (status == TUNDISH_E_TIMEOUT) {
+        fill_bring_near(slice);
+        return false;
+    }
+    if (status != TUNDISH_OK)
+        *failure = status;
+    else
+        fill_begin(share->fill, slice, &share->slot);
+    share->reserved = status == TUNDISH_OK;
+    return true;
+}
+
+/* Choose how each share is stored, once: all threads that make it must agree. Lanes differ by their
+ * trainers, and a lane's trainers come and go. */
+static void
+choose_fills(struct session *session, struct step *step)
+{
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        if (step->shares[r].fill == NULL)
+            step->shares[r].fill =
+                session->packed.columns != NULL && lane_is_for_device(feed_lane(session->feed, r))
+                    ? &session->packed
+                    : &session->fill;
+}
+
+/* Find room for every share. Each lane is looked at, and laying texts out takes time in proportion
+ * to the rows, so release the lock for batches. STEP_OPENING keeps other workers away from the step
+ * meanwhile. */
+static bool
+open_shares(struct session *session, struct step *step)
+{
+    bool is_batch = step->kind == TND_SLOT_BATCH;
+    tundish_status failure = TUNDISH_OK;
+    bool all = true;
+
+    must(step->state == STEP_WAITS);
+    step->state = STEP_OPENING;
+    if (is_batch) {
+        session_unlock(session);
+        choose_fills(session, step);
+    }
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        step->shares[r].has_room = open_share(session, step, r, &failure);
+        all &= step->shares[r].has_room;
+    }
+    if (is_batch)
+        pthread_mutex_lock(&session->ring.lock);
+    must(step->state == STEP_OPENING);
+    if (failure != TUNDISH_OK)
+        session_fail_step(step, failure);
+    step->state = all ? STEP_OPEN : STEP_WAITS;
+    return all;
+}
+
+static void finish_step(struct session *session, struct step *step);
+static void turn_to_error(struct session *session, struct step *step);
+
+/* Try to open the step, and count how long each lane made it wait. */
+static void
+open_step(struct session *session, struct step *step)
+{
+    int64_t now_ns = tnd_clock_ns();
+    bool all = open_shares(session, step);
+
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        struct share *share = &step->shares[r];
+
+        if (share->has_room && !share->had_room)
+            tnd_stats_observe(&session->counters.lanes[r].values->slot_wait,
+                              (uint64_t)(now_ns - step->dealt_ns));
+        share->had_room |= share->has_room;
+    }
+    if (!all)
+        return;
+    step->opened_ns = now_ns;
+    tnd_stats_observe(&session->counters.stream->slot_wait,
+                      (uint64_t)(step->opened_ns - step->dealt_ns));
+    /* The count for the parts to come: without it the first finished part would publish the
+     * step. */
+    step->unfinished = 1;
+    step->next_share = step->kind == TND_SLOT_BATCH ? 0 : session->plan->replicas;
+}
+
+/* Open the step, or note that there is no room. Then the dealer wakes no worker for further steps:
+ * they need the same lanes, and the worker that waits for the wakeup comes when a slot is released.
+ * `lacking` counts down from 2, since one step that finds room does not mean that the next one
+ * will. A worker that came during STEP_OPENING may have consumed the wakeup for a release, so look
+ * again for it: its wake-up would be lost otherwise. If there was room, it is told to come back. */
+static bool
+find_room(struct session *session, struct step *step)
+{
+    do {
+        session->ring.missed_room = false;
+        open_step(session, step);
+        if (step->state == STEP_WAITS && step->kind == TND_SLOT_BATCH &&
+            step->status != TUNDISH_OK) { /* failed from outside, while it was being opened */
+            turn_to_error(session, step);
+            session->ring.missed_room = true;
+        }
+    } while (step->state == STEP_WAITS && session->ring.missed_room);
+    if (step->state == STEP_WAITS) {
+        session->ring.lacking = 2;
+        return false;
+    }
+    session->ring.lacking -= session->ring.lacking > 0;
+    session->ring.worker_is_due |= session->ring.missed_room;
+    return true;
+}
+
+/* Take the next part of an open step. */
+static bool
+take_of_step(struct session *session, struct step *step, struct part *ret_part)
+{
+    uint32_t replicas = session->plan->replicas;
+
+    while (step->status == TUNDISH_OK && step->next_share < replicas &&
+           step->shares[step->next_share].fill->in_place &&
+           step->shares[step->next_share].next_row == step->shares[step->next_share].rows)
+        step->next_share++;
+    if (step->next_share >= replicas || step->status != TUNDISH_OK)
+        return false;
+    *ret_part = (struct part){ .step = step, .replica = step->next_share };
+    if (step->shares[step->next_share].fill->in_place) {
+        struct share *share = &step->shares[step->next_share];
+
+        ret_part->begin = share->next_row;
+        ret_part->end = share->rows - share->next_row > share->rows_of_part
+                            ? share->next_row + share->rows_of_part
+                            : share->rows;
+        share->next_row = ret_part->end;
+    } else {
+        step->next_share++;
+    }
+    step->unfinished++;
+    return true;
+}
+
+/* All parts have been taken: remove the count for the parts to come. */
+static void
+settle_taken(struct session *session, struct step *step)
+{
+    must(step->state == STEP_OPEN && step->unfinished > 0);
+    step->next_share = UINT32_MAX;
+    if (--step->unfinished == 0)
+        finish_step(session, step);
+}
+
+bool
+session_take_part(struct session *session, struct part *ret_part)
+{
+    for (uint32_t i = 0; i < session->ring.count && !session->ring.paused; i++) {
+        struct step *step = session_step(session, i);
+
+        if (step->state == STEP_OPENING) {
+            /* This worker may have been woken for room, and goes away. */
+            session->ring.missed_room = true;
+            return false;
+        }
+        if (step->state == STEP_WAITS && !find_room(session, step))
+            return false; /* later ones need the same lanes */
+        if (step->state != STEP_OPEN || step->next_share == UINT32_MAX)
+            continue;
+        if (take_of_step(session, step, ret_part))
+            return true;
+        settle_taken(session, step);
+        i = UINT32_MAX; /* steps may have been removed: start at the first again */
+    }
+    session->ring.lacking =
+        0; /* steps are what is missing: the dealer wakes a worker for the next one */
+    return false;
+}
+
+void
+session_take_more(struct part *part, int64_t times)
+{
+    struct share *share = &part->step->shares[part->replica];
+    int64_t left = share->rows - share->next_row, more;
+
+    if (!share->fill->in_place || share->next_row != part->end || times <= 1)
+        return;
+    more = share->rows_of_part * (times - 1);
+    part->end += more < left ? more : left;
+    share->next_row = part->end;
+}
+
+static void
+drop_finished(struct session *session)
+{
+    /* Steps finish in any order, but the ring only shrinks at its first step. */
+    while (session->ring.count > 0 && session_step(session, 0)->state == STEP_DONE) {
+        struct step *step = session_step(session, 0);
+
+        deal_round_forget(&step->round); /* of a batch: already forgotten */
+        step->state = STEP_EMPTY;
+        session->ring.first = (session->ring.first + 1) % session->ring.capacity;
+        session->ring.count--;
+    }
+    /* Waking the dealer costs as much as making a small batch, so do it once for many steps. */
+    session->ring.dealer_is_due |= session->ring.count <= session->ring.dealer_wakes_at;
+}
+
+/* A failed step becomes an error in every lane, after which the stream has no more steps. It waits
+ * for slots again, since an ERROR needs one in each lane. */
+static void
+turn_to_error(struct session *session, struct step *step)
+{
+    must(step->status != TUNDISH_OK && step->state != STEP_OPENING && step->state != STEP_DONE);
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        struct share *share = &step->shares[r];
+
+        if (share->reserved)
+            lane_cancel(feed_lane(session->feed, r), &share->slot);
+        share->reserved = false;
+    }
+    step->kind = TND_SLOT_ERROR;
+    step->state = STEP_WAITS;
+    session->ring.failed = true;
+    tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
+    if (!step->from_outside)
+        session_link_tell_error(session, step->epoch, step->number, step->status, step->text);
+}
+
+/* The first step of the ring that is not published, or a new one if there is none. NULL: the ring
+ * is full of steps that are being published. */
+static struct step *
+step_to_fail(struct session *session)
+{
+    uint64_t epoch = session->ring.last_epoch, number = session->ring.last_number;
+    struct step *step;
+    uint32_t index = 0;
+
+    for (; index < session->ring.count; index++) {
+        step = session_step(session, index);
+        if (step->state != STEP_PUBLISHING && step->state != STEP_DONE)
+            return step;
+        epoch = step->epoch;
+        number = step->number;
+    }
+    if (index == session->ring.capacity)
+        return NULL;
+    step = session_step(session, index);
+    *step = (struct step){
+        .shares = step->shares,
+        .kind = TND_SLOT_ERROR,
+        .position = session->ring.next_position++,
+        .epoch = epoch,
+        .number = number + 1,
+        .round = step->round, /* of the step that was here before */
+    };
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        step->shares[r].reserved = false;
+    session->ring.count++;
+    return step;
+}
+
+static bool
+can_fail(const struct session *session)
+{
+    return !session->ring.failed && !session->ring.draining && !session->ring.ended;
+}
+
+void
+session_fail(struct session *session, tundish_status status, const char *text)
+{
+    struct step *step = NULL;
+
+    pthread_mutex_lock(&session->ring.lock);
+    while (can_fail(session) && (step = step_to_fail(session)) == NULL) {
+        pthread_mutex_unlock(&session->ring.lock);
+        nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
+        pthread_mutex_lock(&session->ring.lock);
+    }
+    if (can_fail(session)) {
+        step->status = status;
+        snprintf(step->text, sizeof step->text, "%.1000s", text);
+        step->from_outside = true;
+        session->ring.failed = true;
+        /* A step that is being opened or made belongs to its workers. They see its status and turn
+         * it themselves. */
+        if (step->state == STEP_WAITS || step->state == STEP_EMPTY)
+            turn_to_error(session, step);
+        pthread_cond_broadcast(&session->ring.space);
+    }
+    session_unlock_and_wake(session);
+}
+
+/* Rows of a batch in its slot, as its first column says. */
+static uint64_t
+rows_of(const struct slot *slot)
+{
+    return slot->column_count > 0 && slot->columns[0].shape[0] > 0
+               ? (uint64_t)slot->columns[0].shape[0]
+               : 0;
+}
+
+/* Checksums read every byte of the batch, and trainers are woken: without the lock. Every part is
+ * made, so no other worker touches the step. Returns its rows. */
+static uint64_t
+publish_batch(struct session *session, struct step *step)
+{
+    uint64_t rows = 0;
+
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        rows += rows_of(&step->shares[r].slot);
+        lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
+    }
+    deal_round_forget(&step->round);
+    return rows;
+}
+
+static void
+finish_step(struct session *session, struct step *step)
+{
+    must(step->unfinished == 0 && step->state == STEP_OPEN);
+    if (step->kind == TND_SLOT_BATCH && step->status != TUNDISH_OK) {
+        turn_to_error(session, step);
+        return;
+    }
+    if (step->kind == TND_SLOT_BATCH) {
+        uint64_t rows;
+
+        step->state = STEP_PUBLISHING;
+        session_unlock(session);
+        rows = publish_batch(session, step);
+        pthread_mutex_lock(&session->ring.lock);
+        session->ring.rows_published += rows;
+        session->ring.steps_published++;
+        tnd_stats_observe(&session->counters.stream->step_make,
+                          (uint64_t)(tnd_clock_ns() - step->opened_ns));
+        session->ring.last_epoch = step->epoch;
+        session->ring.last_number = step->number;
+    }
+    if (step->kind == TND_SLOT_END_OF_STREAM)
+        session->ring.ended = true;
+    step->state = STEP_DONE;
+    drop_finished(session);
+}
+
+static void
+finish_part(struct session *session, struct step *step, tundish_status status)
+{
+    if (status != TUNDISH_OK)
+        session_fail_step(step, status);
+    must(step->state == STEP_OPEN && step->unfinished > 0);
+    if (--step->unfinished == 0)
+        finish_step(session, step);
+}
+
+/* Count the rows that the worker left out since the last call. */
+static tundish_status
+add_skips(struct session *session, struct worker *worker)
+{
+    uint64_t fresh = worker->evaluation.skipped - worker->skipped;
+
+    worker->skipped = worker->evaluation.skipped;
+    return skips_add(&session->ring.skips, fresh, worker->evaluation.skipped_text);
+}
+
+void
+session_finish_part(struct worker *worker, const struct part *part, tundish_status status)
+{
+    if (status == TUNDISH_OK)
+        status = add_skips(worker->session, worker);
+    finish_part(worker->session, part->step, status);
+}

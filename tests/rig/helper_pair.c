@@ -1,0 +1,260 @@
+/* helper_pair.c - see helper_pair.h. */
+#include "rig/helper_pair.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+#include "session/session_spec.h"
+
+/* What an end sends fits into its socket, or is cut off. */
+enum { SOCKET_BYTES = 4 << 20 };
+
+static void
+open_plan(struct helper_pair *pair, const char *folder, const char *stages, const char *deliver)
+{
+    const struct plan_options options = { .worker_count = 1, .cache_folder = folder };
+    struct source_files_options files = { .root = folder, .cache_folder = folder };
+    struct spec_errors errors = { 0 };
+    struct session *session = &pair->session;
+    char *text = tnd_sprintf("streams: {s: {dataset: [%s], deliver: {%s}}}", stages, deliver);
+    tundish_status status =
+        spec_open_text(text, strlen(text), "pair.yaml", folder, &errors, &pair->file);
+
+    if (status == TUNDISH_OK)
+        status = plan_open(pair->file, spec_find_stream(pair->file, "s"), &options, &errors,
+                           &session->plan);
+    if (status != TUNDISH_OK)
+        fprintf(stderr, "%s: %s\n", text, spec_errors_text(&errors));
+    must(status == TUNDISH_OK);
+    free(text);
+    spec_errors_close(&errors);
+    files.remote = &pair->file->remote;
+    must(source_files_open(&files, &session->files) == TUNDISH_OK);
+    must(session_spec_open(session->plan, &session->spec) == TUNDISH_OK);
+    fill_open(session->plan, &session->fill);
+}
+
+static void
+open_dealer(struct session *session)
+{
+    const struct dealer_options options = {
+        .files = session->files,
+        .stop = &session->stop,
+        .skip_bad = session->plan->stream->deliver.skip_errors,
+    };
+
+    must(dealer_open(session->plan, &options, &session->dealer) == TUNDISH_OK);
+    must(dealer_start_epoch(session->dealer) == TUNDISH_OK);
+}
+
+static void
+enter_stream(struct helper_pair *pair)
+{
+    const struct session *session = &pair->session;
+    struct helper_hello hello = {
+        .worker_count = 1,
+        .columns = session->plan->element_spec.count,
+        .stream = "s",
+    };
+    struct portable_bytes bytes = { 0 };
+    struct place_files files;
+
+    must(place_files_open(session->plan, &files) == TUNDISH_OK);
+    hello.identity = helper_identity(session->plan, &files);
+    place_files_close(&files);
+    portable_add(&bytes, &hello, sizeof hello);
+    for (uint32_t i = 0; i < hello.columns; i++)
+        portable_add(&bytes, &session->fill.columns[i].codec, sizeof(struct tnd_codec));
+    pair->connection = (struct helper_connection){ .server = &pair->server };
+    pair->connection.wire = (struct helper_wire){ .socket = -1, .stop = &pair->stop };
+    must(helper_enter_stream(&pair->connection, (struct byte_view){ bytes.bytes, bytes.used }) ==
+         TUNDISH_OK);
+    free(bytes.bytes);
+}
+
+void
+helper_pair_open(struct helper_pair *pair, const char *folder, const char *stages,
+                 const char *deliver)
+{
+    *pair = (struct helper_pair){ 0 };
+    open_plan(pair, folder, stages, deliver);
+    open_dealer(&pair->session);
+    helper_line_open(&pair->line, &pair->session, (struct byte_view){ 0 }, 0);
+    pair->server.options = (struct helper_server_options){
+        .file = pair->file, .cache_folder = folder, .thread_count = 1, .stop = &pair->stop
+    };
+    pthread_mutex_init(&pair->server.lock, NULL);
+    sem_init(&pair->server.turns, 0, 1);
+    enter_stream(pair);
+    pair->share.fill = &pair->session.fill;
+    pair->step.shares = &pair->share;
+    pair->part.step = &pair->step;
+    slot_init_as(&pair->session.spec, &pair->share.slot);
+}
+
+static void
+end_part(struct helper_pair *pair)
+{
+    for (uint32_t i = 0; i < pair->share.slot.buffer_count; i++) {
+        free(pair->share.slot.buffers[i].data);
+        pair->share.slot.buffers[i].data = NULL;
+    }
+    deal_round_release(&pair->step.round);
+    pair->step.round = (struct deal_round){ 0 };
+}
+
+void
+helper_pair_close(struct helper_pair *pair)
+{
+    end_part(pair);
+    slot_fini(&pair->share.slot);
+    helper_line_close(&pair->line);
+    helper_leave_stream(&pair->connection);
+    sem_destroy(&pair->server.turns);
+    pthread_mutex_destroy(&pair->server.lock);
+    dealer_close(pair->session.dealer);
+    source_files_close(pair->session.files);
+    session_spec_close(&pair->session.spec);
+    fill_close(&pair->session.fill);
+    plan_close(pair->session.plan);
+    spec_close(pair->file);
+}
+
+void
+helper_pair_reconnect(struct helper_pair *pair)
+{
+    helper_leave_stream(&pair->connection);
+    helper_line_hang_up(&pair->line);
+    enter_stream(pair);
+}
+
+bool
+helper_pair_deal(struct helper_pair *pair)
+{
+    const struct fill *fill = &pair->session.fill;
+    struct slot *slot = &pair->share.slot;
+
+    end_part(pair);
+    must(dealer_next(pair->session.dealer, &pair->step.round) == TUNDISH_OK);
+    if (pair->step.round.present_count == 0)
+        return false;
+    if (!fill->in_place)
+        return true;
+    pair->part.begin = 0;
+    pair->part.end = fill_rows(fill, &pair->step.round.slices[0]);
+    (void)fill_describe(fill, &pair->step.round.slices[0], slot);
+    for (uint32_t i = 0; i < slot->buffer_count; i++)
+        slot->buffers[i].data = tnd_zalloc(slot->buffers[i].stored_bytes + 1, 1);
+    fill_begin(fill, &pair->step.round.slices[0], slot);
+    return true;
+}
+
+/* A pair of sockets, which hold what is sent before it is read. */
+static void
+connect_ends(int pair[2])
+{
+    static const int bytes = SOCKET_BYTES;
+
+    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+    for (int i = 0; i < 2; i++)
+        if (setsockopt(pair[i], SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
+            (void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+static void
+say(int socket, struct byte_view bytes)
+{
+    while (bytes.size > 0) {
+        ssize_t sent = send(socket, bytes.data, bytes.size, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            break;
+        bytes.data += sent;
+        bytes.size -= (size_t)sent;
+    }
+    (void)shutdown(socket, SHUT_WR);
+}
+
+static void
+hear(int socket, struct portable_bytes *to)
+{
+    uint8_t some[4096];
+    ssize_t bytes;
+
+    to->used = 0;
+    while ((bytes = recv(socket, some, sizeof some, 0)) > 0)
+        portable_add(to, some, (size_t)bytes);
+}
+
+struct helper_ask
+helper_pair_head(const struct helper_pair *pair)
+{
+    bool in_place = pair->session.fill.in_place;
+
+    return (struct helper_ask){
+        .number = 1,
+        .rows = in_place ? (uint64_t)(pair->part.end - pair->part.begin) : 0,
+        .in_place = in_place,
+    };
+}
+
+void
+helper_pair_ask(struct helper_pair *pair, struct portable_bytes *ret_ask)
+{
+    struct helper_made made;
+    int ends[2];
+
+    connect_ends(ends);
+    pair->line.wire.socket = ends[0];
+    (void)helper_line_make(&pair->line, &pair->part, true, 0, &made);
+    hear(ends[1], ret_ask);
+    pair->line.wire.socket = -1;
+    close(ends[0]);
+    close(ends[1]);
+}
+
+tundish_status
+helper_pair_answer(struct helper_pair *pair, struct byte_view ask,
+                   struct portable_bytes *ret_answer)
+{
+    tundish_status status;
+    int ends[2];
+
+    connect_ends(ends);
+    say(ends[0], ask);
+    pair->connection.wire.socket = ends[1];
+    status = helper_answer_one(&pair->connection);
+    hear(ends[0], ret_answer);
+    pair->connection.wire.socket = -1;
+    close(ends[0]);
+    close(ends[1]);
+    return status;
+}
+
+tundish_status
+helper_pair_take(struct helper_pair *pair, struct byte_view answer, bool apart,
+                 struct helper_made *ret_made)
+{
+    uint64_t number = pair->line.asked + 1;
+    struct portable_bytes bytes = { 0 };
+    tundish_status status;
+    int ends[2];
+
+    portable_add(&bytes, answer.data, answer.size);
+    if (bytes.used >= sizeof(struct helper_answer))
+        memcpy(bytes.bytes + offsetof(struct helper_answer, number), &number, sizeof number);
+    connect_ends(ends);
+    say(ends[1], (struct byte_view){ bytes.bytes, bytes.used });
+    pair->line.wire.socket = ends[0];
+    status = helper_line_make(&pair->line, &pair->part, apart, 0, ret_made);
+    pair->line.wire.socket = -1;
+    close(ends[0]);
+    close(ends[1]);
+    free(bytes.bytes);
+    return status;
+}

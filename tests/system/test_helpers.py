@@ -1,0 +1,288 @@
+"""Helpers, which make parts of batches for a server, and what becomes of the batches when they go."""
+
+import os
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+from launcher_rig import LauncherOfJobs, descendants, variable_of
+from nodes_rig import why_not
+from rig import DEADLINE_S, READER, TUNDISH, Rig, batches, stop
+
+RECEIVED = os.environ.get("TUNDISH_RECEIVED", "")
+ROWS, WORDS, TIMES = 4000, 12, 10
+NAMES = ", ".join(f"c{i}" for i in range(WORDS))
+PARSED = f"decode_csv: {{record_defaults: [int64{', string' * WORDS}], column_names: [value, {NAMES}]}}"
+HASHED = f"hashing: {{columns: [{NAMES}], num_bins: 1000}}"
+# Takes longer than the trainer does, so that it waits.
+SLOW = f"regex_replace: {{columns: [{NAMES}], pattern: '([0-9])x', rewrite: '\\\\1-'}}"
+SHUFFLE = "shuffle: {buffer_size: 1000, seed: 3, reshuffle_each_iteration: false}"
+
+
+class HelpersRig(Rig):
+    def setUp(self):
+        super().setUp()
+        self.environment["TUNDISH_HELPER_KEY"] = "a key that is long enough"
+        self.write_rows()
+
+    def write_rows(self, bad=()):
+        """Rows of a number and words; those of `bad` have no number."""
+        words = [[f"w{row * 31 % 97}x{(row + column) % 13}" for column in range(WORDS)]
+                 for row in range(ROWS)]
+        (self.path / "rows.csv").write_text("".join(
+            f"{'?' if row in bad else row},{','.join(rest)}\n" for row, rest in enumerate(words)))
+
+    def text_lines(self):
+        return f"text_line: {{filenames: [{self.path}/rows.csv]}}"
+
+    def hashed(self, deliver, distribute="{replicas: 1}"):
+        """A stream of columns of one size, made in place."""
+        return self.pipeline([self.text_lines(), SHUFFLE, PARSED, SLOW, HASHED, "batch: 64"],
+                             distribute, deliver)
+
+    def helper(self, file, *options, listen="127.0.0.1:0"):
+        """A helper and its port, once it can be called."""
+        process, word = self.start_until(
+            [TUNDISH, "helper", file, "--listen", listen, "--threads", "1", *options],
+            "helper.log", lambda word: word.startswith("ready "))
+        return process, int(word.split()[1])
+
+    def serve_helped(self, file, ports, *options):
+        addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
+        return self.serve(file, "--threads", "1", "--helpers", addresses, *options)
+
+    def made(self, what="parts"):
+        """Of each helper, by its port."""
+        return {int(one["helper"].split(":")[1]): one[what] for one in self.figures()["helpers"]}
+
+    def wait_until(self, condition):
+        deadline = time.monotonic() + DEADLINE_S / 2
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, self.log() + self.helper_log())
+            time.sleep(0.02)
+
+    def helper_log(self):
+        return (self.path / "helper.log").read_text()
+
+    def received(self, name):
+        """The bytes of every column that a trainer is given."""
+        folder = self.path / name
+        folder.mkdir()
+        said = self.lines(self.start([RECEIVED, folder]))
+        self.assertRegex(said[-1], "^received [1-9]", said)
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def read_on(self):
+        """A trainer that reads as long as there is something."""
+        return self.start(["sh", "-c", f"exec {READER} >{self.path}/read"])
+
+    def assert_epochs_are(self, expected):
+        """What read_on has read: whole epochs, each as expected, and a part of one more."""
+        found = batches((self.path / "read").read_text().splitlines())
+        for i, (epoch, step, values) in enumerate(found):
+            want = expected[i % len(expected)]
+            self.assertEqual((epoch, step, values), (i // len(expected), *want[1:]))
+
+
+class Helpers(HelpersRig):
+    def assert_same_columns(self, stages, deliver="", skipped=0):
+        """A trainer is given the same bytes with helpers as without, of which they made some."""
+        at = stages.index(SHUFFLE) + 1
+        file = self.pipeline(stages[:at] + [f"repeat: {TIMES}"] + stages[at:],
+                             deliver=f"{{epochs: 1{deliver}}}")
+        server = self.serve(file, "--threads", "1")
+        expected = self.received("alone")
+        stop(server)
+        helpers = [self.helper(file) for _ in range(2)]
+        ports = [port for _, port in helpers]
+        for turn in range(1000):
+            server = self.serve_helped(file, ports)
+            self.wait_until(lambda: all(self.made("connections").values()))
+            self.assertEqual(self.received(f"helped.{turn}"), expected)
+            made, remade = self.made(), self.made("remade")
+            self.wait_until(lambda: self.figures()["rows_skipped"] == skipped)
+            stop(server)
+            if any(made.values()):
+                break
+        self.assertEqual(set(remade.values()), {0}, self.log())
+        for process, _ in helpers:
+            self.assertEqual(stop(process), 0)
+
+    def test_make_columns_of_one_size_in_their_slots(self):
+        self.assert_same_columns([self.text_lines(), SHUFFLE, PARSED, SLOW, HASHED, "batch: 64"])
+
+    def test_make_texts_whose_lengths_are_known(self):
+        self.assert_same_columns([self.text_lines(), SHUFFLE, "batch: 512"])
+
+    def test_make_ragged_columns_and_texts(self):
+        self.assert_same_columns(
+            [self.text_lines(), SHUFFLE, "batch: 64", 'string_split: {sep: ","}'])
+
+    def test_make_sparse_columns(self):
+        self.assert_same_columns([
+            self.text_lines(), SHUFFLE, PARSED, SLOW, HASHED, "batch: 64", f"select: [value, {NAMES}]",
+            "to_sparse: {columns: [c0, c1]}",
+        ])
+
+    def test_make_encoded_columns(self):
+        stages = [self.text_lines(), SHUFFLE, PARSED, SLOW, HASHED, "batch: 64"]
+        self.assert_same_columns(stages, ", compression: narrow")
+
+    def test_make_columns_under_zstd(self):
+        stages = [self.text_lines(), SHUFFLE, PARSED, "batch: 64"]
+        self.assert_same_columns(stages, ", compression: zstd")
+
+    def test_draw_as_their_server_would(self):
+        self.assert_same_columns([
+            "range: 4000", SHUFFLE, "expand_dims: {columns: [value], axis: -1}",
+            "cast: {columns: [value], dtype: float32}", "reshape: {columns: [value], shape: [1, 1, 1]}",
+            "random_brightness: {columns: [value], factor: 0.5, seed: 5}", "batch: 512",
+        ])
+
+    def test_read_the_files_of_a_pattern_and_a_function(self):
+        for i in range(4):
+            (self.path / f"part-{i}.csv").write_text(
+                (self.path / "rows.csv").read_text().replace("w", f"v{i}"))
+        self.assert_same_columns([
+            f'list_files: {{file_pattern: "{self.path}/part-*.csv", seed: 3}}',
+            "interleave: {dataset: [text_line], cycle_length: 2}", SHUFFLE, PARSED, SLOW, HASHED, "batch: 64",
+        ])
+
+    def test_read_files_by_their_paths(self):
+        folder = self.path / "small"
+        folder.mkdir()
+        for i in range(200):
+            (folder / f"{i:03}").write_bytes(bytes([i]) * (i + 1))
+        self.assert_same_columns([
+            f'list_files: {{file_pattern: "{folder}/*", shuffle: false}}', SHUFFLE,
+            "read_file: {columns: [value]}", "ragged_batch: 64",
+        ])
+
+    def test_count_the_rows_that_they_leave_out(self):
+        bad = range(0, ROWS, 7)
+        self.write_rows(bad)
+        stages = [self.text_lines(), SHUFFLE, PARSED, SLOW, HASHED, "batch: 64"]
+        self.assert_same_columns(stages, ", on_error: skip", TIMES * len(bad))
+
+    def test_refuse_a_server_with_another_key_or_pipeline(self):
+        file = self.hashed("{epochs: 2}")
+        expected = self.peek(file, "--epochs", "2")[0]
+        other = self.path / "other.yaml"
+        other.write_text(Path(file).read_text().replace("1000, seed", "999, seed"))
+        _, differs = self.helper(str(other))
+        self.environment["TUNDISH_HELPER_KEY"] = "another key, as long as it"
+        _, strange = self.helper(file)
+        self.environment["TUNDISH_HELPER_KEY"] = "a key that is long enough"
+        self.serve_helped(file, [differs, strange])
+        self.assertEqual(batches(self.lines(self.read())), expected)
+        self.wait_for_log(f"helper 127.0.0.1:{differs} is lost: it refuses: its version of Tundish")
+        self.wait_for_log(f"helper 127.0.0.1:{strange} is lost: ")
+        self.assertEqual(set(self.made().values()), {0})
+        self.assertIn("a caller does not know this job's key", self.helper_log())
+
+    def test_are_not_used_for_rows_that_only_the_server_has(self):
+        file = self.pipeline(["range: 4000", "batch: 8", "unbatch", "batch: 16"])
+        _, port = self.helper(file)
+        self.serve_helped(file, [port])
+        self.assertEqual(batches(self.lines(self.read())), self.peek(file)[0])
+        self.assertIn("parts are made by this server alone: stage 'unbatch'", self.log())
+        plan = subprocess.run([TUNDISH, "plan", file], capture_output=True, text=True).stdout
+        self.assertIn("helpers: none can be used: stage 'unbatch' (line", plan)
+        self.assertEqual(self.made(), {})
+
+    def test_need_a_key(self):
+        file = self.hashed("{epochs: 1}")
+        del self.environment["TUNDISH_HELPER_KEY"]
+        for command in (["serve", file, "--helpers", "127.0.0.1:1"],
+                        ["helper", file, "--listen", "127.0.0.1:0"]):
+            done = subprocess.run([TUNDISH, *command], env=self.environment, capture_output=True,
+                                  text=True, timeout=DEADLINE_S)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("TUNDISH_HELPER_KEY", done.stderr)
+
+
+class HelperDeaths(HelpersRig):
+    KILLS = int(os.environ.get("TUNDISH_HELPER_KILLS", "6"))
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.hashed("{epochs: 100000}")
+        self.expected = self.peek(self.file, "--epochs", "1")[0]
+        self.assertEqual(sorted(v for _, _, vs in self.expected for v in vs), list(range(ROWS)))
+        self.ours, self.port = self.helper(self.file)
+        self.server = self.serve_helped(self.file, [self.port])
+        self.trainer = self.read_on()
+
+    def wait_for_parts(self):
+        """Until the helper has made more of them."""
+        before = self.made()[self.port]
+        self.wait_until(lambda: self.made()[self.port] > before)
+
+    def finish(self):
+        stop(self.server)
+        self.trainer.wait(timeout=DEADLINE_S)
+        self.assert_epochs_are(self.expected)
+
+    def test_lose_no_row_when_they_are_killed(self):
+        for _ in range(self.KILLS):
+            self.wait_for_parts()
+            self.ours.kill()
+            self.ours.wait()
+            self.wait_until(lambda: self.made("connections")[self.port] == 0)
+            self.ours, _ = self.helper(self.file, listen=f"127.0.0.1:{self.port}")
+        self.wait_for_parts()
+        self.assertGreaterEqual(self.made("lost")[self.port], self.KILLS)
+        self.finish()
+
+    def test_lose_no_row_when_they_stand_still(self):
+        self.wait_for_parts()
+        self.ours.send_signal(signal.SIGSTOP)
+        self.wait_until(lambda: self.made("remade")[self.port] > 0)
+        steps = self.figures()["steps"]
+        self.wait_until(lambda: self.figures()["steps"] > steps)
+        self.wait_for_log("is lost: no answer in time; its parts are made here until it is back")
+        self.ours.send_signal(signal.SIGCONT)
+        self.wait_for_parts()
+        self.finish()
+
+
+class LauncherOfHelpers(LauncherOfJobs, HelpersRig):
+    def kill_helper(self, launcher):
+        found = [pid for pid, command in descendants(launcher.pid).items()
+                 if command[:2] == [TUNDISH, "helper"]]
+        os.kill(found[0], signal.SIGKILL)
+
+    def trainers(self, launcher):
+        return [pid for pid, command in descendants(launcher.pid).items() if command[:1] == [READER]]
+
+    def run_job(self, file, replicas, *options):
+        """A job of two helpers, one of which is killed while the trainers read."""
+        launcher = self.job(file, replicas, '"$READER" --delay-ms 2', "--helpers", "2", *options)
+        self.wait_until_said(launcher, " makes parts, ")
+        while len(found := self.trainers(launcher)) == 0:
+            self.assertIsNone(launcher.poll(), self.log())
+        self.assertIsNone(variable_of(found[0], "TUNDISH_HELPER_KEY"))
+        self.kill_helper(launcher)
+        self.wait_until_said(launcher, "a helper was killed by signal 9: it is started again")
+        self.assertEqual(self.status_of(launcher), 0, self.log())
+
+    def wait_until_said(self, launcher, text):
+        while text not in self.log():
+            self.assertIsNone(launcher.poll(), self.log())
+            time.sleep(0.02)
+
+    def test_starts_helpers_and_loses_none(self):
+        self.run_job(self.hashed("{epochs: 20}"), 1)
+        self.assertEqual(self.all_rows(range(1)), sorted(list(range(ROWS)) * 20))
+
+    @unittest.skipIf(why_not(), "needs MPI")
+    def test_gives_helpers_to_several_nodes(self):
+        self.run_job(self.hashed("{epochs: 20}", "{replicas: 1, auto_shard: DATA}"), 1, "--nodes", "2")
+        rows = self.all_rows(range(1)) + self.all_rows(range(1, 2))
+        self.assertEqual(sorted(rows), sorted(list(range(ROWS)) * 20))
+
+
+if __name__ == "__main__":
+    unittest.main()
