@@ -43,14 +43,14 @@ class Data(StatusRig):
             stop(server)
 
     def test_half_of_the_rows_that_are_bad(self):
-        for texts, told in ((["1", "2", "3", "4"], {"level": "fine"}),
-                            (["1", "x", "3", "y"], {"level": "warning", "cause": "data"})):
+        half = "50% of the rows of stream 'train' are bad and left out"
+        for texts, sentence, told in (
+                (["1", "2", "3", "4"], "", {"level": "fine"}),
+                (["1", "x", "3", "y"], half, {"level": "warning", "cause": "data"})):
             server = self.serve(self.pipeline(lines(texts), deliver=SKIPPING))
             trainer = self.train(*QUICK_STEP)
-            verdict = self.tells(**told)
-            if told["level"] == "warning":
-                self.assertIn("50% of the rows of stream 'train' are bad and left out",
-                              verdict["sentence"])
+            self.tells(sentence, **told)  # a look between a row and its batch may see 49 or 51%
+            if sentence:
                 self.assertIn("not a valid int64: ", self.prints("warning", "50% of the rows"))
             trainer.kill()
             stop(server)
