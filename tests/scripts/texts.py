@@ -94,7 +94,7 @@ def _in_shell(line, folder):
     if "/" in first:
         if not _is_there(first, folder):
             yield first
-    elif first not in _programs() and shutil.which(first) is None:
+    elif first not in _programs() and first not in _packages() and shutil.which(first) is None:
         yield first
     if first == "tundish" and words[1] not in _commands():
         yield f"tundish {words[1]}"
@@ -157,6 +157,12 @@ def _options():
 @cache
 def _programs():
     return {"tundish", "tundish-launch", "tundish-admin"}
+
+
+@cache
+def _packages():
+    """They need not be here: some tests bring those that only they need."""
+    return set((ROOT / "scripts/setup").read_text().split())
 
 
 @cache
