@@ -1,5 +1,6 @@
 /* helper_numbers.c - what a request's references mean here: files, paths and runs. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/memory.h"
@@ -99,10 +100,12 @@ find_size(struct source_file *file, uint64_t theirs, uint64_t *ret_size)
 
 static tundish_status
 enter_file(struct helper_connection *connection, const struct plan_node *node,
-           const struct helper_name *name, struct byte_view text)
+           const struct helper_name *name, const char *text)
 {
     const struct record_list *list;
-    struct source_file *file = reader_enter(node->state, connection->stream->files, text);
+    struct source_file *file =
+        reader_enter(node->state, connection->stream->files,
+                     (struct byte_view){ (const uint8_t *)text, strlen(text) });
     struct own_number number = { name->number, file->number, true, UINT64_MAX, 0 };
     tundish_status status;
 
@@ -120,36 +123,48 @@ enter_file(struct helper_connection *connection, const struct plan_node *node,
     return status;
 }
 
+static tundish_status
+enter_path(struct helper_connection *connection, const struct helper_name *name, const char *text)
+{
+    struct own_number number = { .theirs = name->number, .is_known = true };
+
+    number.own = table_enter_path(connection->stream->files, text);
+    add_number(&connection->paths, &number);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+enter_name(struct helper_connection *connection, const struct helper_name *name, const char *text)
+{
+    const struct plan_node *node = find_source(connection->stream->plan->graph, name->node);
+    tundish_status status;
+
+    if (node == NULL ||
+        (node->source->words != WORDS_HAVE_FILE && node->source->words != WORDS_HAVE_PATH))
+        return helper_makes_no_sense();
+    status = allowed_files_check(connection->stream->allowed, text);
+    if (status != TUNDISH_OK)
+        return status;
+    return node->source->words == WORDS_HAVE_FILE ? enter_file(connection, node, name, text)
+                                                  : enter_path(connection, name, text);
+}
+
 tundish_status
 helper_enter_names(struct helper_connection *connection, uint32_t count, struct byte_view *from)
 {
     tundish_status status = TUNDISH_OK;
 
     while (count-- > 0 && status == TUNDISH_OK) {
-        const struct plan_node *node;
         struct helper_name name;
-        struct byte_view text;
+        char *text;
 
         if (!portable_take(from, &name, sizeof name) || name.name_bytes > from->size)
             return helper_makes_no_sense();
-        text = (struct byte_view){ from->data, name.name_bytes };
+        text = tnd_strndup((const char *)from->data, name.name_bytes);
         from->data += name.name_bytes;
         from->size -= name.name_bytes;
-        node = find_source(connection->stream->plan->graph, name.node);
-        if (node == NULL)
-            return helper_makes_no_sense();
-        if (node->source->words == WORDS_HAVE_FILE) {
-            status = enter_file(connection, node, &name, text);
-        } else if (node->source->words == WORDS_HAVE_PATH) {
-            char *path = tnd_strndup((const char *)text.data, text.size);
-            struct own_number number = { .theirs = name.number, .is_known = true };
-
-            number.own = table_enter_path(connection->stream->files, path);
-            add_number(&connection->paths, &number);
-            free(path);
-        } else {
-            status = helper_makes_no_sense();
-        }
+        status = enter_name(connection, &name, text);
+        free(text);
     }
     return status;
 }

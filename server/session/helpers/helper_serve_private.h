@@ -7,6 +7,7 @@
 
 #include "batch/portable.h"
 #include "session/fill.h"
+#include "session/helpers/helper_allowed.h"
 #include "session/helpers/helper_serve.h"
 #include "session/helpers/helper_wire.h"
 #include "session/session_spec.h"
@@ -21,6 +22,7 @@ struct helped {
     struct fill fills[2]; /* the second: packed, or without columns */
     tundish_spec spec;
     struct source_files *files;
+    struct allowed_files *allowed;
     struct budget *budget;
     bool reads_whole_files;
 };

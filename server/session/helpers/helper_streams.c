@@ -15,6 +15,7 @@ static void
 close_stream(struct helped *stream)
 {
     budget_close(stream->budget);
+    allowed_files_close(stream->allowed);
     source_files_close(stream->files);
     session_spec_close(&stream->spec);
     for (int i = 0; i < 2; i++)
@@ -95,6 +96,7 @@ open_stream(const struct helper_server *server, struct byte_view from, struct he
         status = source_files_open(&files, &stream->files);
     if (status == TUNDISH_OK) {
         stream->reads_whole_files = plan_find_whole_files(stream->plan->graph) != NULL;
+        stream->allowed = allowed_files_open(stream->plan);
         stream->budget = content_budget_open(stream->plan, server->options.thread_count);
         *ret_stream = stream;
     } else {
