@@ -8,7 +8,8 @@
 
 #include "fibers.h"
 
-/* The blocks of node 0 by their addresses; open addressing, an address of 1 was freed. */
+/* The blocks of node 0 by their addresses; open addressing. Every node's frees look here, and rank
+ * 0's turns are timed, so it holds none that were freed. */
 static struct {
     uintptr_t *blocks;
     size_t room, used, bytes, most;
@@ -26,9 +27,15 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 void __wrap_free(void *block);
 
 static size_t
+home_of(uintptr_t block, size_t room)
+{
+    return (size_t)(block * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (room - 1);
+}
+
+static size_t
 find(const uintptr_t *blocks, size_t room, uintptr_t block)
 {
-    size_t at = (size_t)(block * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (room - 1);
+    size_t at = home_of(block, room);
 
     while (blocks[at] != 0 && blocks[at] != block)
         at = (at + 1) & (room - 1);
@@ -41,12 +48,9 @@ grow(void)
     size_t room = of_first.room == 0 ? 1 << 12 : of_first.room * 2;
     uintptr_t *blocks = __real_calloc(room, sizeof *blocks);
 
-    of_first.used = 0;
     for (size_t i = 0; i < of_first.room; i++)
-        if (of_first.blocks[i] > 1) {
+        if (of_first.blocks[i] != 0)
             blocks[find(blocks, room, of_first.blocks[i])] = of_first.blocks[i];
-            of_first.used++;
-        }
     __real_free(of_first.blocks);
     of_first.blocks = blocks;
     of_first.room = room;
@@ -66,6 +70,25 @@ note(void *block)
     return block;
 }
 
+/* Those behind it that would not be found past the gap move up. */
+static void
+take_out(size_t gap)
+{
+    size_t room = of_first.room;
+
+    of_first.blocks[gap] = 0;
+    for (size_t at = (gap + 1) & (room - 1); of_first.blocks[at] != 0; at = (at + 1) & (room - 1)) {
+        size_t home = home_of(of_first.blocks[at], room);
+
+        if (((at - home) & (room - 1)) < ((at - gap) & (room - 1)))
+            continue;
+        of_first.blocks[gap] = of_first.blocks[at];
+        of_first.blocks[at] = 0;
+        gap = at;
+    }
+    of_first.used--;
+}
+
 static void
 forget(void *block)
 {
@@ -76,7 +99,7 @@ forget(void *block)
     at = find(of_first.blocks, of_first.room, (uintptr_t)block);
     if (of_first.blocks[at] != (uintptr_t)block)
         return;
-    of_first.blocks[at] = 1;
+    take_out(at);
     of_first.bytes -= malloc_usable_size(block);
 }
 
