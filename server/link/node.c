@@ -111,7 +111,6 @@ node_open(const struct node_config *config, struct node **ret_node)
     node->peers = tnd_zalloc(config->size, sizeof(struct peer *));
     node->first_left = config->size;
     node->last_counters = &node->counters;
-    node_open_handed(node);
     /* Silence counts from here, so a node that never speaks is found as well. */
     node->stepped_ns = tnd_clock_ns();
     node_find_neighbours(node);
@@ -127,6 +126,7 @@ node_close(struct node *node)
     for (uint32_t i = 0; i < node->config.size; i++)
         if (node->peers[i] != NULL) {
             node_drop_queue(node->peers[i]);
+            node_drop_unheard(node, node->peers[i]);
             free(node->peers[i]->bytes);
             free(node->peers[i]);
         }
@@ -275,6 +275,7 @@ give_up(struct node *node, uint32_t rank, const struct wire *wire)
     if (node->peers[rank] != NULL) {
         tells |= node->peers[rank]->is_next;
         node_drop_queue(node->peers[rank]);
+        node_drop_unheard(node, node->peers[rank]);
     }
     node_find_neighbours(node);
     if (tells)

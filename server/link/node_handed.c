@@ -19,6 +19,8 @@ static void
 add(struct handed_list *list, struct handed *letter)
 {
     letter->next = NULL;
+    if (list->first == NULL)
+        list->last = &list->first;
     *list->last = letter;
     list->last = &letter->next;
 }
@@ -29,8 +31,6 @@ take_first(struct handed_list *list)
     struct handed *first = list->first;
 
     list->first = first->next;
-    if (list->first == NULL)
-        list->last = &list->first;
     return first;
 }
 
@@ -54,19 +54,24 @@ drop(struct handed *letter)
 }
 
 void
-node_open_handed(struct node *node)
-{
-    node->goes_up.last = &node->goes_up.first;
-    node->unheard.last = &node->unheard.first;
-}
-
-void
 node_drop_handed(struct node *node)
 {
     while (node->goes_up.first != NULL)
         drop(take_first(&node->goes_up));
-    while (node->unheard.first != NULL)
-        drop(take_first(&node->unheard));
+}
+
+static void
+drop_first_unheard(struct node *node, struct peer *peer)
+{
+    drop(take_first(&peer->unheard));
+    node->unheard_count--;
+}
+
+void
+node_drop_unheard(struct node *node, struct peer *peer)
+{
+    while (peer->unheard.first != NULL)
+        drop_first_unheard(node, peer);
 }
 
 /* The next to that node; UINT32_MAX: there is no way. */
@@ -131,7 +136,8 @@ node_send_by_tree(struct node *node, uint32_t to, const struct link_key *key, co
     payload = payload_make(bytes, byte_count);
     letter = make(&wire, payload);
     letter->said_ns = tnd_clock_ns();
-    add(&node->unheard, letter);
+    add(&node_peer(node, to)->unheard, letter);
+    node->unheard_count++;
     hand_on(node, &wire, payload);
     payload_release(payload);
     node->stats.mail_sent++;
@@ -141,18 +147,11 @@ node_send_by_tree(struct node *node, uint32_t to, const struct link_key *key, co
 static void
 take_heard(struct node *node, uint32_t from, uint32_t letter)
 {
-    for (struct handed **at = &node->unheard.first; *at != NULL;) {
-        struct handed *kept = *at;
+    struct peer *peer = node->peers[from];
 
-        if (goes_to(&kept->wire) != from || letter_of(&kept->wire) > letter) {
-            at = &kept->next;
-            continue;
-        }
-        *at = kept->next;
-        if (*at == NULL)
-            node->unheard.last = at;
-        drop(kept);
-    }
+    while (peer != NULL && peer->unheard.first != NULL &&
+           letter_of(&peer->unheard.first->wire) <= letter)
+        drop_first_unheard(node, peer);
 }
 
 /* Is it the next of its origin? One that came before, or before another, comes again. */
@@ -194,8 +193,9 @@ node_hear_handed(struct node *node, const struct wire *wire, struct byte_view by
 bool
 node_is_unheard(const struct node *node)
 {
-    for (const struct handed *at = node->unheard.first; at != NULL; at = at->next)
-        if (!node->members[goes_to(&at->wire)].lost && !node->members[goes_to(&at->wire)].left)
+    for (uint32_t i = 0; node->unheard_count > 0 && i < node->config.size; i++)
+        if (node->peers[i] != NULL && node->peers[i]->unheard.first != NULL &&
+            !node->members[i].left)
             return true;
     return false;
 }
@@ -220,33 +220,23 @@ say_up(struct node *node, int64_t now_ns)
 
 /* In their order, since each is heard only after those before it. */
 static void
-say_again(struct node *node, int64_t now_ns)
+say_again(struct node *node, struct peer *peer, int64_t now_ns)
 {
-    for (struct handed **at = &node->unheard.first; *at != NULL;) {
-        struct handed *letter = *at;
-
-        if (node->members[goes_to(&letter->wire)].lost) {
-            *at = letter->next;
-            drop(letter);
-            continue;
-        }
+    for (struct handed *letter = peer->unheard.first; letter != NULL; letter = letter->next)
         if (now_ns - letter->said_ns >= AGAIN_NS) {
             letter->said_ns = now_ns;
             hand_on(node, &letter->wire, letter->payload);
         }
-        at = &letter->next;
-        node->unheard.last = at;
-    }
-    if (node->unheard.first == NULL)
-        node->unheard.last = &node->unheard.first;
 }
 
 void
 node_say_handed(struct node *node, int64_t now_ns)
 {
     say_up(node, now_ns);
-    if (node->unheard.first == NULL || now_ns < node->says_again_ns)
+    if (node->unheard_count == 0 || now_ns < node->says_again_ns)
         return;
     node->says_again_ns = now_ns + AGAIN_NS;
-    say_again(node, now_ns);
+    for (uint32_t i = 0; i < node->config.size; i++)
+        if (node->peers[i] != NULL)
+            say_again(node, node->peers[i], now_ns);
 }

@@ -60,6 +60,18 @@ struct outgoing {
     struct payload *payload; /* NULL: header only */
 };
 
+/* Mail through the tree. */
+struct handed {
+    struct handed *next;
+    int64_t said_ns; /* by its origin */
+    struct wire wire;
+    struct payload *payload;
+};
+
+struct handed_list {
+    struct handed *first, **last; /* `last` counts if there is a first */
+};
+
 /* A node that this one talks with. */
 struct peer {
     uint32_t rank;
@@ -68,6 +80,7 @@ struct peer {
     bool owes;      /* a sign of life, since mail went there */
     struct outgoing *first, *last;
     int64_t heard_ns, said_ns;
+    struct handed_list unheard; /* mail through the tree to it, which it may not have yet */
 
     /* What is arriving in pieces: one at a time, since pieces keep their order. */
     struct wire wire;
@@ -82,18 +95,6 @@ struct member {
     uint32_t letters_sent, letters_heard; /* through the tree: to that node, from it */
     bool left, lost, gone;
     uint32_t name_at; /* in node->names */
-};
-
-/* Mail through the tree. */
-struct handed {
-    struct handed *next;
-    int64_t said_ns; /* by its origin */
-    struct wire wire;
-    struct payload *payload;
-};
-
-struct handed_list {
-    struct handed *first, **last;
 };
 
 /* Counters on their way to rank 0: a node's latest. */
@@ -115,9 +116,10 @@ struct node {
     struct tallies *tallies;
     uint8_t *names; /* entries of LINK_EACH */
     struct counters *counters, **last_counters;
-    int64_t counters_ns;                 /* when the next may go */
-    struct handed_list goes_up, unheard; /* to the parent, soon; of this node's own */
-    int64_t goes_up_ns, says_again_ns;   /* when the next may */
+    int64_t counters_ns;               /* when the next may go */
+    struct handed_list goes_up;        /* to the parent, soon */
+    uint32_t unheard_count;            /* of this node's own, to all */
+    int64_t goes_up_ns, says_again_ns; /* when the next may */
     struct link_stats stats;
     int64_t stepped_ns;
     bool left, has_failed;
@@ -149,8 +151,8 @@ void node_queue_counters(struct node *node, uint32_t origin, struct payload *pay
 bool node_hear_handed(struct node *node, const struct wire *wire, struct byte_view bytes,
                       bool *ret_own);
 void node_say_handed(struct node *node, int64_t now_ns);
-void node_open_handed(struct node *node);
 void node_drop_handed(struct node *node);
+void node_drop_unheard(struct node *node, struct peer *peer); /* nobody will hear it */
 
 /* Send what waits, and beats where nothing did for a while. */
 bool node_say_what_waits(struct node *node, int64_t now_ns);

@@ -83,6 +83,15 @@ set_waiting(struct shards *shards, struct shards_reader *reader, bool is_waiting
     reader->is_waiting = is_waiting;
 }
 
+/* Rank 0 hears of thousands of readers: those that have gone on are counted, not looked for. */
+static void
+set_epoch(struct shards *shards, struct shards_reader *reader, uint64_t epoch)
+{
+    shards->ahead_count += epoch > shards->epoch;
+    shards->ahead_count -= reader->epoch > shards->epoch;
+    reader->epoch = epoch;
+}
+
 static void
 add_reader(struct shards *shards, uint32_t reader, int64_t now_ns)
 {
@@ -120,6 +129,7 @@ drop_reader(struct shards *shards, uint32_t reader)
     if (dropped == NULL)
         return;
     set_waiting(shards, dropped, false);
+    set_epoch(shards, dropped, shards->epoch);
     shards->reader_count--;
     memmove(dropped, dropped + 1,
             (size_t)(shards->readers + shards->reader_count - dropped) * sizeof *dropped);
@@ -152,20 +162,27 @@ drop_gone(struct shards *shards)
 static bool
 is_over(const struct shards *shards)
 {
-    bool is_left = true;
-
-    for (uint32_t i = 0; i < shards->reader_count; i++)
-        is_left &= shards->readers[i].epoch > shards->epoch;
-    return shards->done == shards->count || is_left;
+    return shards->done == shards->count || shards->ahead_count == shards->reader_count;
 }
 
 static void
 next_epoch(struct shards *shards)
 {
     shards->epoch++;
+    shards->ahead_count = 0;
+    for (uint32_t i = 0; i < shards->reader_count; i++)
+        shards->ahead_count += shards->readers[i].epoch > shards->epoch;
     for (uint32_t i = 0; i < shards->count; i++)
         free_shard(shards, i);
     shards->done = 0;
+}
+
+static bool
+has_free(struct shards *shards)
+{
+    while (shards->first_free < shards->count && shards->owner[shards->first_free] != FREE)
+        shards->first_free++;
+    return shards->first_free < shards->count;
 }
 
 static enum shards_next
@@ -177,9 +194,7 @@ take_free(struct shards *shards, const struct shards_reader *reader, uint32_t *r
         return SHARDS_WAIT;
     if (shards->done == shards->count)
         return SHARDS_OVER;
-    while (shards->first_free < shards->count && shards->owner[shards->first_free] != FREE)
-        shards->first_free++;
-    if (shards->first_free == shards->count)
+    if (!has_free(shards))
         return SHARDS_WAIT;
     *ret_shard = shards->first_free;
     shards->owner[shards->first_free++] = reader->number;
@@ -197,7 +212,7 @@ take_known(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t *ret
     asker = find_reader(shards, reader);
     if (asker == NULL)
         return SHARDS_WAIT;
-    asker->epoch = epoch;
+    set_epoch(shards, asker, epoch);
     if (epoch > shards->epoch && is_over(shards))
         next_epoch(shards);
     return take_free(shards, asker, ret_shard);
@@ -234,8 +249,7 @@ answer_waiting(struct shards *shards)
     bool waits_for_next = false;
     uint32_t shard = 0;
 
-    /* Rank 0 hears of thousands of nodes: mostly none of them waits. */
-    if (shards->waiting_count == 0 || shards->count == 0)
+    if (shards->waiting_count == 0 || shards->count == 0 || (!is_over(shards) && !has_free(shards)))
         return;
     for (uint32_t i = 0; i < shards->reader_count; i++)
         waits_for_next |= shards->readers[i].is_waiting && shards->readers[i].epoch > shards->epoch;
@@ -398,7 +412,7 @@ serve_take(struct shards *shards, const struct shards_message *message, int64_t 
     reader = find_reader(shards, message->reader); /* others may have been dropped */
     if (reader == NULL)
         return;
-    reader->epoch = message->epoch;
+    set_epoch(shards, reader, message->epoch);
     set_waiting(shards, reader, true);
     if (next != SHARDS_WAIT || shards->count == 0)
         answer(shards, reader, next, shard);

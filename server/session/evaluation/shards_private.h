@@ -61,10 +61,11 @@ struct shards {
     bool *is_held;       /* its owner waits beside it */
     uint32_t done;       /* or held */
     uint64_t epoch;
-    uint32_t last_reader, reader_count, waiting_count;
-    struct shards_reader *readers;    /* in the order of their numbers */
-    int64_t gather_ns, counted_at_ns; /* -1: no reader has come yet */
-    struct peer_reader *peer_readers; /* where the tracker is another node's */
+    uint32_t last_reader, reader_count;
+    uint32_t waiting_count, ahead_count; /* readers that wait; that have left the epoch */
+    struct shards_reader *readers;       /* in the order of their numbers */
+    int64_t gather_ns, counted_at_ns;    /* -1: no reader has come yet */
+    struct peer_reader *peer_readers;    /* where the tracker is another node's */
 };
 
 static inline bool
