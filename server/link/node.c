@@ -12,6 +12,8 @@
 #include "link/kv.h"
 #include "link/node_private.h"
 
+enum { LOOKS_A_BEAT = 10 };
+
 static const struct link_key host_key = { .topic = LINK_HOST };
 
 struct peer *
@@ -29,16 +31,21 @@ node_peer(struct node *node, uint32_t rank)
 }
 
 void
-node_activate(struct node *node, struct peer *peer)
+ranks_add(struct ranks *ranks, uint32_t rank)
 {
-    if (peer->is_active)
-        return;
-    if (node->active_count == node->active_room) {
-        node->active_room = node->active_room * 2 + 16;
-        node->active = tnd_realloc(node->active, node->active_room, sizeof *node->active);
+    if (ranks->count == ranks->room) {
+        ranks->room = ranks->room * 2 + 16;
+        ranks->of = tnd_realloc(ranks->of, ranks->room, sizeof *ranks->of);
     }
-    peer->is_active = true;
-    node->active[node->active_count++] = peer->rank;
+    ranks->of[ranks->count++] = rank;
+}
+
+static void
+watch(struct node *node, struct peer *peer)
+{
+    if (!peer->is_watched)
+        ranks_add(&node->watched, peer->rank);
+    peer->is_watched = true;
 }
 
 static bool
@@ -67,7 +74,7 @@ greet(struct node *node, struct peer *peer)
 {
     peer->is_next = true;
     peer->heard_ns = node->stepped_ns;
-    node_activate(node, peer);
+    watch(node, peer);
     for (uint32_t i = 0; i < node->config.size; i++) {
         if (node->members[i].left || (i == node->config.rank && node->left))
             node_say_left(node, peer->rank, i);
@@ -140,7 +147,8 @@ node_close(struct node *node)
     node_drop_handed(node);
     free(node->peers);
     free(node->members);
-    free(node->active);
+    free(node->watched.of);
+    free(node->sent_to.of);
     free(node->names);
     kv_close(node->kv);
     tallies_close(node->tallies);
@@ -222,6 +230,7 @@ node_send(struct node *node, uint32_t to, const struct link_key *key, const void
     if (!peer->is_next && !peer->owes) {
         peer->owes = true;
         peer->heard_ns = tnd_clock_ns();
+        watch(node, peer);
     }
 }
 
@@ -234,8 +243,8 @@ node_note_left(struct node *node, uint32_t from, uint32_t rank)
     node->left_count++;
     if (rank < node->first_left)
         node->first_left = rank;
-    for (uint32_t i = 0; i < node->active_count; i++) {
-        uint32_t to = node->active[i];
+    for (uint32_t i = 0; i < node->watched.count; i++) {
+        uint32_t to = node->watched.of[i];
 
         if (to != from && node->peers[to]->is_next)
             node_say_left(node, to, rank);
@@ -248,9 +257,9 @@ node_leave(struct node *node)
     if (node->left)
         return;
     node->left = true;
-    for (uint32_t i = 0; i < node->active_count; i++)
-        if (node->peers[node->active[i]]->is_next) /* nodes that left wait for this message */
-            node_say_left(node, node->active[i], node->config.rank);
+    for (uint32_t i = 0; i < node->watched.count; i++)
+        if (node->peers[node->watched.of[i]]->is_next) /* nodes that left wait for this message */
+            node_say_left(node, node->watched.of[i], node->config.rank);
 }
 
 void
@@ -335,41 +344,47 @@ find_silent(struct node *node, struct peer *peer)
     }
 }
 
-/* Look for nodes that have been silent too long. Time in which this node itself was stopped does
- * not count against them. */
+/* Time in which this node itself was stopped does not count against others. */
 static void
-look_for_the_silent(struct node *node, int64_t now_ns)
+forgive_pause(struct node *node, int64_t now_ns)
 {
     int64_t stood_ns = now_ns - node->stepped_ns;
 
     node->stepped_ns = now_ns;
-    for (uint32_t i = 0; i < node->active_count; i++) {
-        struct peer *peer = node->peers[node->active[i]];
+    for (uint32_t i = 0; stood_ns > node->config.beat_ns && i < node->watched.count; i++) {
+        struct peer *peer = node->peers[node->watched.of[i]];
 
-        if (stood_ns > node->config.beat_ns)
-            peer->heard_ns =
-                peer->heard_ns < now_ns - stood_ns ? peer->heard_ns + stood_ns : now_ns;
+        peer->heard_ns = peer->heard_ns < now_ns - stood_ns ? peer->heard_ns + stood_ns : now_ns;
+    }
+}
+
+static void
+look_for_the_silent(struct node *node, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < node->watched.count; i++) {
+        struct peer *peer = node->peers[node->watched.of[i]];
+
         if ((peer->is_next || peer->owes) && now_ns - peer->heard_ns > node->config.silence_ns)
             find_silent(node, peer);
     }
 }
 
-/* Those with which there is nothing more to do need not be looked after. */
+/* Those that are not next to this node, and have been heard from, need not be looked after. */
 static void
 rest(struct node *node)
 {
     uint32_t kept = 0;
 
-    for (uint32_t i = 0; i < node->active_count; i++) {
-        struct peer *peer = node->peers[node->active[i]];
+    for (uint32_t i = 0; i < node->watched.count; i++) {
+        struct peer *peer = node->peers[node->watched.of[i]];
 
         if (node->members[peer->rank].left || node->members[peer->rank].lost)
             peer->owes = false;
-        peer->is_active = peer->is_next || peer->owes || peer->first != NULL;
-        if (peer->is_active)
-            node->active[kept++] = peer->rank;
+        peer->is_watched = peer->is_next || peer->owes;
+        if (peer->is_watched)
+            node->watched.of[kept++] = peer->rank;
     }
-    node->active_count = kept;
+    node->watched.count = kept;
 }
 
 bool
@@ -379,10 +394,15 @@ node_step(struct node *node)
     bool moved = node_hear(node, now_ns);
 
     /* After hearing: messages that lay in the channel while this node was stopped count. */
-    look_for_the_silent(node, now_ns);
+    forgive_pause(node, now_ns);
+    if (now_ns >= node->looks_ns) {
+        node->looks_ns = now_ns + node->config.beat_ns / LOOKS_A_BEAT;
+        look_for_the_silent(node, now_ns);
+        node_beat(node, now_ns);
+        rest(node);
+    }
     node_pass_tallies(node);
     moved |= node_say_what_waits(node, now_ns);
-    rest(node);
     return moved;
 }
 
@@ -423,8 +443,8 @@ node_is_done(const struct node *node)
 {
     if (!node->left || node->left_count + 1 < node->config.size)
         return false;
-    for (uint32_t i = 0; i < node->active_count; i++)
-        if (node->peers[node->active[i]]->first != NULL)
+    for (uint32_t i = 0; i < node->sent_to.count; i++)
+        if (node->peers[node->sent_to.of[i]]->first != NULL)
             return false;
     return true;
 }

@@ -75,9 +75,10 @@ struct handed_list {
 /* A node that this one talks with. */
 struct peer {
     uint32_t rank;
-    bool is_next;   /* in the tree */
-    bool is_active; /* in node->active */
-    bool owes;      /* a sign of life, since mail went there */
+    bool is_next;    /* in the tree */
+    bool owes;       /* a sign of life, since mail went there */
+    bool is_watched; /* in node->watched */
+    bool is_sent_to; /* in node->sent_to */
     struct outgoing *first, *last;
     int64_t heard_ns, said_ns;
     struct handed_list unheard; /* mail through the tree to it, which it may not have yet */
@@ -97,6 +98,12 @@ struct member {
     uint32_t name_at; /* in node->names */
 };
 
+/* Some of the other nodes. */
+struct ranks {
+    uint32_t *of;
+    uint32_t count, room;
+};
+
 /* Counters on their way to rank 0: a node's latest. */
 struct counters {
     struct counters *next;
@@ -108,8 +115,8 @@ struct node {
     struct node_config config;
     struct member *members; /* by rank */
     struct peer **peers;    /* by rank; NULL: it was never talked with */
-    uint32_t *active;       /* ranks to look after: neighbours, mail, queues */
-    uint32_t active_count, active_room;
+    struct ranks watched;   /* neighbours, and those that owe a sign of life: perhaps thousands */
+    struct ranks sent_to;   /* those with a queue */
     uint32_t left_count, first_left;
     uint32_t posts;
     struct kv *kv;
@@ -121,14 +128,14 @@ struct node {
     uint32_t unheard_count;            /* of this node's own, to all */
     int64_t goes_up_ns, says_again_ns; /* when the next may */
     struct link_stats stats;
-    int64_t stepped_ns;
+    int64_t stepped_ns, looks_ns; /* the last turn; when it looks after the watched next */
     bool left, has_failed;
     char failure[TEXT_BYTES];
 };
 
 /* Those that are made when they are first asked for. */
 struct peer *node_peer(struct node *node, uint32_t rank);
-void node_activate(struct node *node, struct peer *peer);
+void ranks_add(struct ranks *ranks, uint32_t rank);
 
 /* Who is next to this node, after others have gone. */
 void node_find_neighbours(struct node *node);
@@ -154,8 +161,9 @@ void node_say_handed(struct node *node, int64_t now_ns);
 void node_drop_handed(struct node *node);
 void node_drop_unheard(struct node *node, struct peer *peer); /* nobody will hear it */
 
-/* Send what waits, and beats where nothing did for a while. */
+/* Send what waits. Beats are queued for the watched, where nothing was sent for a while. */
 bool node_say_what_waits(struct node *node, int64_t now_ns);
+void node_beat(struct node *node, int64_t now_ns);
 
 /* Take in all that has come. */
 bool node_hear(struct node *node, int64_t now_ns);

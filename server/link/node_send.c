@@ -43,15 +43,17 @@ node_queue(struct node *node, uint32_t to, const struct wire *wire, struct paylo
     else
         peer->first = message;
     peer->last = message;
-    node_activate(node, peer);
+    if (!peer->is_sent_to)
+        ranks_add(&node->sent_to, to);
+    peer->is_sent_to = true;
     return message;
 }
 
 void
 node_say_on(struct node *node, uint32_t except, const struct wire *wire, struct payload *payload)
 {
-    for (uint32_t i = 0; i < node->active_count; i++) {
-        uint32_t to = node->active[i];
+    for (uint32_t i = 0; i < node->watched.count; i++) {
+        uint32_t to = node->watched.of[i];
 
         if (to != except && node->peers[to]->is_next)
             node_queue(node, to, wire, payload);
@@ -199,22 +201,33 @@ beat(struct node *node, struct peer *peer, int64_t now_ns)
     node->stats.beats_sent++;
 }
 
+void
+node_beat(struct node *node, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < node->watched.count; i++)
+        beat(node, node->peers[node->watched.of[i]], now_ns);
+}
+
 bool
 node_say_what_waits(struct node *node, int64_t now_ns)
 {
+    uint32_t kept = 0;
     bool moved = false;
 
     say_counters(node, now_ns);
     node_say_handed(node, now_ns);
-    for (uint32_t i = 0; i < node->active_count; i++) {
-        struct peer *peer = node->peers[node->active[i]];
+    for (uint32_t i = 0; i < node->sent_to.count; i++) {
+        struct peer *peer = node->peers[node->sent_to.of[i]];
 
-        beat(node, peer, now_ns);
         while (peer->first != NULL && send_some(node, peer)) {
             peer->said_ns = now_ns;
             moved = true;
         }
+        peer->is_sent_to = peer->first != NULL;
+        if (peer->is_sent_to) /* the channel is full */
+            node->sent_to.of[kept++] = peer->rank;
     }
+    node->sent_to.count = kept;
     return moved;
 }
 
