@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "session/nodes/session_replay.h"
 #include "session/session_split.h"
 
 /* No trainer needs the session's present position, so restart it at the place. */
@@ -193,6 +194,8 @@ trainer_joined(void *user, struct feed *feed, const char *group, uint32_t replic
     session_link_mute(session, false); /* earlier deaths have been handled */
     if (!session->control.stopping)
         start_barrier_joined(session, full_group_count);
+    if (!session->control.barrier.closed)
+        session_replay_tell(session, NULL);
     pthread_mutex_unlock(&session->control.lock);
 }
 

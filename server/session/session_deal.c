@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/must.h"
 #include "session/checkpoint/session_state.h"
+#include "session/nodes/session_replay.h"
 #include "source/files/ask_ahead.h"
 
 /* The limit on other nodes' rows that are asked for ahead, for steps that are dealt and not
@@ -184,25 +185,31 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
     }
 }
 
-/* Give the lanes the content of places in this epoch. Before its first step: a trainer may save a
- * place as soon as it has that. */
-static tundish_status
-publish_place(struct session *session, uint64_t epoch)
+tundish_status
+session_epoch_place(struct session *session, uint64_t epoch, struct place *ret_place)
 {
-    struct place place;
     const uint64_t *words;
-    uint8_t bytes[PLACE_BYTES_MAX];
-    tundish_status status;
     size_t count = dealer_epoch_state(session->dealer, &words);
 
     if (count > PLACE_STATE_MAX)
         return tnd_fail(TUNDISH_E_PIPELINE, "a place stores the state of at most %d random stages",
                         PLACE_STATE_MAX / 2);
-    place_ready(session->plan, &session->place_files, &place);
-    place.split = session->dealing.start.split;
-    place.state_count = (uint32_t)count;
-    memcpy(place.state, words, count * sizeof *words);
-    status = session_link_gather(session, epoch, &place);
+    place_ready(session->plan, &session->place_files, ret_place);
+    ret_place->split = session->dealing.start.split;
+    ret_place->state_count = (uint32_t)count;
+    memcpy(ret_place->state, words, count * sizeof *words);
+    return session_link_gather(session, epoch, ret_place);
+}
+
+/* Give the lanes the content of places in this epoch. Before its first step: a trainer may save a
+ * place as soon as it has that. */
+static tundish_status
+publish_place(struct session *session, uint64_t epoch)
+{
+    uint8_t bytes[PLACE_BYTES_MAX];
+    struct place place;
+    tundish_status status = session_epoch_place(session, epoch, &place);
+
     if (status != TUNDISH_OK)
         return status;
     place_write(&place, bytes);
@@ -258,6 +265,7 @@ session_deal(void *argument)
 {
     struct session *session = argument;
     uint64_t epochs = session->plan->stream->deliver.epochs, first;
+    tundish_status status;
 
     pthread_setname_np(pthread_self(), "deal");
     if (session->options.shards != NULL) {
@@ -269,10 +277,15 @@ session_deal(void *argument)
                       session->dealing.start.end_steps, NULL, TUNDISH_OK))
         return NULL;
     first = session->dealing.start.given ? session->dealing.start.epoch : 0;
+    status = session_replay(session);
+    if (status != TUNDISH_OK) {
+        session_push(session, TND_SLOT_ERROR, first, session->dealing.start.step, NULL, status);
+        return NULL;
+    }
     for (uint64_t epoch = first; epochs == 0 || epoch < epochs; epoch++) {
         uint64_t number = 0;
-        tundish_status status = start_epoch(session, epoch, &number);
 
+        status = start_epoch(session, epoch, &number);
         if (status != TUNDISH_OK) {
             session_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
             return NULL;

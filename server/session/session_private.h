@@ -268,6 +268,11 @@ void session_replace_plan(struct session *session, struct plan *plan);
 bool session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
                   struct deal_round *round, tundish_status status);
 
+/* The content of places in the epoch that the dealer has begun: that of all nodes, which wait for
+ * one another. */
+tundish_status session_epoch_place(struct session *session, uint64_t epoch,
+                                   struct place *ret_place);
+
 /* An evaluation: joining the tracker, the dealing thread's work, and telling the tracker what is
  * done. */
 void session_deal_shards(struct session *session);
@@ -280,6 +285,8 @@ void start_barrier_reclose(struct session *session); /* after it was open */
 /* `group`: whose trainer brings the place; NULL: a file. */
 tundish_status start_barrier_lower(struct session *session, const char *group,
                                    const struct place *place, const struct feed_start *start);
+/* Does the root seed decide any rows? */
+bool start_barrier_depends_on_seed(const struct session *session);
 /* Would a session of the one root seed have dealt what one of the other has? */
 bool start_barrier_is_same_run(const struct session *session, uint64_t root_seed, uint64_t other);
 /* A replica has no place although others of its group brought theirs. Start at the beginning,

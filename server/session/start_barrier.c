@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/must.h"
+#include "session/nodes/session_replay.h"
 #include "session/session_split.h"
 
 /* How long to wait for the other trainers of a group, after one has brought a place. */
@@ -71,14 +72,19 @@ take_root_seed(struct session *session, uint64_t root_seed)
     return session_open_dealer(session);
 }
 
+bool
+start_barrier_depends_on_seed(const struct session *session)
+{
+    return session->plan->draws_from_root || session->plan->tells_root_seed;
+}
+
 /* Servers draw root seeds of their own. Where every stage has a seed in the file they do not
  * matter: a trainer that has no place yet may have begun this session while its group's others,
  * with places of the server before, were still reading what that one had published. */
 bool
 start_barrier_is_same_run(const struct session *session, uint64_t root_seed, uint64_t other)
 {
-    return root_seed == other ||
-           (!session->plan->draws_from_root && !session->plan->tells_root_seed);
+    return root_seed == other || !start_barrier_depends_on_seed(session);
 }
 
 static bool
@@ -255,6 +261,8 @@ start_barrier_open(struct session *session)
     must(session->control.barrier.closed);
     take_start(session);
     session_split_tell(session, true);
+    if (session->dealing.start.given || feed_has_trainers(session->feed))
+        session_replay_tell(session, &session->dealing.start);
     await_groups(session);
     if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
         lane_set_visited(feed_lane(session->feed, 0), session->dealing.start.visited,

@@ -15,13 +15,6 @@
 #include "session/session_private.h"
 #include "shm/place.h"
 
-/* The lowest place. Without bytes: the stream's beginning. */
-struct standing {
-    uint8_t *bytes;
-    size_t byte_count;
-    struct tnd_place place;
-};
-
 /* What a node gives: the highest byte first, so that bytes are in the order of places. Then its
  * place's bytes, if it has some. */
 struct standing_head {
@@ -62,8 +55,9 @@ wait_until_unread(struct session *session, const _Atomic int *stop)
     return TUNDISH_OK;
 }
 
-static tundish_status
-tell_place(struct session *session, uint64_t number, const uint8_t *bytes, size_t byte_count)
+tundish_status
+session_level_tell_place(struct session *session, uint64_t number, const uint8_t *bytes,
+                         size_t byte_count)
 {
     struct link_key lowest = level_key(session, LEVEL_LOWEST, number);
     struct link_key highest = level_key(session, LEVEL_HIGHEST, number);
@@ -109,18 +103,16 @@ session_level_tell(struct session *session, uint64_t number, const _Atomic int *
         return status;
     bytes = session_state_place(session, &count);
     if (bytes != NULL)
-        status = tell_place(session, number, bytes, count);
+        status = session_level_tell_place(session, number, bytes, count);
     else /* nothing was published since the last time */
-        status = tell_place(session, number, linked->level, linked->level_bytes);
+        status = session_level_tell_place(session, number, linked->level, linked->level_bytes);
     free(bytes);
     return status;
 }
 
-/* Wait for the lowest of all nodes' places, whose bytes the caller frees, and for whether any is
- * another. */
-static tundish_status
-find_lowest(struct session *session, uint64_t number, const _Atomic int *stop,
-            struct standing *ret_lowest, bool *ret_differ)
+tundish_status
+session_level_find(struct session *session, uint64_t number, const _Atomic int *stop,
+                   struct session_standing *ret_lowest, bool *ret_differ)
 {
     struct link_key lowest = level_key(session, LEVEL_LOWEST, number);
     struct link_key highest = level_key(session, LEVEL_HIGHEST, number);
@@ -145,9 +137,20 @@ find_lowest(struct session *session, uint64_t number, const _Atomic int *stop,
     return status;
 }
 
+bool
+session_level_is_known(struct session *session, uint64_t number)
+{
+    struct link_key lowest = level_key(session, LEVEL_LOWEST, number);
+    struct link_total total = { 0 };
+    bool is_known = link_find_total(session->linked.link, &lowest, &total);
+
+    free(total.bytes);
+    return is_known;
+}
+
 /* The barrier is closed. */
 static tundish_status
-lower_start(struct session *session, const struct standing *level)
+lower_start(struct session *session, const struct session_standing *level)
 {
     const struct tnd_place *place = &level->place;
     const struct feed_start start = {
@@ -167,7 +170,7 @@ lower_start(struct session *session, const struct standing *level)
 }
 
 static tundish_status
-go_back(struct session *session, const struct standing *level)
+go_back(struct session *session, const struct session_standing *level)
 {
     tundish_status status = TUNDISH_OK;
 
@@ -193,13 +196,13 @@ tundish_status
 session_level_reach(struct session *session, uint64_t number, const _Atomic int *stop)
 {
     struct session_link *linked = &session->linked;
-    struct standing lowest = { 0 };
+    struct session_standing lowest = { 0 };
     bool differ = false;
     tundish_status status;
 
     if (linked->link == NULL)
         return TUNDISH_OK;
-    status = find_lowest(session, number, stop, &lowest, &differ);
+    status = session_level_find(session, number, stop, &lowest, &differ);
     /* All nodes go back: a node that goes back needs steps that the others have already dealt. */
     if (status == TUNDISH_OK && differ)
         status = go_back(session, &lowest);

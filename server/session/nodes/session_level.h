@@ -8,11 +8,30 @@
 #define SESSION_LEVEL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/status.h"
+#include "shm/place.h"
 
 struct session;
+
+/* The lowest place. Without bytes: the stream's beginning. */
+struct session_standing {
+    uint8_t *bytes;
+    size_t byte_count;
+    struct tnd_place place;
+};
+
+/* Tell where this node's trainers stand; and wait for the lowest of all nodes' places, whose bytes
+ * the caller frees, and for whether any is another. Never both: a node may only tell. */
+tundish_status session_level_tell_place(struct session *session, uint64_t number,
+                                        const uint8_t *bytes, size_t byte_count);
+tundish_status session_level_find(struct session *session, uint64_t number, const _Atomic int *stop,
+                                  struct session_standing *ret_lowest, bool *ret_differ);
+
+/* Has that lowest place come already? */
+bool session_level_is_known(struct session *session, uint64_t number);
 
 /* Where nodes do not deal steps together these do nothing. `number` counts from 1, on all nodes.
  * session_level_tell waits until the hub has noticed that the trainers' processes are gone, and

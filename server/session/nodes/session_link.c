@@ -69,7 +69,7 @@ session_link_key(const struct session *session, enum link_topic topic, uint64_t 
         .topic = topic,
         .stream = session->linked.stream,
         .epoch = epoch,
-        .part = session->plan->options.root_seed,
+        .part = start_barrier_depends_on_seed(session) ? session->plan->options.root_seed : 0,
     };
 }
 
@@ -90,6 +90,13 @@ static bool
 steps_are_known(const struct session *session)
 {
     return session->plan->policy == SHARD_DATA && session->plan->rule == REBATCH_SPLIT;
+}
+
+bool
+session_link_needs_all(const struct session *session)
+{
+    return session->linked.link != NULL &&
+           (!steps_are_known(session) || session_marks_end_waits(session));
 }
 
 /* Steps in which some replica has no rows are left out: an epoch then ends where the first worker
@@ -363,14 +370,14 @@ session_link_cut(struct session *session, uint64_t number, bool *ret_cut)
         }
         free(total.bytes);
         key = session_link_restart_key(session, LINK_RESTART_STEP);
-        tally_number(session, &key, LINK_HIGHEST, false, number);
+        tally_number(session, &key, LINK_HIGHEST, false, linked->replays ? 0 : number);
         status = link_wait_for_total(linked->link, &key, -1, &session->stop, &total);
         if (status != TUNDISH_OK)
             return status;
         linked->cut_step = number_in(&total);
         free(total.bytes);
     }
-    *ret_cut = number >= linked->cut_step;
+    *ret_cut = linked->replays || number >= linked->cut_step;
     return TUNDISH_OK;
 }
 

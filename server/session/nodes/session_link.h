@@ -28,6 +28,9 @@ struct session_link {
     uint64_t cut_epoch;    /* the epoch that is to end early, and 1 more; 0: none */
     uint64_t cut_step;     /* where, or UINT64_MAX: not agreed yet */
     bool mute;             /* session_link_mute */
+    bool told_start;       /* session_replay.h; under `control` */
+    bool is_level;         /* this node takes part in the epochs of all; written by one thread */
+    bool replays;          /* this epoch, for others; the dealing thread's (session_replay.h) */
     bool told_split;       /* session_split_tell; under `control` */
 
     /* Where trainers began again last (session_level.h); NULL: at the beginning, or never. */
@@ -37,7 +40,7 @@ struct session_link {
 
 enum job_step { JOB_STEP_ROWS, JOB_STEP_EMPTY, JOB_STEP_END };
 
-/* Facts about an epoch hold for one root seed. */
+/* Facts about an epoch hold for one root seed, if that matters at all. */
 struct link_key session_link_key(const struct session *session, enum link_topic topic,
                                  uint64_t epoch);
 
@@ -45,6 +48,9 @@ struct link_key session_link_key(const struct session *session, enum link_topic 
  * which step it comes. */
 enum link_restart { LINK_RESTART_WANTED, LINK_RESTART_STEP };
 struct link_key session_link_restart_key(const struct session *session, enum link_restart part);
+
+/* Does the epoch of one node need all? Not where every node knows the steps of all. */
+bool session_link_needs_all(const struct session *session);
 
 /* Nodes do not take steps of whole batches (queue, broadcast) together. Neither do they share the
  * steps of sessions that each worker asked for itself, to read at its own pace (from_function). */
@@ -60,7 +66,7 @@ tundish_status session_link_step(struct session *session, uint64_t number, uint3
                                  enum job_step *ret_step);
 
 /* Every replica here has asked for the next epoch. Is `number` the step at which this one ends,
- * for all? */
+ * for all? A node that replays the epoch always asks, and ends it wherever the others do. */
 tundish_status session_link_cut(struct session *session, uint64_t number, bool *ret_cut);
 
 /* The dealing thread: the epoch ends before step `number`. May wait for the other nodes, and fail

@@ -128,6 +128,12 @@ is_told_by_files(const struct plan_graph *graph)
     return true;
 }
 
+bool
+session_marks_end_waits(const struct session *session)
+{
+    return !is_told_by_files(session->plan->graph);
+}
+
 static struct link_key
 mark_key(const struct session *session, uint64_t number)
 {
@@ -213,9 +219,7 @@ session_marks_end(struct session *session)
     if (!digest->is_over)
         mark.variant = UNCOMPARED;
     tally_mark(session, END_MARK, &mark);
-    if (!digest->is_over || is_told_by_files(session->plan->graph))
-        return TUNDISH_OK;
-    return compare_ends(session);
+    return digest->is_over && session_marks_end_waits(session) ? compare_ends(session) : TUNDISH_OK;
 }
 
 /* If the whole stream is published already, tell the trainers that have not taken it all. */

@@ -21,6 +21,9 @@ void session_marks_post(struct session *session);
  * if the session is stopped: a node did not say. */
 tundish_status session_marks_end(struct session *session);
 
+/* Does it wait for the other nodes, since only their rows show whether they are the same? */
+bool session_marks_end_waits(const struct session *session);
+
 /* An epoch that is long past. */
 void session_marks_forget(struct session *session, uint64_t epoch);
 

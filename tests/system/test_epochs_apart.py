@@ -1,0 +1,123 @@
+"""Nodes with files of their own whose trainers go on in different epochs."""
+
+from nodes_rig import NodesRig, end, main, rows
+from rig import place
+
+ROWS = {0: 160, 1: 96}  # of each node's file: 20 and 12 batches
+
+
+class EpochsApart(NodesRig):
+    epochs = 3
+
+    def setUp(self):
+        super().setUp()
+        for node, count in ROWS.items():
+            first = sum(ROWS[i] for i in range(node))
+            (self.path / f"part-{node}.csv").write_text(
+                "".join(f"{first + n}\n" for n in range(count)))
+
+    def serve_files(self, seed="", deliver="slots: 100"):
+        for rank in self.ranks.values():
+            end(rank)
+        self.ranks.clear()
+        for rank in ROWS:
+            self.node_log(rank).unlink(missing_ok=True)
+        file = self.pipeline([
+            'list_files: {file_pattern: "part-*.csv", shuffle: false}',
+            "interleave: {dataset: [text_line], cycle_length: 1}",
+            "shuffle: {buffer_size: 50}",
+            "decode_csv: {record_defaults: [int64], column_names: [value]}",
+            "batch: 16",
+        ], "{replicas: 1, auto_shard: FILE}", f"{{epochs: {self.epochs}, {deliver}}}", seed=seed)
+        self.serve_nodes([file] * len(ROWS))
+
+    def take(self, counts, places=None, *options):
+        """What trainers print that take so many batches each; None: all."""
+        trainers = {}
+        for rank, count in counts.items():
+            wanted = [*options, *(["--place", places[rank]] if places and places[rank] else [])]
+            wanted += ["--batches", str(count), "--hold"] if count else []
+            trainers[rank] = self.read_node(rank, *wanted)
+        return {rank: self.until_place(trainer) if counts[rank] else self.lines(trainer)
+                for rank, trainer in trainers.items()}
+
+    def until_place(self, trainer):
+        """The lines of a trainer that keeps its last batch: it stays until its server goes."""
+        lines = []
+        while not lines or not lines[-1].startswith("place "):
+            lines.append(trainer.stdout.readline().rstrip("\n"))
+            self.assertNotEqual(lines[-1], "", lines)
+        return lines
+
+    def assert_all_rows(self, *parts):
+        got = sorted(row for part in parts for row in rows(part))
+        self.assertEqual(got, sorted(list(range(sum(ROWS.values()))) * self.epochs))
+
+    def go_on(self, counts, seed="", **serving):
+        self.serve_files(seed, **serving)
+        first = self.take(counts)
+        self.serve_files(seed, **serving)
+        rest = self.take(dict.fromkeys(ROWS), {rank: place(lines) for rank, lines in first.items()})
+        self.assert_all_rows(first, rest)
+        return rest
+
+    def test_lose_no_row_where_the_first_is_ahead(self):
+        self.go_on({0: 25, 1: 3})
+
+    def test_lose_no_row_where_the_second_is_ahead(self):
+        self.go_on({0: 2, 1: 27})
+
+    def test_end_together(self):
+        """Both deliver as many steps of each epoch, the second empty ones after its last row."""
+        rest = self.go_on({0: 25, 1: 3})
+        last = {rank: [line.split()[1:3] for line in lines if line.startswith("batch 2 ")]
+                for rank, lines in rest.items()}
+        self.assertEqual(last[0], last[1])
+        self.assertEqual(len(last[0]), 20)
+
+    def test_may_be_two_epochs_apart(self):
+        rest = self.go_on({0: 43, 1: 5})
+        self.assertEqual(rest[0][-1], "end_of_stream")
+        self.assertEqual(rest[1].count("end"), 3)
+
+    def test_go_on_a_second_time(self):
+        self.serve_files()
+        first = self.take({0: 25, 1: 3})
+        self.serve_files()
+        second = self.take({0: 4, 1: 4}, {rank: place(lines) for rank, lines in first.items()})
+        self.serve_files()
+        rest = self.take(dict.fromkeys(ROWS),
+                         {rank: place(lines) for rank, lines in second.items()})
+        self.assert_all_rows(first, second, rest)
+
+    def test_begin_beside_a_place_where_each_stage_has_a_seed(self):
+        """The second node's trainer has lost its place: it gets all of its rows again."""
+        self.serve_files("seed: 7")
+        first = self.take({0: 25, 1: 3})
+        self.serve_files("seed: 7")
+        rest = self.take(dict.fromkeys(ROWS), {0: place(first[0]), 1: None})
+        self.assert_all_rows({0: first[0]}, rest)
+
+    def test_do_not_begin_beside_a_place_whose_seed_was_drawn(self):
+        self.serve_files()
+        first = self.take({0: 25, 1: 3})
+        self.serve_files(deliver="slots: 3")
+        rest = self.take(dict.fromkeys(ROWS), {0: place(first[0]), 1: None})
+        self.assertIn("E_PLACE", rest[0][-1])
+        self.assertIn("places of one run, or none", rest[0][-1])
+        self.assertIn("E_PLACE", rest[1][-1])
+
+    def test_cut_epochs_that_others_have_left(self):
+        """The second asks for the next epoch where the first has that behind it."""
+        self.serve_files()
+        first = self.take({0: 25, 1: 1})
+        self.serve_files(deliver="slots: 3")
+        rest = self.take(dict.fromkeys(ROWS), {rank: place(lines) for rank, lines in first.items()},
+                         "--restart-after", "4")
+        for lines in rest.values():
+            self.assertEqual(lines[-1], "end_of_stream", lines[-3:])
+        self.assertLess(len([line for line in rest[1] if line.startswith("batch 0 ")]), 12)
+
+
+if __name__ == "__main__":
+    main()
