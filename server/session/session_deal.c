@@ -8,6 +8,7 @@
 #include "core/must.h"
 #include "session/checkpoint/session_state.h"
 #include "session/nodes/session_replay.h"
+#include "session/session_split.h"
 #include "source/files/ask_ahead.h"
 
 /* The limit on other nodes' rows that are asked for ahead, for steps that are dealt and not
@@ -277,7 +278,9 @@ session_deal(void *argument)
                       session->dealing.start.end_steps, NULL, TUNDISH_OK))
         return NULL;
     first = session->dealing.start.given ? session->dealing.start.epoch : 0;
-    status = session_replay(session);
+    status = session_split_agrees(session);
+    if (status == TUNDISH_OK)
+        status = session_replay(session);
     if (status != TUNDISH_OK) {
         session_push(session, TND_SLOT_ERROR, first, session->dealing.start.step, NULL, status);
         return NULL;

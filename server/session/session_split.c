@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
@@ -65,6 +66,12 @@ session_split_check(const struct session *session, const struct place_split *one
                   &(struct told_split){ other->epoch, other->step });
 }
 
+static struct link_key
+split_key(const struct session *session)
+{
+    return (struct link_key){ .topic = LINK_SPLIT, .stream = session->linked.stream };
+}
+
 /* Each node deals its own rows, unless all deal one order. A node that begins at the beginning says
  * nothing: its trainers have no places, and want all rows. */
 void
@@ -72,7 +79,7 @@ session_split_tell(struct session *session, bool is_read)
 {
     const struct place_split *split = &session->dealing.start.split;
     struct told_split told = { split->epoch, split->step };
-    struct link_key key = { .topic = LINK_SPLIT, .stream = session->linked.stream };
+    struct link_key key = split_key(session);
     bool tells = is_read && split->workers > 0 && (split->epoch > 0 || split->step > 0);
 
     if (session->linked.link == NULL || session->plan->policy != SHARD_DATA ||
@@ -86,8 +93,8 @@ session_split_tell(struct session *session, bool is_read)
                                      .byte_count = tells ? sizeof told : 1 });
 }
 
-void
-session_split_hear(struct session *session, struct byte_view bytes)
+static tundish_status
+compare(const struct session *session, struct byte_view bytes)
 {
     struct told_split first, other;
     bool has_first = false;
@@ -98,11 +105,30 @@ session_split_hear(struct session *session, struct byte_view bytes)
         if (one.size != sizeof other)
             continue;
         memcpy(has_first ? &other : &first, one.data, sizeof other);
-        if (has_first) {
-            (void)refuse(session, &first, &other);
-            session_fail(session, TUNDISH_E_PLACE, tnd_error_text());
-            return;
-        }
+        if (has_first)
+            return refuse(session, &first, &other);
         has_first = true;
     }
+    return TUNDISH_OK;
+}
+
+void
+session_split_hear(struct session *session, struct byte_view bytes)
+{
+    if (compare(session, bytes) != TUNDISH_OK)
+        session_fail(session, TUNDISH_E_PLACE, tnd_error_text());
+}
+
+/* What was heard before the threads ran has failed no step. */
+tundish_status
+session_split_agrees(const struct session *session)
+{
+    struct link_key key = split_key(session);
+    struct link_total total = { 0 };
+    tundish_status status = TUNDISH_OK;
+
+    if (session->linked.link != NULL && link_find_total(session->linked.link, &key, &total))
+        status = compare(session, (struct byte_view){ total.bytes, total.byte_count });
+    free(total.bytes);
+    return status;
 }

@@ -29,8 +29,10 @@ tundish_status session_split_check(const struct session *session, const struct p
                                    const struct place_split *other);
 
 /* Tell the other nodes where this one's trainers have begun, or that none do any more; and hear it
- * of all. */
+ * of all, which fails the session where two differ. The dealing thread asks too, before its first
+ * step: E_PLACE. */
 void session_split_tell(struct session *session, bool is_read);
 void session_split_hear(struct session *session, struct byte_view bytes);
+tundish_status session_split_agrees(const struct session *session);
 
 #endif
