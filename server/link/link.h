@@ -191,7 +191,7 @@ struct link_stats {
     uint64_t bytes_sent, bytes_received;
     uint64_t mail_sent, mail_received;
     uint64_t waits, waited_ns;             /* of link_wait, where it was not ready at once */
-    struct tnd_stats_histogram wait_times; /* those */
+    struct tnd_stats_histogram wait_times; /* of those that are over */
 };
 void link_stats(struct link *link, struct link_stats *ret_stats);
 

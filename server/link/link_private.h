@@ -53,9 +53,10 @@ struct link {
     struct node *node;
     uint64_t turns;          /* of the thread, which MPI may keep */
     uint32_t sending_to;     /* to whom it sends just now; the link's size: to nobody */
-    struct link_stats stats; /* waits */
+    struct link_stats stats; /* waits that are over */
     uint32_t waiting;
-    uint64_t changes; /* counts what may make a wait ready */
+    int64_t waiting_since_ns; /* the sum of when these began */
+    uint64_t changes;         /* counts what may make a wait ready */
     bool has_posted, told_failure;
     struct event *events, **last_event;
     link_subscriber subscriber;

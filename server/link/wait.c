@@ -170,6 +170,7 @@ wait_for(struct link *link, uint32_t rank, bool (*ready)(struct link *link, void
     pthread_mutex_lock(&link->lock);
     link->stats.waits++;
     link->waiting++;
+    link->waiting_since_ns += began_ns;
     while (!is_ready && status == TUNDISH_OK) {
         status = rank < link->size ? look_at_one(link, rank, &patient_until_ns) : look_at_all(link);
         if (status == TUNDISH_OK)
@@ -183,6 +184,7 @@ wait_for(struct link *link, uint32_t rank, bool (*ready)(struct link *link, void
         pthread_mutex_lock(&link->lock);
     }
     link->waiting--;
+    link->waiting_since_ns -= began_ns;
     waited_ns = (uint64_t)(tnd_clock_ns() - began_ns);
     link->stats.waited_ns += waited_ns;
     tnd_stats_observe(&link->stats.wait_times, waited_ns);
@@ -266,7 +268,9 @@ link_stats(struct link *link, struct link_stats *ret_stats)
     pthread_mutex_lock(&link->lock);
     node_stats(link->node, ret_stats);
     ret_stats->waits = link->stats.waits;
-    ret_stats->waited_ns = link->stats.waited_ns;
+    /* A wait may be long, and is to be seen meanwhile. */
+    ret_stats->waited_ns =
+        link->stats.waited_ns + (uint64_t)(link->waiting * tnd_clock_ns() - link->waiting_since_ns);
     ret_stats->wait_times = link->stats.wait_times;
     pthread_mutex_unlock(&link->lock);
 }

@@ -191,6 +191,33 @@ a_wait_ends_at_its_deadline_or_when_it_is_stopped(void **state)
     cluster_close(2, links);
 }
 
+/* What a wait that goes on has added to the count. */
+static bool
+has_been_counted(struct link *link, void *before_ns)
+{
+    struct link_stats stats;
+
+    link_stats(link, &stats);
+    return stats.waits == 1 && stats.waited_ns > *(uint64_t *)before_ns + 1;
+}
+
+static void
+a_wait_is_counted_while_it_goes_on(void **state)
+{
+    struct link_stats stats;
+    uint64_t before_ns = 0;
+    struct link *links[2];
+
+    (void)state;
+    cluster_open(2, links);
+    assert_int_equal(link_wait(links[0], has_been_counted, &before_ns, -1, NULL), TUNDISH_OK);
+    link_stats(links[0], &stats);
+    before_ns = stats.waited_ns;
+    link_stats(links[0], &stats);
+    assert_int_equal(stats.waited_ns, before_ns); /* none goes on */
+    cluster_close(2, links);
+}
+
 /* What came for a mailbox; answered if it asks for that. */
 struct mail {
     struct link *link;
@@ -481,6 +508,7 @@ TEST_FILE(test_link)
         cmocka_unit_test(a_total_is_made_of_the_values_of_all),
         cmocka_unit_test(a_value_that_is_given_again_is_answered),
         cmocka_unit_test(a_wait_ends_at_its_deadline_or_when_it_is_stopped),
+        cmocka_unit_test(a_wait_is_counted_while_it_goes_on),
         cmocka_unit_test(messages_wait_for_their_mailbox_and_are_answered),
         cmocka_unit_test(a_subscriber_is_told_of_posts_before_and_after_it_came),
         cmocka_unit_test(a_failure_found_elsewhere_ends_the_waits_of_its_node),
