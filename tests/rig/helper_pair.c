@@ -206,12 +206,11 @@ helper_pair_head(const struct helper_pair *pair)
 void
 helper_pair_ask(struct helper_pair *pair, struct portable_bytes *ret_ask)
 {
-    struct helper_made made;
     int ends[2];
 
     connect_ends(ends);
     pair->line.wire.socket = ends[0];
-    (void)helper_line_make(&pair->line, &pair->part, true, 0, &made);
+    (void)helper_line_ask(&pair->line, &pair->part, 0);
     hear(ends[1], ret_ask);
     pair->line.wire.socket = -1;
     close(ends[0]);
@@ -236,25 +235,52 @@ helper_pair_answer(struct helper_pair *pair, struct byte_view ask,
     return status;
 }
 
+/* Let the line ask, and have this answer ready, as one of the question. */
+static void
+ask_and_answer(struct helper_pair *pair, struct byte_view answer, int ends[2])
+{
+    struct portable_bytes bytes = { 0 };
+
+    connect_ends(ends);
+    pair->line.wire.socket = ends[0];
+    must(helper_line_ask(&pair->line, &pair->part, 0) == TUNDISH_OK);
+    portable_add(&bytes, answer.data, answer.size);
+    if (bytes.used >= sizeof(struct helper_answer))
+        memcpy(bytes.bytes + offsetof(struct helper_answer, number), &pair->line.asked,
+               sizeof pair->line.asked);
+    say(ends[1], (struct byte_view){ bytes.bytes, bytes.used });
+    free(bytes.bytes);
+}
+
+static void
+part_ends(struct helper_pair *pair, const int ends[2])
+{
+    pair->line.wire.socket = -1;
+    close(ends[0]);
+    close(ends[1]);
+}
+
 tundish_status
 helper_pair_take(struct helper_pair *pair, struct byte_view answer, bool apart,
                  struct helper_made *ret_made)
 {
-    uint64_t number = pair->line.asked + 1;
-    struct portable_bytes bytes = { 0 };
     tundish_status status;
     int ends[2];
 
-    portable_add(&bytes, answer.data, answer.size);
-    if (bytes.used >= sizeof(struct helper_answer))
-        memcpy(bytes.bytes + offsetof(struct helper_answer, number), &number, sizeof number);
-    connect_ends(ends);
-    say(ends[1], (struct byte_view){ bytes.bytes, bytes.used });
-    pair->line.wire.socket = ends[0];
-    status = helper_line_make(&pair->line, &pair->part, apart, 0, ret_made);
-    pair->line.wire.socket = -1;
-    close(ends[0]);
-    close(ends[1]);
-    free(bytes.bytes);
+    ask_and_answer(pair, answer, ends);
+    status = helper_line_take(&pair->line, &pair->part, apart, 0, ret_made);
+    part_ends(pair, ends);
+    return status;
+}
+
+tundish_status
+helper_pair_drop(struct helper_pair *pair, struct byte_view answer)
+{
+    tundish_status status;
+    int ends[2];
+
+    ask_and_answer(pair, answer, ends);
+    status = helper_line_drop(&pair->line, 0);
+    part_ends(pair, ends);
     return status;
 }

@@ -45,6 +45,9 @@ tundish_status helper_pair_answer(struct helper_pair *pair, struct byte_view ask
 tundish_status helper_pair_take(struct helper_pair *pair, struct byte_view answer, bool apart,
                                 struct helper_made *ret_made);
 
+/* Let the line ask, want no answer, and drop this one. */
+tundish_status helper_pair_drop(struct helper_pair *pair, struct byte_view answer);
+
 /* The helper's end begins anew, as with another connection. */
 void helper_pair_reconnect(struct helper_pair *pair);
 

@@ -136,9 +136,26 @@ the_parts_of_lost_helpers_are_made_again(void **state)
 
         options.fault = fault;
         result = play(&options);
-        assert_true(result.remade > 0);
+        assert_true((fault == HELP_KILLED ? result.remade : result.overtaken) > 0);
         assert_true(result.lost >= 8 * 4);
         assert_int_equal(result.barred, 0);
+    }
+}
+
+/* Not even until their silence is noticed. */
+static void
+trainers_do_not_wait_for_silent_helpers(void **state)
+{
+    struct help_options options = pictures(8, 0);
+    double rows_a_second;
+
+    (void)state;
+    options.lasts_ns = INT64_C(6000000000);
+    rows_a_second = play(&options).rows_a_second;
+    options.helpers = 8;
+    for (enum help_fault fault = HELP_GONE; fault <= HELP_STALLED; fault++) {
+        options.fault = fault;
+        assert_true(play(&options).rows_a_second > 1.2 * rows_a_second);
     }
 }
 
@@ -190,6 +207,7 @@ main(void)
         cmocka_unit_test(helpers_that_are_too_few_or_too_far_do_no_harm),
         cmocka_unit_test(nothing_is_handed_out_where_threads_keep_up),
         cmocka_unit_test(the_parts_of_lost_helpers_are_made_again),
+        cmocka_unit_test(trainers_do_not_wait_for_silent_helpers),
         cmocka_unit_test(helpers_that_come_late_help_from_then_on),
         cmocka_unit_test(a_helper_that_makes_other_bytes_is_found_out_by_every_node),
         cmocka_unit_test(one_seed_gives_one_story),

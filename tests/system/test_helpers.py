@@ -239,7 +239,7 @@ class HelperDeaths(HelpersRig):
     def test_lose_no_row_when_they_stand_still(self):
         self.wait_for_parts()
         self.ours.send_signal(signal.SIGSTOP)
-        self.wait_until(lambda: self.made("remade")[self.port] > 0)
+        self.wait_until(lambda: self.made("remade")[self.port] + self.made("overtaken")[self.port] > 0)
         steps = self.figures()["steps"]
         self.wait_until(lambda: self.figures()["steps"] > steps)
         self.wait_for_log("is lost: no answer in time; its parts are made here until it is back")

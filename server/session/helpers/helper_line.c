@@ -406,16 +406,40 @@ check_rows(const struct helper_line *line, const struct part *part, uint64_t ski
 }
 
 static tundish_status
-take_answer(struct helper_line *line, const struct part *part, bool apart,
-            struct helper_made *ret_made)
+take_head(struct helper_line *line, struct helper_answer *ret_answer)
+{
+    tundish_status status =
+        helper_receive(&line->wire, &(struct iovec){ ret_answer, sizeof *ret_answer }, 1);
+
+    if (status == TUNDISH_OK && ret_answer->number != line->asked)
+        status = tnd_fail(TUNDISH_E_CORRUPT, "it answers another question");
+    return status;
+}
+
+tundish_status
+helper_line_ask(struct helper_line *line, const struct part *part, int64_t deadline_ns)
+{
+    line->wire.deadline_ns = deadline_ns;
+    return send_ask(line, part);
+}
+
+tundish_status
+helper_line_await(struct helper_line *line, int64_t until_ns)
+{
+    line->wire.deadline_ns = until_ns;
+    return helper_wire_readable(&line->wire);
+}
+
+tundish_status
+helper_line_take(struct helper_line *line, const struct part *part, bool apart, int64_t deadline_ns,
+                 struct helper_made *ret_made)
 {
     struct helper_answer answer;
     char text[HELPER_TEXT_BYTES];
-    tundish_status status =
-        helper_receive(&line->wire, &(struct iovec){ &answer, sizeof answer }, 1);
+    tundish_status status;
 
-    if (status == TUNDISH_OK && answer.number != line->asked)
-        status = tnd_fail(TUNDISH_E_CORRUPT, "it answers another question");
+    line->wire.deadline_ns = deadline_ns;
+    status = take_head(line, &answer);
     if (status != TUNDISH_OK)
         return status;
     if (answer.status != TUNDISH_OK) {
@@ -433,14 +457,21 @@ take_answer(struct helper_line *line, const struct part *part, bool apart,
 }
 
 tundish_status
-helper_line_make(struct helper_line *line, const struct part *part, bool apart, int64_t deadline_ns,
-                 struct helper_made *ret_made)
+helper_line_drop(struct helper_line *line, int64_t deadline_ns)
 {
+    struct helper_answer answer;
     tundish_status status;
+    uint64_t bytes;
 
     line->wire.deadline_ns = deadline_ns;
-    status = send_ask(line, part);
-    return status == TUNDISH_OK ? take_answer(line, part, apart, ret_made) : status;
+    status = take_head(line, &answer);
+    if (status != TUNDISH_OK)
+        return status;
+    if (answer.bytes > HELPER_ANSWER_BYTES || answer.skipped_bytes >= HELPER_TEXT_BYTES)
+        return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes",
+                        (unsigned long long)answer.bytes);
+    bytes = answer.bytes + (answer.status == TUNDISH_OK ? answer.skipped_bytes : 0);
+    return helper_receive_stated(&line->wire, bytes, &line->answer);
 }
 
 /* The buffer's bytes as they were before they were stored, in `room` if that differs. NULL: they

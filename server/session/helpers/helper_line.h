@@ -41,12 +41,22 @@ struct helper_made {
     char skipped_text[HELPER_TEXT_BYTES];
 };
 
-/* Ask for a part and wait until the deadline. In place: its rows are then in the slot, or if
- * `apart`, in line->answer. Whole: they are line->slot. E_CORRUPT: the answer does not fit; E_DATA:
- * the helper could not make it (the connection is good); E_PLACE: its references cannot be sent,
- * now or ever; others: the connection is not. */
-tundish_status helper_line_make(struct helper_line *line, const struct part *part, bool apart,
+/* Ask for a part. E_PLACE: its references cannot be sent, now or ever. Others, as below: the
+ * connection is of no use any more. */
+tundish_status helper_line_ask(struct helper_line *line, const struct part *part,
+                               int64_t deadline_ns);
+
+/* Has the answer begun to come? E_TIMEOUT: not until then. */
+tundish_status helper_line_await(struct helper_line *line, int64_t until_ns);
+
+/* Take it. In place: the rows are then in the slot, or if `apart`, in line->answer. Whole: they are
+ * line->slot. E_CORRUPT: the answer does not fit; E_DATA: the helper could not make it (the
+ * connection is good). */
+tundish_status helper_line_take(struct helper_line *line, const struct part *part, bool apart,
                                 int64_t deadline_ns, struct helper_made *ret_made);
+
+/* Wait for an answer that nobody wants any more, and drop it. */
+tundish_status helper_line_drop(struct helper_line *line, int64_t deadline_ns);
 
 /* Is the part in its slot the one that came? */
 bool helper_line_is_same(const struct helper_line *line, const struct part *part);

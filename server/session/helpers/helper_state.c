@@ -104,7 +104,7 @@ helper_bar(struct line *line)
 }
 
 int64_t
-helper_deadline(struct line *line)
+helper_usual_time(struct line *line, int64_t own_ns)
 {
     struct helper *helper = line->helper;
     int64_t part_ns;
@@ -112,9 +112,13 @@ helper_deadline(struct line *line)
     pthread_mutex_lock(&helper->lock);
     part_ns = helper->part_ns;
     pthread_mutex_unlock(&helper->lock);
-    if (line->worker.part_ns > part_ns)
-        part_ns = line->worker.part_ns;
-    return tnd_clock_deadline_ns(LATE_NS + LATE_TIMES * part_ns);
+    return own_ns > part_ns ? own_ns : part_ns;
+}
+
+int64_t
+helper_deadline(int64_t usual_ns)
+{
+    return tnd_clock_deadline_ns(LATE_NS + LATE_TIMES * usual_ns);
 }
 
 void
@@ -205,5 +209,13 @@ helper_note_failure(struct line *line, tundish_status status)
     }
     pthread_mutex_lock(&line->helper->lock);
     tnd_stats_add(&line->helper->stats->remade, 1);
+    pthread_mutex_unlock(&line->helper->lock);
+}
+
+void
+helper_note_overtaken(struct line *line)
+{
+    pthread_mutex_lock(&line->helper->lock);
+    tnd_stats_add(&line->helper->stats->overtaken, 1);
     pthread_mutex_unlock(&line->helper->lock);
 }

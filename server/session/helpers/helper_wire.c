@@ -22,7 +22,7 @@
 #include "session/checkpoint/place_contents.h"
 
 /* How often a wait looks at `stop`. */
-enum { LOOK_MS = 20, PIECES = 64, TOGETHER_BYTES = 256 << 10 };
+enum { MS_NS = 1000000, LOOK_MS = 20, PIECES = 64, TOGETHER_BYTES = 256 << 10 };
 
 /* So much is taken for bytes that were stated and have not come. */
 enum { STATED_BYTES = 1 << 20 };
@@ -145,7 +145,7 @@ wait_for(const struct helper_wire *wire, short events)
             return tnd_fail(TUNDISH_E_TIMEOUT, "it was stopped");
         if (left_ns == 0)
             return tnd_fail(TUNDISH_E_TIMEOUT, "no answer in time");
-        if (poll(&wanted, 1, LOOK_MS) > 0)
+        if (poll(&wanted, 1, left_ns / MS_NS < LOOK_MS ? (int)(left_ns / MS_NS) + 1 : LOOK_MS) > 0)
             return TUNDISH_OK;
     }
 }

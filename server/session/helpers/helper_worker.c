@@ -6,8 +6,8 @@
 #include "core/clock.h"
 #include "session/helpers/helpers_private.h"
 
-/* The first parts on a connection are compared, and later one in so many. */
-enum { COMPARED_FIRST = 1, COMPARED_EVERY = 512 };
+/* The first part on a connection is compared, and later one in so many. */
+enum { COMPARED_EVERY = 512 };
 
 /* What is sent at a time takes about so long to make, but is no more than so many parts: each has
  * its price on the way. */
@@ -16,6 +16,11 @@ enum { SENT_PARTS_MAX = 32 };
 
 /* How often one thread looks whether help is wanted while the workers are busy. */
 static const int64_t LOOK_NS = 2000000;
+
+/* A thread that has waited for so many times what parts take looks now and then whether a trainer
+ * waits for its part. */
+enum { OVERTAKEN_TIMES = 4 };
+static const int64_t AGAIN_NS = 5000000;
 
 /* The ring's lock is held, but not while waiting. */
 static void
@@ -137,20 +142,80 @@ is_worth_sending(const struct line *line, const struct part *part)
            (!part->step->shares[part->replica].fill->in_place || part->end > part->begin);
 }
 
+/* What a thread here takes for as many rows. */
+static int64_t
+own_time(const struct line *line, const struct part *part)
+{
+    const struct share *share = &part->step->shares[part->replica];
+
+    if (!share->fill->in_place)
+        return line->worker.part_ns;
+    return line->worker.part_ns * (part->end - part->begin) / share->rows_of_part;
+}
+
+/* Does a trainer wait for this part, as far as one can tell, with threads that have nothing to do?
+ */
+static bool
+is_missed(const struct line *line, const struct part *part)
+{
+    struct session *session = line->worker.session;
+    bool is_first;
+
+    pthread_mutex_lock(&session->ring.lock);
+    is_first = session->ring.idle_workers > 0 && part->step == session_step(session, 0) &&
+               a_trainer_waits(session);
+    pthread_mutex_unlock(&session->ring.lock);
+    return is_first;
+}
+
+/* Wait until the answer begins to come. A trainer that waits for the part does not have to wait
+ * until it is late: if there is nothing else to do here, this thread gives the answer up, of which
+ * nothing has come, and makes the part. So the part's place has one writer all the time, and what
+ * comes later is dropped. */
+static tundish_status
+await_answer(struct line *line, const struct part *part, int64_t patience_ns, int64_t deadline_ns)
+{
+    int64_t until_ns = tnd_clock_deadline_ns(patience_ns);
+
+    for (;;) {
+        tundish_status status =
+            helper_line_await(&line->wire, until_ns < deadline_ns ? until_ns : deadline_ns);
+        int64_t now_ns = tnd_clock_ns();
+
+        if (status != TUNDISH_E_TIMEOUT || now_ns >= deadline_ns ||
+            helpers_stop(line->worker.session))
+            return status;
+        if (is_missed(line, part)) {
+            line->owed_until_ns = deadline_ns;
+            return status;
+        }
+        until_ns = now_ns + AGAIN_NS;
+    }
+}
+
 static tundish_status
 make_by_helper(struct line *line, const struct part *part)
 {
     bool in_place = part->step->shares[part->replica].fill->in_place;
-    bool compares =
-        line->wire.asked < COMPARED_FIRST || (line->wire.asked + 1) % COMPARED_EVERY == 0;
+    bool compares = line->until_compared == 0;
     struct helper_made made = { 0 };
-    int64_t began_ns = tnd_clock_ns();
+    int64_t began_ns = tnd_clock_ns(), usual_ns, deadline_ns;
     tundish_status status;
 
     if (!is_worth_sending(line, part))
         return make_here(line, part);
-    status = helper_line_make(&line->wire, part, compares, helper_deadline(line), &made);
+    usual_ns = helper_usual_time(line, own_time(line, part));
+    deadline_ns = helper_deadline(usual_ns);
+    status = helper_line_ask(&line->wire, part, deadline_ns);
+    if (status == TUNDISH_OK)
+        status = await_answer(line, part, OVERTAKEN_TIMES * usual_ns, deadline_ns);
+    if (status == TUNDISH_OK)
+        status = helper_line_take(&line->wire, part, compares, deadline_ns, &made);
     line->took_ns = tnd_clock_ns() - began_ns;
+    if (line->owed_until_ns != 0) {
+        helper_note_overtaken(line);
+        return make_here(line, part);
+    }
     if (status != TUNDISH_OK) {
         helper_note_failure(line, status);
         return make_here(line, part);
@@ -159,8 +224,11 @@ make_by_helper(struct line *line, const struct part *part)
         status = make_here(line, part);
         if (status == TUNDISH_OK && !helper_line_is_same(&line->wire, part))
             helper_bar(line);
+        else if (status == TUNDISH_OK)
+            line->until_compared = COMPARED_EVERY - 1;
         return status;
     }
+    line->until_compared--;
     if (!in_place)
         status = take_whole(line, part);
     if (status == TUNDISH_E_TIMEOUT)
@@ -173,17 +241,6 @@ make_by_helper(struct line *line, const struct part *part)
     take_skips(&line->worker, &made);
     helper_count(line, part, &made, line->took_ns);
     return TUNDISH_OK;
-}
-
-/* What a thread here takes for as many rows. */
-static int64_t
-own_time(const struct line *line, const struct part *part)
-{
-    const struct share *share = &part->step->shares[part->replica];
-
-    if (!share->fill->in_place)
-        return line->worker.part_ns;
-    return line->worker.part_ns * (part->end - part->begin) / share->rows_of_part;
 }
 
 /* The ring's lock is held, but not while the part is made. */
@@ -204,7 +261,8 @@ make_one(struct line *line, const struct part *part)
     pthread_mutex_lock(&session->ring.lock);
     if (line->took_ns > 0)
         helper_note_time(line, line->took_ns, own_time(line, part),
-                         session->ring.idle_workers > 0 && a_trainer_waits(session));
+                         line->owed_until_ns != 0 ||
+                             (session->ring.idle_workers > 0 && a_trainer_waits(session)));
     session_finish_part(&line->worker, part, status);
 }
 
@@ -213,10 +271,20 @@ call(struct line *line)
 {
     uint32_t threads = 0;
 
+    line->until_compared = 0;
     if (helper_line_call(&line->wire, line->helper->address, &threads) == TUNDISH_OK)
         helper_note_up(line, threads);
     else
         helper_note_lost(line, false);
+}
+
+/* The connection can be used again once the answer has come that nobody waits for. */
+static void
+drop_answer(struct line *line)
+{
+    if (helper_line_drop(&line->wire, line->owed_until_ns) != TUNDISH_OK)
+        helper_note_lost(line, true);
+    line->owed_until_ns = 0;
 }
 
 /* A helper that is lost while it has nothing to do is to be seen as well, and called again. */
@@ -250,7 +318,11 @@ helper_work(void *argument)
         int64_t wait_ns = is_there ? helper_until_ask(line) : helper_until_call(line);
         struct part part;
 
-        if (wait_ns > 0) {
+        if (line->owed_until_ns != 0) {
+            session_unlock(session);
+            drop_answer(line);
+            pthread_mutex_lock(&session->ring.lock);
+        } else if (wait_ns > 0) {
             wait_a_while(helpers, &helpers->later,
                          wait_ns < HELPERS_SLEEP_NS ? wait_ns : HELPERS_SLEEP_NS);
             if (is_there)

@@ -5,9 +5,10 @@
  * takes a part, sends its references, and writes the columns that come back into the slot. It does
  * so only while a trainer waits and all workers are busy. If the helper is lost, is late, refuses,
  * or answers with bytes that do not fit, the same thread makes the part, and leaves the helper
- * alone for a while. So no step depends on a helper, and the bytes under way are those of one part
- * for each connection. If workers have nothing to do while helpers have what a trainer waits for,
- * connections rest.
+ * alone for a while. A part that a trainer waits for while workers have nothing to do is overtaken:
+ * the same thread makes it, and drops the answer when it comes. So no step depends on a helper, and
+ * the bytes under way are those of one part for each connection. If workers have nothing to do
+ * while helpers have what a trainer waits for, connections rest.
  *
  * Now and then a part is made on both sides and compared. A helper that makes other bytes is not
  * used any more.

@@ -29,8 +29,10 @@ struct line {
     struct helper *helper;
     uint32_t number; /* of the helper's */
     uint32_t refusals;
-    int64_t looked_ns; /* when it was last seen that the connection is there */
-    int64_t took_ns;   /* for the part that was asked for last; 0: none was */
+    int64_t looked_ns;       /* when it was last seen that the connection is there */
+    int64_t took_ns;         /* for the part that was asked for last; 0: none was */
+    uint32_t until_compared; /* so many parts are not, before one is */
+    int64_t owed_until_ns;   /* not 0: nobody waits for the answer, which is to come until then */
 
     /* Of the ring's lock. */
     bool has_begun;             /* to ask */
@@ -81,8 +83,14 @@ void helper_note_lost(struct line *line, bool was_connected);
 void helper_bar(struct line *line);
 void helper_note_failure(struct line *line, tundish_status status);
 
+/* A part was made here, since a trainer waited; the answer is still to come. */
+void helper_note_overtaken(struct line *line);
+
+/* What a part takes, here or by way of the helper, whichever is longer. */
+int64_t helper_usual_time(struct line *line, int64_t own_ns);
+
 /* When a part that is sent now is late; and one that has come is counted. */
-int64_t helper_deadline(struct line *line);
+int64_t helper_deadline(int64_t usual_ns);
 void helper_count(struct line *line, const struct part *part, const struct helper_made *made,
                   int64_t took_ns);
 

@@ -42,6 +42,7 @@ struct help_result {
     uint64_t asked, asked_later; /* parts of a helper; after the first second */
     uint64_t made, compared,
         remade;              /* in the slots by helpers; on both sides; here, as they failed */
+    uint64_t overtaken;      /* here, as a trainer waited */
     uint64_t in_vain;        /* made by a helper for nobody */
     uint64_t lost, barred;   /* helpers, as servers saw it */
     uint64_t bytes;          /* over the network */

@@ -402,6 +402,7 @@ sum_up(const struct helped_server *server)
     for (uint32_t i = 0; helpers != NULL && i < helpers->helper_count; i++) {
         result->made += tnd_stats_get(&helpers->list[i].stats->parts);
         result->remade += tnd_stats_get(&helpers->list[i].stats->remade);
+        result->overtaken += tnd_stats_get(&helpers->list[i].stats->overtaken);
         result->lost += tnd_stats_get(&helpers->list[i].stats->lost);
         result->barred += helpers->list[i].is_barred;
     }

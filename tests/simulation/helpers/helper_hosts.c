@@ -29,6 +29,7 @@ struct connection_of {
     struct connection_of *next;
     struct helper_host *host; /* NULL: it is not there */
     uint32_t life;
+    struct request *request; /* or NULL */
     pthread_mutex_t lock;
     pthread_cond_t answered;
 };
@@ -39,9 +40,13 @@ void __wrap_helper_line_close(struct helper_line *line);
 tundish_status __wrap_helper_line_call(struct helper_line *line, const char *address,
                                        uint32_t *ret_threads);
 void __wrap_helper_line_hang_up(struct helper_line *line);
-tundish_status __wrap_helper_line_make(struct helper_line *line, const struct part *part,
+tundish_status __wrap_helper_line_ask(struct helper_line *line, const struct part *part,
+                                      int64_t deadline_ns);
+tundish_status __wrap_helper_line_await(struct helper_line *line, int64_t until_ns);
+tundish_status __wrap_helper_line_take(struct helper_line *line, const struct part *part,
                                        bool apart, int64_t deadline_ns,
                                        struct helper_made *ret_made);
+tundish_status __wrap_helper_line_drop(struct helper_line *line, int64_t deadline_ns);
 bool __wrap_helper_line_is_same(const struct helper_line *line, const struct part *part);
 tundish_status __wrap_helper_wire_check(const struct helper_wire *wire);
 tundish_status __wrap_helper_key(struct byte_view *ret_key);
@@ -194,14 +199,6 @@ __wrap_helper_line_close(struct helper_line *line)
     line->session = NULL;
 }
 
-void
-__wrap_helper_line_hang_up(struct helper_line *line)
-{
-    connection_of(line)->host = NULL;
-    line->wire.socket = -1;
-    line->asked = 0;
-}
-
 /* "h7:1" is helper 7. */
 static struct helper_host *
 host_of(const char *address)
@@ -328,31 +325,92 @@ note_under_way(struct helped_server *server, uint64_t bytes)
         helps_present->result->most_under_way = server->under_way;
 }
 
-tundish_status
-__wrap_helper_line_make(struct helper_line *line, const struct part *part, bool apart,
-                        int64_t deadline_ns, struct helper_made *ret_made)
+static uint64_t
+bytes_of(const struct request *request)
 {
-    struct helped_server *server = helped_server_here();
-    uint64_t bytes = (uint64_t)(part->end - part->begin) * helps_present->options->row_bytes;
-    struct request *request;
-    tundish_status status;
+    return (uint64_t)request->rows * helps_present->options->row_bytes;
+}
 
+/* The line's request is over. */
+static void
+end_request(struct connection_of *connection)
+{
+    struct request *request = connection->request;
+
+    if (request == NULL)
+        return;
+    request->server->under_way -= bytes_of(request);
+    connection->request = NULL;
+    let_go(request);
+}
+
+void
+__wrap_helper_line_hang_up(struct helper_line *line)
+{
+    end_request(connection_of(line));
+    connection_of(line)->host = NULL;
+    line->wire.socket = -1;
+    line->asked = 0;
+}
+
+tundish_status
+__wrap_helper_line_ask(struct helper_line *line, const struct part *part, int64_t deadline_ns)
+{
+    uint64_t rows = (uint64_t)(part->end - part->begin);
+
+    (void)deadline_ns;
+    if (connection_of(line)->request != NULL)
+        complain("a part is asked for while another is under way");
     line->asked++;
     helps_present->result->asked++;
     helps_present->result->asked_later += help_is_later();
-    note_under_way(server, bytes);
-    request = ask(line, part);
-    status = await(line, request, deadline_ns);
-    server->under_way -= bytes;
+    note_under_way(helped_server_here(), rows * helps_present->options->row_bytes);
+    connection_of(line)->request = ask(line, part);
+    return TUNDISH_OK;
+}
+
+tundish_status
+__wrap_helper_line_await(struct helper_line *line, int64_t until_ns)
+{
+    return await(line, connection_of(line)->request, until_ns);
+}
+
+static void
+receive(struct helper_line *line, uint64_t bytes)
+{
+    line->wire.received_bytes += bytes + HEAD_BYTES;
+    helps_present->result->bytes += bytes + HEAD_BYTES;
+}
+
+tundish_status
+__wrap_helper_line_take(struct helper_line *line, const struct part *part, bool apart,
+                        int64_t deadline_ns, struct helper_made *ret_made)
+{
+    struct connection_of *connection = connection_of(line);
+    struct request *request = connection->request;
+
+    (void)deadline_ns;
+    receive(line, bytes_of(request));
+    helps_present->result->compared += apart;
+    *ret_made = (struct helper_made){ .busy_ns = 1 };
+    if (!apart)
+        helped_server_write(request->server, part,
+                            request->host->makes_others ? ROW_WRONG : ROW_RIGHT);
+    end_request(connection);
+    return TUNDISH_OK;
+}
+
+tundish_status
+__wrap_helper_line_drop(struct helper_line *line, int64_t deadline_ns)
+{
+    struct connection_of *connection = connection_of(line);
+    tundish_status status = await(line, connection->request, deadline_ns);
+
     if (status == TUNDISH_OK) {
-        line->wire.received_bytes += bytes + HEAD_BYTES;
-        helps_present->result->bytes += bytes + HEAD_BYTES;
-        helps_present->result->compared += apart;
-        *ret_made = (struct helper_made){ .busy_ns = 1 };
-        if (!apart)
-            helped_server_write(server, part, request->host->makes_others ? ROW_WRONG : ROW_RIGHT);
+        receive(line, bytes_of(connection->request));
+        helps_present->result->in_vain++;
+        end_request(connection);
     }
-    let_go(request);
     return status;
 }
 

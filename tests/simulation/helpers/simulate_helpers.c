@@ -19,8 +19,8 @@ print_text(const struct help_options *options, const struct help_result *result)
     printf("  asked of helpers: %" PRIu64 " parts, %" PRIu64 " of them after the first second\n",
            result->asked, result->asked_later);
     printf("  made by them: %" PRIu64 ", made twice: %" PRIu64 " to compare, %" PRIu64
-           " that failed; in vain: %" PRIu64 "\n",
-           result->made, result->compared, result->remade, result->in_vain);
+           " that failed, %" PRIu64 " that trainers waited for; in vain: %" PRIu64 "\n",
+           result->made, result->compared, result->remade, result->overtaken, result->in_vain);
     printf("  helpers lost: %" PRIu64 ", not used any more: %" PRIu64 ", by some node\n",
            result->lost, result->barred);
     printf("  over the network: %.1f MB, under way to a node at most %.1f MB\n",
@@ -33,12 +33,13 @@ print_json(const struct help_options *options, const struct help_result *result)
     printf("{\"nodes\": %u, \"helpers\": %u, \"seed\": %" PRIu64 ", \"fault\": \"%s\""
            ", \"rows_s\": %.0f, \"steps\": %" PRIu64 ", \"waits\": %" PRIu64 ", \"asked\": %" PRIu64
            ", \"asked_later\": %" PRIu64 ", \"made\": %" PRIu64 ", \"compared\": %" PRIu64
-           ", \"remade\": %" PRIu64 ", \"in_vain\": %" PRIu64 ", \"lost\": %" PRIu64
-           ", \"barred\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"most_under_way\": %" PRIu64 "}\n",
+           ", \"remade\": %" PRIu64 ", \"overtaken\": %" PRIu64 ", \"in_vain\": %" PRIu64
+           ", \"lost\": %" PRIu64 ", \"barred\": %" PRIu64 ", \"bytes\": %" PRIu64
+           ", \"most_under_way\": %" PRIu64 "}\n",
            options->nodes, options->helpers, options->seed, help_fault_name(options->fault),
            result->rows_a_second, result->steps, result->waits, result->asked, result->asked_later,
-           result->made, result->compared, result->remade, result->in_vain, result->lost,
-           result->barred, result->bytes, result->most_under_way);
+           result->made, result->compared, result->remade, result->overtaken, result->in_vain,
+           result->lost, result->barred, result->bytes, result->most_under_way);
 }
 
 static enum help_fault

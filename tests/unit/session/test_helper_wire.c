@@ -259,6 +259,30 @@ names_that_are_said_again_take_no_room(void **state)
     assert_int_equal(pair.connection.files.count, 1);
 }
 
+/* The part has been made here meanwhile. */
+static void
+an_answer_that_nobody_wants_leaves_the_rows_alone(void **state)
+{
+    struct helper_answer refusal = { .status = TUNDISH_E_DATA, .bytes = 2 };
+    uint64_t lie = UINT64_MAX;
+    int64_t *values;
+
+    (void)state;
+    open_pair("{from_tensor_slices: {x: {values: [5, 6, 7, 8], dtype: int64}}}, {batch: 4}", "");
+    make_part();
+    values = pair.share.slot.buffers[0].data;
+    memset(values, 0x55, 4 * sizeof *values);
+    assert_int_equal(helper_pair_drop(&pair, view(&answer)), TUNDISH_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(values[i], INT64_C(0x5555555555555555));
+    memcpy(answer.bytes + offsetof(struct helper_answer, bytes), &lie, sizeof lie);
+    assert_int_equal(helper_pair_drop(&pair, view(&answer)), TUNDISH_E_CORRUPT);
+    answer.used = 0;
+    portable_add(&answer, &refusal, sizeof refusal);
+    portable_add(&answer, "no", 2);
+    assert_int_equal(helper_pair_drop(&pair, view(&answer)), TUNDISH_OK);
+}
+
 /* An answer in earnest, of which one member is a lie. */
 static tundish_status
 taken_with(size_t offset, uint64_t lie, size_t bytes)
@@ -405,6 +429,7 @@ TEST_FILE(test_helper_wire)
         OF_PAIR(records_outside_of_their_file_are_refused),
         OF_PAIR(a_file_of_another_source_is_refused),
         OF_PAIR(names_that_are_said_again_take_no_room),
+        OF_PAIR(an_answer_that_nobody_wants_leaves_the_rows_alone),
         OF_PAIR(rows_that_were_not_left_out_are_not_counted),
         OF_PAIR(no_more_rows_are_left_out_than_there_are),
         OF_PAIR(a_file_that_is_missing_here_is_not_a_bad_row),
