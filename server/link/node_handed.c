@@ -108,6 +108,26 @@ wire_of(const struct node *node, enum wire_kind kind, uint32_t to, uint32_t lett
                           .number = (uint64_t)letter << 32 | to };
 }
 
+/* Who hears several letters of one node says so once. Only the link's thread does, which also sends
+ * what waits: the last of the queue is not under way. */
+static bool
+is_said_by(const struct outgoing *last, const struct wire *heard)
+{
+    return last != NULL && last->wire.kind == WIRE_HEARD && last->wire.origin == heard->origin &&
+           goes_to(&last->wire) == goes_to(heard);
+}
+
+static void
+hand_down(struct node *node, uint32_t next, const struct wire *wire, struct payload *payload)
+{
+    struct outgoing *last = node_peer(node, next)->last;
+
+    if (wire->kind != WIRE_HEARD || !is_said_by(last, wire))
+        node_queue(node, next, wire, payload);
+    else if (letter_of(&last->wire) < letter_of(wire))
+        last->wire.number = wire->number;
+}
+
 static void
 hand_on(struct node *node, const struct wire *wire, struct payload *payload)
 {
@@ -118,7 +138,7 @@ hand_on(struct node *node, const struct wire *wire, struct payload *payload)
     if (next == node_parent(node))
         add(&node->goes_up, make(wire, payload));
     else
-        node_queue(node, next, wire, payload);
+        hand_down(node, next, wire, payload);
 }
 
 void
