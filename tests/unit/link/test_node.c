@@ -187,6 +187,22 @@ mail_through_the_tree_comes_once_and_in_order_though_a_node_on_its_way_is_lost(v
 }
 
 static void
+mail_for_a_lost_node_is_not_waited_for(void **state)
+{
+    struct link_key key = { .topic = LINK_SHARDS };
+    struct network *network = network_open(4, 10);
+
+    (void)state;
+    network_kill(network, 3);
+    node_send_by_tree(network_node(network, 2), 3, &key, "abc", 3);
+    network_run(network, SECOND_NS);
+    assert_true(node_is_unheard(network_node(network, 2)));
+    network_run(network, DEADLINE_NS);
+    assert_false(node_is_unheard(network_node(network, 2)));
+    network_close(network);
+}
+
+static void
 nodes_are_named_by_their_hosts(void **state)
 {
     struct network *network = network_open(2, 4);
@@ -406,6 +422,7 @@ TEST_FILE(test_node)
         cmocka_unit_test(a_broken_way_is_noticed_when_mail_takes_it),
         cmocka_unit_test(
             mail_through_the_tree_comes_once_and_in_order_though_a_node_on_its_way_is_lost),
+        cmocka_unit_test(mail_for_a_lost_node_is_not_waited_for),
         cmocka_unit_test(nodes_are_named_by_their_hosts),
         cmocka_unit_test(quiet_nodes_beat_and_are_not_lost),
         cmocka_unit_test(a_node_that_left_is_not_missed),
