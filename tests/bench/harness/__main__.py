@@ -6,8 +6,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, admin_large, cells, columns, compression, cores, data, decoding, fetch, gpu, groups, learning
-from . import nodes, python, remote, report, resume, stages
+from . import admin, admin_large, cells, columns, compression, cores, data, decoding, fetch, gpu, groups, helpers
+from . import learning, nodes, python, remote, report, resume, stages
 from .environments import Environments
 from .measure import Failure
 from .subjects import Peer, Tundish, measure_limit
@@ -24,6 +24,7 @@ _OWN = {
     "resume": resume.measure,
     "groups": groups.measure,
     "nodes": nodes.measure,
+    "helpers": helpers.measure,
     "recovery": _measure_recovery,
     "admin": admin.measure,
     "admin-large": admin_large.measure,
