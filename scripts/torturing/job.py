@@ -152,6 +152,8 @@ class Job:
         group = [trainer for trainer in running if trainer.group == victim.group]
         if kind == "both" and self.opens_at_places and not victim.places:
             return  # a new process without a place is refused where nobody is left who knows what it had
+        if kind in ("both", "server", "all", "term") and self.would_wait(kind, victim):
+            return
         if kind == "stop":
             self.stop(group)
         elif kind == "trainer":
@@ -171,6 +173,13 @@ class Job:
         self.troubles[kind] += 1
         if self.admin is not None:
             self.admin.look()
+
+    def would_wait(self, kind, victim):
+        """A new server waits for the rest of a group, as long as `rejoin` says. Nobody would be left who
+        knows that the others have read all."""
+        knowing = [trainer for trainer in self.trainers if trainer.has_batch and not trainer.is_over
+                   and kind != "all" and not (kind == "both" and trainer is victim)]  # fmt: skip
+        return self.opens_at_places and not knowing and any(trainer.is_over for trainer in self.trainers)
 
     def stop(self, group):
         """A trainer, its whole group or the server stands still, for a moment or for long."""
