@@ -12,7 +12,11 @@
 #include "helpers/help.h"
 #include "seeds.h"
 
+#if defined __SANITIZE_ADDRESS__
+enum { SEEDS = 2 * HELP_FAULT_COUNT };
+#else
 enum { SEEDS = 8 * HELP_FAULT_COUNT };
+#endif
 
 /* Trainers want twice what the threads of their nodes make. */
 static struct help_options
