@@ -23,14 +23,16 @@ struct session_standing {
     struct tnd_place place;
 };
 
-/* Tell where this node's trainers stand; and wait for the lowest of all nodes' places, whose bytes
- * the caller frees, and for whether any is another. Never both: a node may only tell. */
+/* Tell the other nodes where this one's trainers stand. Never waits. */
 tundish_status session_level_tell_place(struct session *session, uint64_t number,
                                         const uint8_t *bytes, size_t byte_count);
+
+/* Wait for the lowest of all nodes' places, whose bytes the caller frees, and for whether any is
+ * another. */
 tundish_status session_level_find(struct session *session, uint64_t number, const _Atomic int *stop,
                                   struct session_standing *ret_lowest, bool *ret_differ);
 
-/* Has that lowest place come already? */
+/* Have all nodes told? */
 bool session_level_is_known(struct session *session, uint64_t number);
 
 /* Where nodes do not deal steps together these do nothing. `number` counts from 1, on all nodes.

@@ -29,7 +29,7 @@ struct session_link {
     uint64_t cut_step;     /* where, or UINT64_MAX: not agreed yet */
     bool mute;             /* session_link_mute */
     bool told_start;       /* session_replay.h; under `control` */
-    bool is_level;         /* this node takes part in the epochs of all; written by one thread */
+    bool is_level;         /* this node takes part in the epochs of all, or will from the first */
     bool replays;          /* this epoch, for others; the dealing thread's (session_replay.h) */
     bool told_split;       /* session_split_tell; under `control` */
 

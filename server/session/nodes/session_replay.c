@@ -25,8 +25,8 @@ session_replay_tell(struct session *session, const struct start *start)
 
     if (!session_link_needs_all(session) || (linked->told_start && (!at_place || linked->is_level)))
         return;
-    /* Nodes that began without a place deal from the first epoch on. So does one that has told its
-     * start already, in a session of this name that was closed. */
+    /* A node that begins without a place deals all epochs anyhow. One whose start is known before
+     * it tells has told it in a session of this name that was closed, and has come so far since. */
     linked->is_level =
         !at_place || (!linked->told_start && session_level_is_known(session, AT_BEGINNING));
     linked->told_start = true;

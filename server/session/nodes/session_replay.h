@@ -15,7 +15,8 @@ struct session;
 struct start;
 
 /* Tell the other nodes where this one's trainers begin: at the start that is about to be gone to,
- * or, without one, where the stream does. Under `control`; no later start is told. */
+ * or, without one, where the stream does. Under `control`. A node that takes part in the epochs of
+ * all tells no more. */
 void session_replay_tell(struct session *session, const struct start *start);
 
 /* The dealing thread, before it goes to a start that was given: waits until all nodes have told
