@@ -11,6 +11,7 @@
 
 #include "batch/evaluate_parts.h"
 #include "column/flush.h"
+#include "column/words.h"
 #include "content/content.h"
 #include "core/clock.h"
 #include "core/dtype.h"
@@ -249,7 +250,7 @@ evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
 /* Bytes of the values of a column. For strings this is an estimate from a few: visiting all would
  * cost as much as some stages do. */
 static uint64_t
-bytes_of(const struct column *column, tundish_dtype dtype)
+bytes_of(const struct column *column, tundish_dtype dtype, struct scratch *scratch)
 {
     enum { SAMPLED = 8 };
     const struct byte_view *strings = column->values;
@@ -260,6 +261,7 @@ bytes_of(const struct column *column, tundish_dtype dtype)
         return 0;
     if (dtype != TUNDISH_STRING)
         return count * tnd_dtype_bytes(dtype);
+    words_fill(scratch, strings, column->value_count, (int64_t)(count / sampled));
     for (uint64_t i = 0; i < sampled; i++)
         bytes += strings[i * (count / sampled)].size;
     return (uint64_t)((double)bytes / (double)sampled * (double)count);
@@ -276,7 +278,7 @@ bytes_made(const struct plan_node *node, const struct frame *frame)
         before = (node->first != NULL ? node->first : node)->inputs[0];
     for (uint32_t i = 0; i < frame->column_count; i++)
         if (before == NULL || evaluate_passed_from(node, before, i) < 0)
-            bytes += bytes_of(&frame->columns[i], node->schema.columns[i].dtype);
+            bytes += bytes_of(&frame->columns[i], node->schema.columns[i].dtype, frame->scratch);
     return bytes;
 }
 

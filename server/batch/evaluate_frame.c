@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch/combine.h"
+#include "column/words.h"
 #include "source/files/files.h"
 
 void *
@@ -39,9 +40,14 @@ void
 evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_t *index,
                 int64_t count)
 {
-    for (uint32_t i = 0; i < frame->column_count; i++)
-        column_gather(&frame->columns[i], frame->schema->columns[i].dtype, index, count,
-                      evaluation->scratch, &frame->columns[i]);
+    for (uint32_t i = 0; i < frame->column_count; i++) {
+        struct column *column = &frame->columns[i];
+        tundish_dtype dtype = frame->schema->columns[i].dtype;
+
+        if (dtype == TUNDISH_STRING)
+            words_fill(evaluation->scratch, column->values, column->value_count, 1);
+        column_gather(column, dtype, index, count, evaluation->scratch, column);
+    }
     frame->count = count;
 }
 

@@ -82,10 +82,10 @@ words_tell(struct scratch *scratch, const struct words_note *note)
 }
 
 /* The note about these texts, or more around them. */
-static const struct words_note *
+static struct words_note *
 find_note(struct scratch *scratch, const struct byte_view *texts, int64_t count)
 {
-    const struct words_note *note = *scratch_words(scratch);
+    struct words_note *note = *scratch_words(scratch);
     uintptr_t begin = (uintptr_t)texts, end = (uintptr_t)(texts + count);
 
     while (note != NULL &&
@@ -94,9 +94,33 @@ find_note(struct scratch *scratch, const struct byte_view *texts, int64_t count)
     return note;
 }
 
+static struct byte_view
+text_of(const struct words_note *note, int64_t at)
+{
+    uint32_t number = note->numbers[at];
+    const struct words *words;
+
+    if (!note->lacks_texts || number == WORDS_NONE)
+        return note->texts[at];
+    words = note->dictionaries[number >> WORDS_SHIFT];
+    return words->text(words, number & (WORDS_MAX - 1));
+}
+
+void
+words_fill(struct scratch *scratch, const struct byte_view *texts, int64_t count, int64_t step)
+{
+    struct words_note *note = find_note(scratch, texts, count);
+
+    if (note == NULL || !note->lacks_texts)
+        return;
+    for (int64_t i = texts - note->texts; i < texts - note->texts + count; i += step)
+        note->texts[i] = text_of(note, i);
+}
+
 struct making {
     const struct words_maker *maker;
-    const struct byte_view *texts;
+    const struct words_note *note;
+    int64_t first; /* of the note's texts */
     const uint32_t *numbers;
     struct words_memo **memos; /* of the note's dictionaries */
     bool has_many;             /* words, in a dictionary */
@@ -174,7 +198,7 @@ make_unknown(const struct making *making, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++)
         if (making->values[i] == UNKNOWN) {
             where[count] = i;
-            texts[count++] = making->texts[i];
+            texts[count++] = text_of(making->note, making->first + i);
         }
     must(count > 0);
     making->maker->make(making->maker->context, texts, count, values);
@@ -193,11 +217,12 @@ words_make(struct scratch *scratch, const struct words_maker *maker, const struc
            int64_t count, int64_t *ret_values)
 {
     const struct words_note *note = find_note(scratch, texts, count);
-    struct making making = { .maker = maker, .texts = texts, .values = ret_values };
+    struct making making = { .maker = maker, .note = note, .values = ret_values };
 
     if (note == NULL || count == 0)
         return false;
-    making.numbers = note->numbers + (texts - note->texts);
+    making.first = texts - note->texts;
+    making.numbers = note->numbers + making.first;
     making.memos = scratch_array(scratch, note->dictionary_count, sizeof *making.memos);
     for (uint32_t i = 0; i < note->dictionary_count; i++)
         if (note->dictionaries[i] != NULL) {

@@ -3,7 +3,10 @@
  * A source that has texts by their numbers in a dictionary gives them as any other, and notes the
  * numbers in the task's scratch. A stage that makes an integer of a text asks for the note, and
  * keeps what it made of each word beside the dictionary, for all tasks. A note is about an array of
- * texts: it goes with the array, through whatever stages hand that on. */
+ * texts: it goes with the array, through whatever stages hand that on.
+ *
+ * Where the plan knows that stages only ask so (plan/words.c), texts are left out: most of the
+ * bytes that a row of words takes. Who needs one nevertheless calls words_fill first. */
 #ifndef COLUMN_WORDS_H
 #define COLUMN_WORDS_H
 
@@ -15,9 +18,10 @@
 
 struct words_memo;
 
-/* Of a dictionary; its source's, which sets the count. Zeros are one without memos. */
+/* Of a dictionary; its source's, which sets the first two. Zeros are one without memos. */
 struct words {
     uint32_t count;
+    struct byte_view (*text)(const struct words *words, uint32_t number);
     struct words_memo *_Atomic memos;
 };
 
@@ -33,8 +37,9 @@ enum { WORDS_DICTIONARIES = 128, WORDS_SHIFT = 24 };
 
 struct words_note {
     struct words_note *next;
-    const struct byte_view *texts;
+    struct byte_view *texts;
     int64_t count;
+    bool lacks_texts;            /* those that have a number are not there yet */
     const uint32_t *numbers;     /* of each text */
     uint32_t dictionary_count;   /* at most WORDS_DICTIONARIES */
     struct words **dictionaries; /* those that are not used may be NULL */
@@ -42,6 +47,10 @@ struct words_note {
 
 /* Note it. All that it refers to lives until the scratch is reset. */
 void words_tell(struct scratch *scratch, const struct words_note *note);
+
+/* Make every `step`th of these texts, if a note about them lacks them. */
+void words_fill(struct scratch *scratch, const struct byte_view *texts, int64_t count,
+                int64_t step);
 
 enum { WORDS_BLOCK = 256 };
 

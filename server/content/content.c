@@ -42,6 +42,14 @@ content_close_stateless(void *state)
 }
 
 bool
+content_takes_words(const void *state, uint32_t column)
+{
+    (void)state;
+    (void)column;
+    return true;
+}
+
+bool
 content_draws(const struct content_ops *ops, const struct spec_stage *stage)
 {
     return ops->draws && spec_bool(stage, "training");

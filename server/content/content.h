@@ -65,6 +65,10 @@ struct content_ops {
      * in another size. */
     bool keeps_pixels;
 
+    /* Does it leave the values of this column of its input alone, or ask of them nothing but
+     * words_make? NULL: it reads some. */
+    bool (*takes_words)(const void *state, uint32_t column);
+
     /* Gives its columns in the dtypes of its output, and does nothing else. */
     bool converts;
 
@@ -117,6 +121,9 @@ const struct content_ops *content_find(const char *name);
 tundish_status content_apply_passing(const void *state, const struct frame *input,
                                      struct frame *output);
 void content_close_stateless(void *state);
+
+/* takes_words of a stage that always does. */
+bool content_takes_words(const void *state, uint32_t column);
 
 /* Where each column of the input goes in the output. */
 struct content_target {

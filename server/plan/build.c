@@ -95,6 +95,7 @@ node_close(struct plan_node *node)
     if (node->fused != NULL)
         node->fused->close(node->fused_state);
     free(node->fused_state);
+    free(node->by_words);
     schema_close(&node->schema);
     schema_close(&node->answers);
     free(node->state);

@@ -41,12 +41,18 @@ tundish_status build_layout(struct plan_builder *builder, struct plan_graph *gra
 /* 5. Content stages see what follows them; those that are cheaper together are made together. */
 tundish_status build_fusion(struct plan_builder *builder, struct plan_graph *graph);
 
+/* 6. Columns of sources that stages take by their words are found. */
+void build_words(struct plan_graph *graph);
+
 /* 6. deliver.widen, once the columns of a batch are known. Close accepts a half-made plan. */
 tundish_status build_widen(struct plan_builder *builder);
 void build_widen_close(struct plan *plan);
 
 /* Must a slice of what `node` yields be cut from the content of the whole batch? */
 bool build_is_wide(const struct plan_node *node);
+
+/* The node whose only input this is, or NULL. */
+struct plan_node *build_reader_of(const struct plan_graph *graph, const struct plan_node *node);
 
 /* A stage that needs its input's end, which never comes, is complained of. */
 tundish_status build_check_end(const struct plan_builder *builder, const struct plan_node *node);

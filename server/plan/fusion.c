@@ -11,9 +11,8 @@ is_content(const struct plan_node *node)
     return node->content != NULL && node->order == NULL && node->input_count == 1;
 }
 
-/* The node whose only input this is, or NULL. */
-static struct plan_node *
-reader_of(const struct plan_graph *graph, const struct plan_node *node)
+struct plan_node *
+build_reader_of(const struct plan_graph *graph, const struct plan_node *node)
 {
     for (uint32_t i = 0; i < graph->node_count; i++)
         if (graph->nodes[i]->input_count == 1 && graph->nodes[i]->inputs[0] == node)
@@ -36,7 +35,7 @@ find_row(const struct plan_graph *graph, struct plan_node *first, struct content
     uint32_t count = 0;
     bool follows = true;
 
-    for (struct plan_node *node = first; node != NULL; node = reader_of(graph, node)) {
+    for (struct plan_node *node = first; node != NULL; node = build_reader_of(graph, node)) {
         if (is_between(node)) {
             follows = false;
             continue;

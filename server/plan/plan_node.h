@@ -44,6 +44,9 @@ struct plan_node {
     const struct content_ops *fused;
     void *fused_state;
 
+    bool *by_words; /* a source's columns of which stages only make integers (column/words.h); NULL:
+                       none */
+
     bool random;          /* draws seeds when an iterator is made */
     bool seeds_fixed;     /* reshuffle_each_iteration: false */
     uint64_t seed, seed2; /* by TensorFlow's rule */
@@ -71,6 +74,13 @@ struct plan_graph {
     struct schema outer_schema; /* outer's columns, then those from farther out it does not hide */
     bool captures;              /* content in here (or deeper) uses $name */
 };
+
+/* May the texts of a source's column be left out, if they are words? */
+static inline bool
+plan_by_words(const struct plan_node *node, uint32_t column)
+{
+    return node->by_words != NULL && node->by_words[column];
+}
 
 /* The only source that has an input. */
 static inline bool

@@ -265,7 +265,7 @@ class ParquetFiles(unittest.TestCase):
         many = [word if i < 1000 else f"text {i}" for i, word in enumerate(few)]
         return pa.table({"few": few, "nulls": nulls, "many": many, "n": list(range(3000))})
 
-    def integers_of_words(self, *stages, **options):
+    def integers_of_words(self, *stages, last=(), **options):
         """What lookups and hashes give for the texts of a file that is written with these options."""
         pq.write_table(self.words_table(), self.folder / "a.parquet", row_group_size=500, **options)
         columns = 'few: {default_value: "-"}, nulls: {default_value: "none"}, many: {default_value: "-"}, n: {}'
@@ -281,6 +281,7 @@ class ParquetFiles(unittest.TestCase):
                 f"{lookup}, num_oov_indices: 5, mask_token: mask, output: '{{column}}_five'}}",
                 "hashing: {columns: [few, nulls, many], num_bins: 97, mask_value: mask, output: '{column}_bin'}",
                 "string_to_hash_bucket_fast: {columns: [few, nulls, many], num_buckets: 89, output: '{column}_fast'}",
+                *last,
                 "batch: 64",
             ),
         )
@@ -294,6 +295,9 @@ class ParquetFiles(unittest.TestCase):
             self.assertEqual(self.integers_of_words(*stages, use_dictionary=True), plain, stages)
             mixed = {"use_dictionary": True, "dictionary_pagesize_limit": 3000, "data_page_size": 64}
             self.assertEqual(self.integers_of_words(*stages, **mixed), plain, stages)
+            drop = ("drop: [few, nulls, many]",)
+            self.assertEqual(self.integers_of_words(*stages, last=drop, use_dictionary=True), plain, stages)
+            self.assertEqual(self.integers_of_words(*stages, last=drop, **mixed), plain, stages)
 
     def test_a_word_that_a_lookup_refuses_is_a_bad_row_wherever_it_comes(self):
         words = ["a", "b", "a", "refused", "b", "a", "refused", "a"]
@@ -302,6 +306,24 @@ class ParquetFiles(unittest.TestCase):
         batches, end = peek(self.folder, ("parquet: a.parquet", lookup, "batch: 3"))
         self.assertEqual(np.frombuffer(batches[0]["x"][0], np.int64).tolist(), [0, 1, 0])
         self.assertIn("but found 'refused'", json.dumps(end))
+
+    def test_rows_that_are_left_out_take_none_of_the_others_words_along(self):
+        """Texts of which only integers are made are not made, but where rows are left out before that."""
+        draw = random.Random(5)
+        words = [None if draw.random() < 0.1 else f"word {draw.randrange(50)}" for _ in range(2000)]
+        others = [f"other {draw.randrange(50)}" for _ in words]
+        pq.write_table(pa.table({"x": words, "y": others}), self.folder / "a.parquet", row_group_size=700)
+        vocabularies = {"x": [f"word {n}" for n in range(40)], "y": [f"other {n}" for n in range(40)]}
+        stages = [
+            f"string_lookup: {{columns: {name}, vocabulary: [{', '.join(known)}]}}"
+            for name, known in vocabularies.items()
+        ]
+        batches, end = peek(self.folder, ("parquet: a.parquet", *stages, "batch: 50"), deliver="{on_error: skip}")
+        rows = [(x, y) for x, y in zip(words, others, strict=True) if x is not None]
+        for at, name in enumerate("xy"):
+            got = [i for batch in batches for i in np.frombuffer(batch[name][0], np.int64).tolist()]
+            known = vocabularies[name]
+            self.assertEqual(got, [known.index(r[at]) + 1 if r[at] in known else 0 for r in rows], end)
 
     def refusal(self, columns):
         _, end = peek(self.folder, (f"parquet: {{filenames: a.parquet, columns: {columns}}}", "batch: 10"))

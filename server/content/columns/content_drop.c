@@ -28,6 +28,7 @@ const struct content_ops content_drop = {
     .name = "drop",
     .keeps_pixels = true,
     .open = drop_open,
+    .takes_words = content_takes_words,
     .apply = content_apply_passing,
     .close = content_close_stateless,
 };

@@ -57,6 +57,7 @@ rename_open(void *state, const struct stage_config *config, struct schema *ret_s
 const struct content_ops content_rename = {
     .name = "rename",
     .open = rename_open,
+    .takes_words = content_takes_words,
     .apply = content_apply_passing,
     .close = content_close_stateless,
 };

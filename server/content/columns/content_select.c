@@ -28,6 +28,7 @@ const struct content_ops content_select = {
     .name = "select",
     .keeps_pixels = true,
     .open = select_open,
+    .takes_words = content_takes_words,
     .apply = content_apply_passing,
     .close = content_close_stateless,
 };

@@ -329,6 +329,17 @@ joined_close(void *state)
     *joined = (struct joined){ 0 };
 }
 
+static bool
+joined_takes_words(const void *state, uint32_t column)
+{
+    const struct joined *joined = state;
+
+    for (uint32_t i = 0; i < joined->count; i++)
+        if (joined->inputs[i] == column)
+            return false;
+    return true;
+}
+
 #define JOINED(stage_, is_new_)                                                                    \
     static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
                                         struct schema *ret_schema, bool *ret_batch_wide)           \
@@ -340,6 +351,7 @@ joined_close(void *state)
         .name = #stage_,                                                                           \
         .state_bytes = sizeof(struct joined),                                                      \
         .open = stage_##_open,                                                                     \
+        .takes_words = joined_takes_words,                                                         \
         .apply = joined_apply,                                                                     \
         .close = joined_close,                                                                     \
     }

@@ -146,6 +146,17 @@ map_apply(const void *state, const struct frame *input, struct frame *output)
     return TUNDISH_OK;
 }
 
+static bool
+map_takes_words(const void *state, uint32_t column)
+{
+    const struct map *map = state;
+
+    for (uint32_t i = 0; i < map->count; i++)
+        if (expression_reads(map->list[i].expression, column))
+            return false;
+    return true;
+}
+
 static void
 map_close(void *state)
 {
@@ -163,6 +174,7 @@ map_close(void *state)
 const struct content_ops content_map = {
     .name = "map",
     .state_bytes = sizeof(struct map),
+    .takes_words = map_takes_words,
     .open = map_open,
     .apply = map_apply,
     .close = map_close,

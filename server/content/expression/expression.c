@@ -67,6 +67,15 @@ expression_is_batch_wide(const struct expression *expression)
     return expression->is_batch_wide;
 }
 
+bool
+expression_reads(const struct expression *expression, uint32_t column)
+{
+    for (uint32_t i = 0; i < expression->step_count; i++)
+        if (expression->steps[i].kind == STEP_COLUMN && expression->steps[i].column == column)
+            return true;
+    return false;
+}
+
 /* Repeat a result that is the same for all elements, so that each has its own. */
 static void
 unshare_result(struct run *run)

@@ -47,6 +47,9 @@ const struct column_spec *expression_spec(const struct expression *expression);
  * elements must be whole batches. */
 bool expression_is_batch_wide(const struct expression *expression);
 
+/* Does it read this column of config->input? */
+bool expression_reads(const struct expression *expression, uint32_t column);
+
 /* Make column `index` of `output` for all elements of `input`, whose columns are config->input's. A
  * result that is undefined for an element (a division by zero) is frame_reject's. */
 void expression_apply(const struct expression *expression, const struct frame *input,

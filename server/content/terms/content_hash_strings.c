@@ -31,6 +31,7 @@ const struct content_ops content_hash_strings = {
     .takes_missing = true,
     .state_bytes = sizeof(struct text_buckets),
     .open = hash_strings_open,
+    .takes_words = content_takes_words,
     .apply = text_buckets_apply,
     .close = text_buckets_close,
 };

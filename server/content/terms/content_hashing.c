@@ -288,6 +288,7 @@ const struct content_ops content_hashing = {
     .takes_missing = true,
     .state_bytes = sizeof(struct hashing),
     .open = hashing_open,
+    .takes_words = content_takes_words,
     .apply = hashing_apply,
     .close = hashing_close,
 };

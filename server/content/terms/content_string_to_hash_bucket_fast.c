@@ -14,6 +14,7 @@ const struct content_ops content_string_to_hash_bucket_fast = {
     .takes_missing = true,
     .state_bytes = sizeof(struct text_buckets),
     .open = string_to_hash_bucket_fast_open,
+    .takes_words = content_takes_words,
     .apply = text_buckets_apply,
     .close = text_buckets_close,
 };

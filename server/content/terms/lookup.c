@@ -345,6 +345,7 @@ find_words(const struct lookup *lookup, uint32_t i, const struct column *column,
     const struct words_maker maker = { .key = table, .make = map_words, .context = table };
     int64_t all = 0;
     uint64_t absent = 0;
+    bool is_refused = false;
 
     if (lookup->rules.keys != VOCAB_STRINGS ||
         !words_make(output->scratch, &maker, column->values, column->value_count, ret_indices))
@@ -352,13 +353,18 @@ find_words(const struct lookup *lookup, uint32_t i, const struct column *column,
     for (int64_t k = 0; k < column->value_count; k++)
         all |= ret_indices[k];
     for (int64_t k = 0; k < column->value_count && all < 0; k++) {
-        absent += ret_indices[k] < 0;
-        if (ret_indices[k] == INT64_MIN) {
+        int64_t sign = ret_indices[k] >> 63;
+
+        absent -= (uint64_t)sign;
+        is_refused |= ret_indices[k] == INT64_MIN;
+        ret_indices[k] ^= sign; /* the complement of what is negative */
+    }
+    for (int64_t k = 0; k < column->value_count && is_refused; k++)
+        if (ret_indices[k] == INT64_MAX) { /* that of INT64_MIN */
+            words_fill(output->scratch, (const struct byte_view *)column->values + k, 1, 1);
             reject_unknown(lookup, column, k, NULL, output);
             ret_indices[k] = 0;
         }
-        ret_indices[k] ^= ret_indices[k] >> 63; /* the complement of what is negative */
-    }
     *ret_absent = absent;
     return true;
 }
@@ -449,6 +455,7 @@ ask_few(const struct lookup *lookup, const struct frame *input, const struct fra
         const struct lookup_table *table = &lookup->tables[i];
         const struct byte_view *terms = column->values;
 
+        words_fill(output->scratch, terms, column->value_count, 1);
         asked[i].kind = 0;
         if (asks && column->value_count == 1 &&
             vocab_ask(table->vocab, &table->rule, terms[0], &asked[i]))
@@ -550,6 +557,7 @@ learns(const struct spec_stage *stage)
     const struct content_ops content_##stage_ = {                                                  \
         .name = #stage_,                                                                           \
         .takes_missing = true,                                                                     \
+        .takes_words = content_takes_words,                                                        \
         .learning = &stage_##_learning,                                                            \
         .state_bytes = sizeof(struct lookup),                                                      \
         .open = stage_##_open,                                                                     \

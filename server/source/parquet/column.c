@@ -462,6 +462,15 @@ begin(struct decoding *decoding)
     return TUNDISH_OK;
 }
 
+static struct byte_view
+text_of_word(const struct words *words, uint32_t number)
+{
+    const struct parquet_words *of = (const struct parquet_words *)(const void *)words;
+    struct parquet_text text = of->list[number];
+
+    return (struct byte_view){ of->texts + text.offset, text.bytes };
+}
+
 /* The dictionary becomes the column's, with the memory of texts. */
 static void
 keep_words(struct decoding *decoding)
@@ -472,7 +481,7 @@ keep_words(struct decoding *decoding)
     uint32_t count = values->dictionary_count + 1;
 
     *words = (struct parquet_words){
-        .words = { .count = count },
+        .words = { .count = count, .text = text_of_word },
         .holds = 1,
         .list = (struct parquet_text *)(void *)values->dictionary,
         .texts = values->texts.data,

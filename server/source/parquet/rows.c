@@ -251,7 +251,8 @@ take_word_numbers(const struct part *part, const struct parquet_row *rows, uint3
             to[rows[i].to] = part->column->numbers[rows[i].row];
 }
 
-/* Views of words, and their numbers. The dictionary stays until the task is done. */
+/* The numbers of words, and views of them where somebody needs these. The dictionary stays until
+ * the task is done. */
 static void
 take_words(const struct taking *taking, const struct stretch *stretch, const struct part *part,
            struct words_note *note, struct byte_view *to)
@@ -270,6 +271,11 @@ take_words(const struct taking *taking, const struct stretch *stretch, const str
             stretch->count - begin < WORDS_BLOCK ? stretch->count - begin : WORDS_BLOCK;
 
         take_word_numbers(part, rows, count, numbers);
+        if (note->lacks_texts) {
+            for (uint32_t i = 0; i < count; i++)
+                numbers[rows[i].to] |= high;
+            continue;
+        }
         /* First all numbers, then all words: misses of the cache are waited for together. */
         for (uint32_t i = 0; i < count; i++)
             __builtin_prefetch(&words->list[numbers[rows[i].to]]);
@@ -362,6 +368,7 @@ note_of(const struct taking *taking, uint32_t index)
         memset(numbers, 0xFF, count * sizeof *numbers);
         *note = (struct words_note){ .texts = taking->values[index],
                                      .count = taking->read->count,
+                                     .lacks_texts = plan_by_words(taking->read->node, index),
                                      .numbers = numbers,
                                      .dictionary_count = taking->stretch_count };
         note->dictionaries =

@@ -97,6 +97,55 @@ each_word_is_made_once_for_each_key(void **state)
     words_close(&second);
 }
 
+static struct byte_view
+text_of_number(const struct words *words, uint32_t number)
+{
+    (void)words;
+    return (struct byte_view){ (const uint8_t *)letters, number };
+}
+
+static void
+texts_that_are_left_out_are_made_where_they_are_needed(void **state)
+{
+    static const int plus = 1;
+    const struct words_maker maker = { .key = &plus, .make = length_of, .context = &plus };
+    struct words first = { .count = 8, .text = text_of_number };
+    struct words second = { .count = 8, .text = text_of_number };
+    struct scratch *scratch = scratch_open();
+    struct byte_view texts[TEXTS], whole[TEXTS];
+    uint32_t numbers[TEXTS];
+    int64_t values[TEXTS];
+    struct words *dictionaries[] = { &first, &second };
+    const struct words_note note = { .texts = texts,
+                                     .count = TEXTS,
+                                     .lacks_texts = true,
+                                     .numbers = numbers,
+                                     .dictionary_count = 2,
+                                     .dictionaries = dictionaries };
+
+    (void)state;
+    make_texts(whole, numbers);
+    for (int i = 0; i < TEXTS; i++)
+        texts[i] = numbers[i] == WORDS_NONE ? whole[i] : (struct byte_view){ NULL, 99 };
+    words_fill(scratch, texts, TEXTS, 1);
+    assert_int_equal(texts[0].size, 99);
+    words_tell(scratch, &note);
+    assert_true(words_make(scratch, &maker, texts + 3, TEXTS - 3, values));
+    assert_lengths(whole + 3, TEXTS - 3, 1, values);
+    words_fill(scratch, texts + 4, 30, 8);
+    for (int i = 0; i < 40; i++)
+        if (numbers[i] != WORDS_NONE)
+            assert_int_equal(texts[i].size, i % 8 == 4 && i < 34 ? whole[i].size : 99);
+    words_fill(scratch, texts, TEXTS, 1);
+    for (int i = 0; i < TEXTS; i++) {
+        assert_ptr_equal(texts[i].data, whole[i].data);
+        assert_int_equal(texts[i].size, whole[i].size);
+    }
+    scratch_close(scratch);
+    words_close(&first);
+    words_close(&second);
+}
+
 static void
 let_go(void *count)
 {
@@ -126,6 +175,7 @@ TEST_FILE(test_words)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_word_is_made_once_for_each_key),
+        cmocka_unit_test(texts_that_are_left_out_are_made_where_they_are_needed),
         cmocka_unit_test(what_is_kept_for_a_task_is_let_go_with_it),
     };
 

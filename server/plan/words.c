@@ -1,0 +1,64 @@
+/* words.c - finds the columns of sources of which stages only make integers, word by word
+ * (column/words.h): their texts may be left out. */
+#include "content/content.h"
+#include "core/memory.h"
+#include "order/order.h"
+#include "plan/build.h"
+#include "source/source.h"
+
+/* Does the stage leave the column's texts alone, or take them by their words? */
+static bool
+takes_words(const struct plan_node *node, uint32_t column)
+{
+    if (node->order != NULL)
+        return node->order->form == ORDER_PASSES && node->content == NULL;
+    return node->content != NULL && node->content->takes_words != NULL &&
+           node->content->takes_words(node->state, column);
+}
+
+/* The node whose elements are those of this graph, or NULL. */
+static const struct plan_node *
+function_of(const struct plan_graph *graph)
+{
+    const struct plan_graph *outside = graph->outside;
+
+    for (uint32_t i = 0; outside != NULL && i < outside->node_count; i++)
+        if (outside->nodes[i]->body == graph)
+            return outside->nodes[i];
+    return NULL;
+}
+
+/* Does every stage that the column comes to, until it is gone? */
+static bool
+are_words_enough(const struct plan_graph *graph, const struct plan_node *node, uint32_t column)
+{
+    const struct plan_node *reader, *function = NULL;
+
+    if (node == graph->root && (function = function_of(graph)) != NULL)
+        return are_words_enough(graph->outside, function, column);
+    reader = build_reader_of(graph, node);
+    if (reader == NULL || !takes_words(reader, column))
+        return false;
+    for (uint32_t i = 0; i < reader->schema.count; i++)
+        if (reader->schema.columns[i].passed_from == (int32_t)column &&
+            !are_words_enough(graph, reader, i))
+            return false;
+    return true;
+}
+
+void
+build_words(struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        struct plan_node *node = graph->nodes[i];
+
+        if (node->body != NULL)
+            build_words(node->body);
+        if (node->source == NULL)
+            continue;
+        node->by_words = tnd_zalloc(node->schema.count + 1, sizeof *node->by_words);
+        for (uint32_t k = 0; k < node->schema.count; k++)
+            node->by_words[k] =
+                node->schema.columns[k].dtype == TUNDISH_STRING && are_words_enough(graph, node, k);
+    }
+}
