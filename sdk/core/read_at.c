@@ -22,3 +22,22 @@ tnd_read_at(int descriptor, void *to, size_t bytes, uint64_t offset, size_t *ret
     *ret_bytes = done;
     return error;
 }
+
+/* If the system call reads less, all is read piece by piece. */
+int
+tnd_read_both_at(int descriptor, const struct iovec to[2], uint64_t offset, size_t *ret_bytes)
+{
+    size_t bytes = to[0].iov_len, rest = 0;
+    int error;
+
+    if (to[1].iov_len == 0)
+        return tnd_read_at(descriptor, to[0].iov_base, bytes, offset, ret_bytes);
+    *ret_bytes = bytes + to[1].iov_len;
+    if (preadv(descriptor, to, 2, (off_t)offset) == (ssize_t)*ret_bytes)
+        return 0;
+    error = tnd_read_at(descriptor, to[0].iov_base, bytes, offset, ret_bytes);
+    if (error == 0 && *ret_bytes == bytes)
+        error = tnd_read_at(descriptor, to[1].iov_base, to[1].iov_len, offset + bytes, &rest);
+    *ret_bytes += rest;
+    return error;
+}

@@ -162,14 +162,29 @@ remote_object_identify(struct remote_object *object, struct object_identity *ret
     return status;
 }
 
+/* `count` bytes of both buffers, from `from` on. */
+static void
+cut(const struct iovec to[2], size_t from, size_t count, struct iovec ret_piece[2])
+{
+    for (int i = 0; i < 2; i++) {
+        size_t begin = from < to[i].iov_len ? from : to[i].iov_len;
+        size_t bytes = to[i].iov_len - begin < count ? to[i].iov_len - begin : count;
+
+        ret_piece[i].iov_base = bytes == 0 ? NULL : (uint8_t *)to[i].iov_base + begin;
+        ret_piece[i].iov_len = bytes;
+        from -= begin;
+        count -= bytes;
+    }
+}
+
 tundish_status
-remote_object_read(struct remote_object *object, void *to, size_t bytes, uint64_t offset,
+remote_object_read(struct remote_object *object, const struct iovec to[2], uint64_t offset,
                    size_t *ret_bytes)
 {
     uint64_t total = object->list.identity.bytes;
     uint32_t part_bytes = object->list.remote->options.part_bytes;
+    size_t bytes = to[0].iov_len + to[1].iov_len, done = 0;
     tundish_status status = TUNDISH_OK;
-    size_t done = 0;
 
     if (offset >= total)
         bytes = 0;
@@ -178,9 +193,11 @@ remote_object_read(struct remote_object *object, void *to, size_t bytes, uint64_
     while (done < bytes && status == TUNDISH_OK) {
         uint64_t at = offset + done;
         size_t count = part_bytes - (size_t)(at % part_bytes);
+        struct iovec piece[2];
 
         count = count < bytes - done ? count : bytes - done;
-        status = parts_read(object->parts, &object->list, (uint8_t *)to + done, count, at);
+        cut(to, done, count, piece);
+        status = parts_read(object->parts, &object->list, piece, at);
         done += count;
     }
     *ret_bytes = bytes;
@@ -221,6 +238,7 @@ remote_object_copy(struct remote_object *object, int folder, int *ret_descriptor
 {
     int descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     uint8_t *buffer = tnd_alloc(COPY_BYTES);
+    const struct iovec to[2] = { { buffer, COPY_BYTES } };
     struct object_identity identity = { 0 };
     tundish_status status = descriptor < 0
                                 ? tnd_fail_errno(errno, "cannot make a file in the cache folder")
@@ -229,7 +247,7 @@ remote_object_copy(struct remote_object *object, int folder, int *ret_descriptor
 
     for (uint64_t at = 0; status == TUNDISH_OK && at < identity.bytes; at += got) {
         remote_object_expect(object, at, false);
-        status = remote_object_read(object, buffer, COPY_BYTES, at, &got);
+        status = remote_object_read(object, to, at, &got);
         if (status == TUNDISH_OK)
             status = write_all(descriptor, buffer, got);
     }

@@ -3,6 +3,8 @@
 #ifndef REMOTE_OBJECT_H
 #define REMOTE_OBJECT_H
 
+#include <sys/uio.h>
+
 #include "remote/remote.h"
 #include "remote/request.h"
 
@@ -18,8 +20,8 @@ void remote_object_close(struct remote_object *object); /* accepts NULL; nobody 
 tundish_status remote_object_identify(struct remote_object *object,
                                       struct object_identity *ret_identity);
 
-/* As many of the bytes as it has; waits for its parts. It is identified. */
-tundish_status remote_object_read(struct remote_object *object, void *to, size_t bytes,
+/* As many bytes as it has, into two buffers; waits for its parts. It is identified. */
+tundish_status remote_object_read(struct remote_object *object, const struct iovec to[2],
                                   uint64_t offset, size_t *ret_bytes);
 
 /* It will be read from `offset` on: in order, or (`is_lone`) just there. Returns at once. */

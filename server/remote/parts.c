@@ -283,8 +283,9 @@ parts_identify(struct parts *parts, struct part_list *list)
 }
 
 tundish_status
-parts_read(struct parts *parts, struct part_list *list, void *to, size_t bytes, uint64_t offset)
+parts_read(struct parts *parts, struct part_list *list, const struct iovec to[2], uint64_t offset)
 {
+    size_t bytes = to[0].iov_len + to[1].iov_len;
     uint64_t from = offset % parts->part_bytes;
     const struct wanted_part wanted = { list, (uint32_t)(offset / parts->part_bytes),
                                         from + bytes };
@@ -306,7 +307,7 @@ parts_read(struct parts *parts, struct part_list *list, void *to, size_t bytes, 
     pthread_mutex_unlock(&parts->lock);
     if (status != TUNDISH_OK)
         return status;
-    error = tnd_read_at(file, to, bytes, position + from, &got);
+    error = tnd_read_both_at(file, to, position + from, &got);
     pthread_mutex_lock(&parts->lock);
     if (--slot->readers == 0)
         pthread_cond_broadcast(&parts->changed);

@@ -9,6 +9,8 @@
 #ifndef REMOTE_PARTS_H
 #define REMOTE_PARTS_H
 
+#include <sys/uio.h>
+
 #include "remote/request.h"
 
 struct disk;
@@ -44,8 +46,8 @@ void parts_end(struct parts *parts, struct part_list *list); /* nobody reads it 
 /* Wait until the first part has come, and the identity is known. */
 tundish_status parts_identify(struct parts *parts, struct part_list *list);
 
-/* Bytes of one part, all of them there; waits for it. */
-tundish_status parts_read(struct parts *parts, struct part_list *list, void *to, size_t bytes,
+/* Bytes of one part, all of them there, into two buffers; waits for it. */
+tundish_status parts_read(struct parts *parts, struct part_list *list, const struct iovec to[2],
                           uint64_t offset);
 
 /* Can these bytes, as far as the object has them, be read without waiting? Of a part that failed

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -135,6 +136,21 @@ class Remote(RemoteRig):
             "batch: 64",
         ]
         self.assert_same(stages, "s3://bucket")
+
+    def test_long_records_lie_across_parts(self):
+        """Read straight into a batch. Parts end in a record, at its end, in its checksum, after it."""
+        draw, records, at = random.Random(4), [], 0
+        for left in (-20000, 0, 1, 3, 4, -2 * PART):  # of the part, where the bytes of the record end
+            end = (at // PART + 1) * PART - left
+            records.append(draw.randbytes(end - at - 12))
+            at = end + 4
+        records.append(draw.randbytes(20000))
+        self.put("long", tfrecords(records))
+        self.serve(self.stream(["tfrecord: 's3://bucket/long'", "batch: 3"]))
+        said = self.lines(self.start([os.environ["TUNDISH_RECEIVED"], self.path]))
+        self.assertEqual(said, [f"received {len(records)}"])
+        values = b"".join(struct.pack("<Q", len(record)) + record for record in records)
+        self.assertTrue((self.path / "value.values").read_bytes() == values)
 
     def test_csv_fixed_lengths_and_packed_files_are_read(self):
         self.put("t.csv", b"".join(b"%d,name %d,%d.5\n" % (i, i, i) for i in range(9000)))

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -168,7 +167,7 @@ file_read_opened(struct source_file *file, int descriptor, void *to, size_t byte
     if (descriptor >= 0)
         return file_read_some(descriptor, to, bytes, offset, ret_bytes);
     file_remote_follow(file, offset);
-    return file_remote_read(file, to, bytes, offset, ret_bytes);
+    return file_remote_read(file, (struct iovec[2]){ { to, bytes } }, offset, ret_bytes);
 }
 
 /* Bytes that were overwritten are as bad as bytes that are gone, but a read does not notice them.
@@ -219,20 +218,30 @@ visit_end(const struct visit *visit, tundish_status status, bool is_short)
     return status;
 }
 
+/* Into two buffers, as many bytes as there are. */
+static tundish_status
+read_both(struct source_file *file, const struct iovec to[2], uint64_t offset, size_t *ret_bytes)
+{
+    struct visit visit;
+    tundish_status status;
+    int error;
+
+    if (file_is_remote(file))
+        return file_remote_read(file, to, offset, ret_bytes);
+    status = visit_begin(file, &visit);
+    if (status != TUNDISH_OK)
+        return status;
+    error = tnd_read_both_at(visit.descriptor, to, offset, ret_bytes);
+    if (error != 0)
+        status = tnd_fail_errno(error, "cannot be read");
+    return visit_end(&visit, status, *ret_bytes < to[0].iov_len + to[1].iov_len);
+}
+
 tundish_status
 file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offset,
                 size_t *ret_bytes)
 {
-    struct visit visit;
-    tundish_status status;
-
-    if (file_is_remote(file))
-        return file_remote_read(file, to, bytes, offset, ret_bytes);
-    status = visit_begin(file, &visit);
-    if (status != TUNDISH_OK)
-        return status;
-    status = file_read_some(visit.descriptor, to, bytes, offset, ret_bytes);
-    return visit_end(&visit, status, *ret_bytes < bytes);
+    return read_both(file, (struct iovec[2]){ { to, bytes } }, offset, ret_bytes);
 }
 
 static tundish_status
@@ -269,35 +278,17 @@ file_expect_range(struct source_file *file, size_t bytes, uint64_t offset)
         file_remote_expect(file, offset);
 }
 
-/* Usually one system call. If it reads less, the rest is read piece by piece. */
 tundish_status
 file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest, size_t rest_bytes,
                 uint64_t offset)
 {
     const struct iovec targets[2] = { { to, bytes }, { rest, rest_bytes } };
-    size_t done = 0, rest_done = 0;
-    struct visit visit;
-    tundish_status status;
-    ssize_t got;
+    size_t got = 0;
+    tundish_status status = read_both(file, targets, offset, &got);
 
-    if (file_is_remote(file)) {
-        status = file_read(file, to, bytes, offset);
-        return status == TUNDISH_OK ? file_read(file, rest, rest_bytes, offset + bytes) : status;
-    }
-    status = visit_begin(file, &visit);
-    if (status != TUNDISH_OK)
-        return status;
-    got = preadv(visit.descriptor, targets, 2, (off_t)offset);
-    if (got != (ssize_t)(bytes + rest_bytes)) {
-        status = file_read_some(visit.descriptor, to, bytes, offset, &done);
-        if (status == TUNDISH_OK)
-            status = file_read_some(visit.descriptor, rest, rest_bytes, offset + bytes, &rest_done);
-        got = (ssize_t)(done + rest_done);
-    }
-    status = visit_end(&visit, status, got != (ssize_t)(bytes + rest_bytes));
-    if (status == TUNDISH_OK && got != (ssize_t)(bytes + rest_bytes))
-        return ends_before(file, offset + bytes + rest_bytes);
-    return status;
+    return status == TUNDISH_OK && got < bytes + rest_bytes
+               ? ends_before(file, offset + bytes + rest_bytes)
+               : status;
 }
 
 void

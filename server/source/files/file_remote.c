@@ -92,10 +92,15 @@ identify(struct source_file *file, struct remote_object **ret_object)
     struct object_identity identity;
     tundish_status status = have_object(file, ret_object);
 
-    if (status == TUNDISH_OK)
-        status = remote_object_identify(*ret_object, &identity);
-    if (status == TUNDISH_OK)
+    /* Pairs with the store below: each row is read by way of here, and takes no lock to learn again
+     * what the object is. */
+    if (status != TUNDISH_OK || atomic_load_explicit(&file->object_is_known, memory_order_acquire))
+        return status;
+    status = remote_object_identify(*ret_object, &identity);
+    if (status == TUNDISH_OK) {
         note_identity(file, &identity);
+        atomic_store_explicit(&file->object_is_known, true, memory_order_release);
+    }
     return status;
 }
 
@@ -144,13 +149,13 @@ file_remote_look(struct source_file *file)
 }
 
 tundish_status
-file_remote_read(struct source_file *file, void *to, size_t bytes, uint64_t offset,
+file_remote_read(struct source_file *file, const struct iovec to[2], uint64_t offset,
                  size_t *ret_bytes)
 {
     struct remote_object *object;
     tundish_status status = identify(file, &object);
 
-    return status == TUNDISH_OK ? remote_object_read(object, to, bytes, offset, ret_bytes) : status;
+    return status == TUNDISH_OK ? remote_object_read(object, to, offset, ret_bytes) : status;
 }
 
 /* A file of which ranges are wanted is told about each. */

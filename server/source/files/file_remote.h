@@ -3,6 +3,8 @@
 #ifndef SOURCE_FILE_REMOTE_H
 #define SOURCE_FILE_REMOTE_H
 
+#include <sys/uio.h>
+
 #include "pipeline/pipeline.h"
 #include "source/files/file.h"
 
@@ -13,8 +15,8 @@ tundish_status file_remote_open(struct source_file *file, int *ret_descriptor);
 /* Is it there? Nothing of it is read. */
 tundish_status file_remote_look(struct source_file *file);
 
-/* As file_read_up_to. */
-tundish_status file_remote_read(struct source_file *file, void *to, size_t bytes, uint64_t offset,
+/* As file_read_up_to, into two buffers. */
+tundish_status file_remote_read(struct source_file *file, const struct iovec to[2], uint64_t offset,
                                 size_t *ret_bytes);
 
 /* Hints; they return at once. The file is read from `offset` on. */
