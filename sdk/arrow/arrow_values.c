@@ -462,7 +462,7 @@ take_lists(const struct arrow_field *field, const struct ArrowArray *array, int6
     status = take_flat(field, values_array(field, array), first, value_count, fallback, values);
     for (int64_t i = 0; i <= count; i++)
         splits[i] -= first;
-    if (status == TUNDISH_OK && null_rows > 0)
+    if (status == TUNDISH_OK && null_rows > 0 && value_count > 0)
         close_gaps(arrow_value_bytes(field->dtype), count, values);
     return status;
 }
