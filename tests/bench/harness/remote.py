@@ -1,8 +1,9 @@
 """The cell `remote`: files of a store whose answers come 30 ms late over a link that carries 200 MB/s.
 
-Records in TFRecord files, and files of a picture's size that rows name, are read in three epochs with
-a cache on disk; beside it what the link gives to 16 connections that do nothing else, and the same
-epochs from local files. The store is a process of its own on this machine. With --peers others read an epoch
+Records in TFRecord files, and files of a picture's size that rows name, are read in epochs with a cache
+on disk; beside it what the link gives to 16 connections that do nothing else. Later epochs and those of
+local files take turns, each with a server of its own, and what counts is the ratio of neighbouring
+turns: the machine's speed falls out of it. The store is a process of its own on this machine. With --peers others read an epoch
 of the same store, of the same rows in files of the form that they want.
 """
 
@@ -10,6 +11,7 @@ import http.client
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,7 +26,7 @@ from small_files import tfrecords
 
 from . import processes
 from .environments import Environments
-from .measure import Failure, next_line
+from .measure import Failure, next_line, spread
 from .resume import end
 from .subjects import BENCH, segments_removed
 
@@ -33,7 +35,7 @@ PEER_TIMEOUT_S = 300
 CONNECTIONS, PART = 16, 8 << 20
 RECORDS, RECORD_BYTES, FILES = 4096, 115_000, 4
 PICTURES, PICTURE_BYTES = 3000, 110_000
-EPOCHS = 8
+PAIRS, TURN = 9, 3  # of turns, and how many epochs of each are timed
 
 KINDS = {
     "tfrecord": ["list_files: {file_pattern: '%s/rows-*', seed: 1}",
@@ -62,8 +64,8 @@ def stored(options):
 def measure(options):
     with stored(options) as (folder, address):
         for kind in KINDS:
-            link, here, there = measure_kind(options, kind, folder, address)
-            show(options, kind, link, here, there)
+            link, *measured = measure_kind(options, kind, folder, address)
+            show(options, kind, link, *measured)
             for peer in peers.PEERS if options.peers else ():
                 measure_peer(options, kind, peer, (link, address))
 
@@ -122,12 +124,14 @@ def measure_kind(options, kind, folder, address):
     files = sorted((folder / "data").glob("rows-*" if kind == "tfrecord" else "pictures/*"))
     link = link_rate(files, folder / "data", address)
     local = write(kind, folder, str(folder / "data"), "")
-    here = first_batch(options, local, folder), epochs(options, local, folder)
     store = f"endpoint: '{address}', region: here"
     kept = f"{store}, cache: '{folder}/kept-{kind}', cache_bytes: 4GiB"
-    first = first_batch(options, write(kind, folder, "s3://bucket", f"remote: {{{store}}}"), folder)
-    there = epochs(options, write(kind, folder, "s3://bucket", f"remote: {{{kept}}}"), folder)
-    return link, here, (first, there)
+    cached = write(kind, folder, "s3://bucket", f"remote: {{{kept}}}", "cached")
+    ready = [first_batch(options, file, folder) for file in
+             (local, write(kind, folder, "s3://bucket", f"remote: {{{store}}}", "store"))]
+    with Turns(options, local, folder, "here") as here, Turns(options, cached, folder, "there") as there:
+        pairs = [(here.turn(), there.turn()) for _ in range(PAIRS)]
+    return link, there.first_rate, pairs, ready
 
 
 def link_rate(files, folder, address):
@@ -160,26 +164,25 @@ def link_rate(files, folder, address):
     return total / (time.monotonic() - begin)
 
 
-def write(kind, folder, where, remote):
-    file = folder / "pipeline.yaml"
+def write(kind, folder, where, remote, name="local"):
+    file = folder / f"{name}.yaml"
     lines = "".join(f"      - {stage}\n" for stage in KINDS[kind]).replace("%s", where)
     file.write_text(f"seed: 1\n{remote}\nstreams:\n  train:\n    dataset:\n{lines}"
-                    f"    deliver: {{epochs: {EPOCHS}}}\n")
+                    f"    deliver: {{epochs: {2 + PAIRS * (1 + TURN)}}}\n")
     return file
 
 
-def environment_of(folder):
+def environment_of(folder, server="server"):
     names = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    return dict(names, TUNDISH_SERVER=str(folder / "server"), TUNDISH_STREAM="train",
+    return dict(names, TUNDISH_SERVER=str(folder / server), TUNDISH_STREAM="train",
                 TUNDISH_CACHE=str(folder / "cache"), AWS_EC2_METADATA_DISABLED="true",
                 HOME=str(folder))
 
 
-def serve(options, file, folder):
+def serve(options, file, environment):
     read_end, write_end = os.pipe()
     command = [options.build / "server/tundish", "serve", file, "--ready-fd", str(write_end)]
-    server = subprocess.Popen(command, env=environment_of(folder), stderr=subprocess.DEVNULL,
-                              pass_fds=[write_end])
+    server = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, pass_fds=[write_end])
     os.close(write_end)
     os.read(read_end, 16)
     os.close(read_end)
@@ -189,7 +192,7 @@ def serve(options, file, folder):
 def first_batch(options, file, folder):
     """Seconds from the server's start."""
     begin = time.monotonic()
-    server = serve(options, file, folder)
+    server = serve(options, file, environment_of(folder))
     subprocess.run([options.build / "tests/system/reader", "--batches", "1"],
                    env=environment_of(folder), stdout=subprocess.DEVNULL, check=True)
     seconds = time.monotonic() - begin
@@ -197,35 +200,55 @@ def first_batch(options, file, folder):
     return seconds
 
 
-def epochs(options, file, folder):
-    """Bytes a second of the first epoch, from the server's start, and of the later ones."""
-    begin = time.monotonic()
-    server = serve(options, file, folder)
-    consume = subprocess.Popen(["stdbuf", "-oL", options.build / "tests/bench/consume", "--unchecked"],
-                               env=environment_of(folder), stdout=subprocess.PIPE, text=True)
-    ends, size = [], 0
-    for line in consume.stdout:
-        if line.startswith('{"pass"'):
-            ends.append(time.monotonic())
-            size = json.loads(line)["bytes"]
-    consume.wait()
-    end(server)
-    return size / (ends[0] - begin), size * (len(ends) - 1) / (ends[-1] - ends[0])
+class Turns:
+    """A server and its trainer, who reads when told to. The first epoch is counted from the server's start."""
+
+    def __init__(self, options, file, folder, name):
+        environment = environment_of(folder, name)
+        begin = time.monotonic()
+        self.server = serve(options, file, environment)
+        self.trainer = subprocess.Popen([options.build / "tests/bench/consume", "--unchecked", "--turns"],
+                                        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, bufsize=1)
+        self.first_rate = self.epoch()["bytes"] / (time.monotonic() - begin)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.trainer.stdin.close()
+        self.trainer.wait()
+        end(self.server)
+
+    def epoch(self):
+        self.trainer.stdin.write("\n")
+        return json.loads(self.trainer.stdout.readline())
+
+    def turn(self):
+        """Bytes a second, and processor seconds of the server. Nothing is left of what was made while
+        the other had its turn."""
+        self.epoch()
+        cpu = processes.own_cpu_s(self.server.pid)
+        epochs = [self.epoch() for _ in range(TURN)]
+        cpu = processes.own_cpu_s(self.server.pid) - cpu
+        return sum(one["bytes"] for one in epochs) / sum(one["seconds"] for one in epochs), cpu
 
 
-def show(options, kind, link, here, there):
+def show(options, kind, link, first_rate, pairs, ready):
+    here, there = zip(*pairs)
     line = {
         "cell": f"remote-{kind}",
         "subject": "tundish",
         "load": load(),
         "link_mb_s": round(link / 1e6, 1),
-        "first_epoch_mb_s": round(there[1][0] / 1e6, 1),
-        "later_mb_s": round(there[1][1] / 1e6, 1),
-        "local_later_mb_s": round(here[1][1] / 1e6, 1),
-        "of_link": round(there[1][0] / link, 3),
-        "of_local": round(there[1][1] / here[1][1], 3),
-        "first_batch_ms": round(1e3 * there[0]),
-        "local_first_batch_ms": round(1e3 * here[0]),
+        "first_epoch_mb_s": round(first_rate / 1e6, 1),
+        "of_link": round(first_rate / link, 3),
+        "later_mb_s": round(statistics.median(rate for rate, _ in there) / 1e6),
+        "local_mb_s": round(statistics.median(rate for rate, _ in here) / 1e6),
+        "of_local": spread((b[0] / a[0] for a, b in pairs), 3),
+        "cpu_of_local": round(sum(cpu for _, cpu in there) / sum(cpu for _, cpu in here), 3),
+        "first_batch_ms": round(1e3 * ready[1]),
+        "local_first_batch_ms": round(1e3 * ready[0]),
     }
     say(options, line)
 
