@@ -110,12 +110,18 @@ add_reader(struct shards *shards, uint32_t reader, int64_t now_ns)
 }
 
 static void
-free_shard(struct shards *shards, uint32_t shard)
+let_go(struct shards *shards, uint32_t shard)
 {
-    shards->owner[shard] = FREE;
-    shards->first_free = shard < shards->first_free ? shard : shards->first_free;
     shards->done -= shards->is_held[shard];
     shards->is_held[shard] = false;
+}
+
+static void
+free_shard(struct shards *shards, uint32_t shard)
+{
+    let_go(shards, shard);
+    shards->owner[shard] = FREE;
+    shards->first_free = shard < shards->first_free ? shard : shards->first_free;
 }
 
 static void
@@ -279,7 +285,7 @@ finish_shard(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t sh
      * and only in this epoch. */
     if (!has_shard(shards, reader, epoch, shard))
         return;
-    free_shard(shards, shard);
+    let_go(shards, shard);
     shards->owner[shard] = DONE;
     shards->done++;
 }

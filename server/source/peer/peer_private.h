@@ -81,6 +81,12 @@ struct peer_task {
 
 enum peer_queue { PEER_QUEUE_ROWS, PEER_QUEUE_RECORDS, PEER_QUEUES };
 
+/* Bytes that grow. */
+struct peer_buffer {
+    uint8_t *bytes;
+    size_t used, room;
+};
+
 /* A thread that answers; scans are slow, and hold up no rows. */
 struct peer_responder {
     struct peers *peers;
@@ -89,6 +95,7 @@ struct peer_responder {
     pthread_cond_t has_task;
     struct peer_task *first, *last;
     struct scratch *scratch; /* for whole files */
+    struct peer_buffer raw;  /* an answer's, kept from one to the next */
 
     /* What packing costs, for a MiB, and what comes of it, in 1/1024. */
     uint64_t answers, pack_ns, ratio;
@@ -110,11 +117,6 @@ struct peers {
     struct peer_responder responders[PEER_QUEUES];
 };
 
-/* Bytes that grow. */
-struct peer_buffer {
-    uint8_t *bytes;
-    size_t used, room;
-};
 static inline struct byte_view
 peer_buffer_view(const struct peer_buffer *text)
 {

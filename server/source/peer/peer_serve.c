@@ -17,7 +17,8 @@ enum {
     PLAIN_EVERY = 64, /* answers, to measure the wire again */
     TRY_EVERY = 16,   /* answers, to measure packing again */
     ANSWER_BYTES_MAX = 1 << 30,
-    QUEUED_BYTES_MAX = 1 << 20 /* to one node; nothing more is read until these have been sent */
+    QUEUED_BYTES_MAX = 1 << 20, /* to one node; nothing more is read until these have been sent */
+    KEPT_BYTES_MAX = 4 << 20    /* of a buffer, for the next answer */
 };
 
 static const uint64_t MIB = 1 << 20;
@@ -262,37 +263,42 @@ answer_request(struct peer_responder *responder, const struct peer_message *mess
     const struct peer_transport *transport = &peers->options.transport;
     struct peer_rates asker;
     struct peer_head head = { 0 };
-    struct peer_buffer raw = { 0 };
+    struct peer_buffer *raw = &responder->raw;
     uint8_t *packed = NULL;
     size_t packed_bytes = 0;
     tundish_status status;
 
     wait_for_room(peers, message->from);
-    peer_buffer_add(&raw, &head, sizeof head);
-    status = read_asked(responder, message, &raw);
+    raw->used = 0;
+    peer_buffer_add(raw, &head, sizeof head);
+    status = read_asked(responder, message, raw);
     head.status = status;
     if (status != TUNDISH_OK) {
         /* The rows that were read before the error are dropped: the message follows the head
          * instead. */
-        raw.used = sizeof head;
-        peer_buffer_add(&raw, tnd_error_text(), strlen(tnd_error_text()));
+        raw->used = sizeof head;
+        peer_buffer_add(raw, tnd_error_text(), strlen(tnd_error_text()));
     } else {
         pthread_mutex_lock(&peers->lock);
         asker = peers->asked_at[message->from];
         pthread_mutex_unlock(&peers->lock);
-        head.raw_bytes = raw.used - sizeof head;
+        head.raw_bytes = raw->used - sizeof head;
         if (message->kind == PEER_ASK_ROWS || message->kind == PEER_ASK_FILE)
             atomic_fetch_add_explicit(&peers->passed_on, head.raw_bytes, memory_order_relaxed);
-        packed = pack_rows(responder, &asker, &raw, sizeof head, &packed_bytes);
+        packed = pack_rows(responder, &asker, raw, sizeof head, &packed_bytes);
         head.is_packed = packed != NULL;
     }
     /* The head is written last, when the packed form is known. Both buffers begin with room for
      * it. */
-    memcpy(packed != NULL ? packed : raw.bytes, &head, sizeof head);
+    memcpy(packed != NULL ? packed : raw->bytes, &head, sizeof head);
     transport->send(transport->context, message->from, PEER_ANSWER, message->number,
-                    packed != NULL ? packed : raw.bytes, packed != NULL ? packed_bytes : raw.used);
+                    packed != NULL ? packed : raw->bytes,
+                    packed != NULL ? packed_bytes : raw->used);
     free(packed);
-    free(raw.bytes);
+    if (raw->room > KEPT_BYTES_MAX) {
+        free(raw->bytes);
+        *raw = (struct peer_buffer){ 0 };
+    }
 }
 
 static void *
@@ -382,6 +388,7 @@ peer_stop_responders(struct peers *peers)
         if (responder->started)
             pthread_join(responder->thread, NULL);
         scratch_close(responder->scratch);
+        free(responder->raw.bytes);
         for (struct peer_task *task = responder->first, *next; task != NULL; task = next) {
             next = task->next;
             free(task->message.bytes);
