@@ -30,10 +30,12 @@ void fibers_start(uint32_t node, void (*run)(void *argument), void *argument);
 void fibers_stop(uint32_t node);
 void fibers_go_on(uint32_t node);
 
-/* Of node 0, on this machine: what its fibers have computed for. */
+/* Of node 0, on this machine: what its fibers have computed for, without what fibers themselves
+ * take, and the network. */
 int64_t fibers_first_cpu_ns(void);
 
-/* What is allocated until this fiber waits is that node's (memory.h). Returns whose it was. */
+/* What is allocated (memory.h) and computed until this fiber waits is that node's. Returns whose it
+ * was. */
 uint32_t fibers_charge(uint32_t node);
 uint32_t fibers_charged(void);
 

@@ -1,155 +1,170 @@
-/* memory.c - the allocator, which remembers the blocks of node 0. */
+/* memory.c - the allocator: one heap for all nodes but node 0.
+ *
+ * Node 0's turns are timed, and a server has a heap to itself. In one that it shared with thousands
+ * it would look after the blocks of all. Aligned blocks are not in it, and not counted.
+ */
 #include "memory.h"
 
-#include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fibers.h"
 
-/* The blocks of node 0 by their addresses; open addressing. Every node's frees look here, and rank
- * 0's turns are timed, so it holds none that were freed. */
+enum { KINDS = 33 };
+static const size_t HEAP_BYTES = (size_t)1 << (KINDS - 1); /* of addresses */
+
+/* 1 << kind bytes, with this. */
+struct block {
+    union {
+        struct block *next; /* of those that are free */
+        size_t bytes;       /* that were asked for */
+    };
+    uint64_t kind;
+    uint8_t body[];
+};
+
 static struct {
-    uintptr_t *blocks;
-    size_t room, used, bytes, most;
-} of_first;
+    uint8_t *start;
+    size_t end; /* blocks were made up to here */
+    struct block *free[KINDS];
+    size_t bytes, most;
+} heap;
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *block, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void __real_free(void *block);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *block, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_reallocarray(void *block, size_t count, size_t bytes);
 void __wrap_free(void *block);
 
-static size_t
-home_of(uintptr_t block, size_t room)
+static bool
+has_heap(void)
 {
-    return (size_t)(block * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (room - 1);
+#if !defined __SANITIZE_ADDRESS__ /* which looks into its own blocks only */
+    if (heap.start == NULL)
+        heap.start = mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+#endif
+    return heap.start != NULL && heap.start != MAP_FAILED;
 }
 
-static size_t
-find(const uintptr_t *blocks, size_t room, uintptr_t block)
+static struct block *
+block_of(void *body)
 {
-    size_t at = home_of(block, room);
+    return (struct block *)((uint8_t *)body - offsetof(struct block, body));
+}
 
-    while (blocks[at] != 0 && blocks[at] != block)
-        at = (at + 1) & (room - 1);
-    return at;
+static bool
+is_in_heap(const void *body)
+{
+    return (uintptr_t)body - (uintptr_t)heap.start < heap.end;
 }
 
 static void
-grow(void)
+set_bytes(struct block *block, size_t bytes)
 {
-    size_t room = of_first.room == 0 ? 1 << 12 : of_first.room * 2;
-    uintptr_t *blocks = __real_calloc(room, sizeof *blocks);
-
-    for (size_t i = 0; i < of_first.room; i++)
-        if (of_first.blocks[i] != 0)
-            blocks[find(blocks, room, of_first.blocks[i])] = of_first.blocks[i];
-    __real_free(of_first.blocks);
-    of_first.blocks = blocks;
-    of_first.room = room;
+    block->bytes = bytes;
+    heap.bytes += bytes;
+    heap.most = heap.bytes > heap.most ? heap.bytes : heap.most;
 }
 
+/* NULL: it is not node 0 that asks, or there is no room. */
 static void *
-note(void *block)
+take(size_t bytes)
 {
-    if (block == NULL || fibers_charged() != 0)
-        return block;
-    if (2 * of_first.used >= of_first.room)
-        grow();
-    of_first.blocks[find(of_first.blocks, of_first.room, (uintptr_t)block)] = (uintptr_t)block;
-    of_first.used++;
-    of_first.bytes += malloc_usable_size(block);
-    of_first.most = of_first.bytes > of_first.most ? of_first.bytes : of_first.most;
-    return block;
-}
+    size_t whole = bytes + sizeof(struct block);
+    uint64_t kind = 64 - (uint64_t)__builtin_clzll(whole - 1);
+    struct block *block;
 
-/* Those behind it that would not be found past the gap move up. */
-static void
-take_out(size_t gap)
-{
-    size_t room = of_first.room;
-
-    of_first.blocks[gap] = 0;
-    for (size_t at = (gap + 1) & (room - 1); of_first.blocks[at] != 0; at = (at + 1) & (room - 1)) {
-        size_t home = home_of(of_first.blocks[at], room);
-
-        if (((at - home) & (room - 1)) < ((at - gap) & (room - 1)))
-            continue;
-        of_first.blocks[gap] = of_first.blocks[at];
-        of_first.blocks[at] = 0;
-        gap = at;
+    if (fibers_charged() != 0 || bytes > HEAP_BYTES / 2 || !has_heap())
+        return NULL;
+    block = heap.free[kind];
+    if (block != NULL) {
+        heap.free[kind] = block->next;
+    } else {
+        if (HEAP_BYTES - heap.end < (size_t)1 << kind)
+            return NULL;
+        block = (struct block *)(heap.start + heap.end);
+        block->kind = kind;
+        heap.end += (size_t)1 << kind;
     }
-    of_first.used--;
+    set_bytes(block, bytes);
+    return block->body;
 }
 
 static void
-forget(void *block)
+give_back(void *body)
 {
-    size_t at;
+    struct block *block = block_of(body);
 
-    if (block == NULL || of_first.room == 0)
-        return;
-    at = find(of_first.blocks, of_first.room, (uintptr_t)block);
-    if (of_first.blocks[at] != (uintptr_t)block)
-        return;
-    take_out(at);
-    of_first.bytes -= malloc_usable_size(block);
-}
-
-size_t
-memory_of_first(void)
-{
-    return of_first.bytes;
+    heap.bytes -= block->bytes;
+    block->next = heap.free[block->kind];
+    heap.free[block->kind] = block;
 }
 
 size_t
 memory_of_first_most(void)
 {
-    return of_first.most;
-}
-
-void
-memory_forget(void)
-{
-    __real_free(of_first.blocks);
-    memset(&of_first, 0, sizeof of_first);
+    return heap.most;
 }
 
 void *
 __wrap_malloc(size_t bytes)
 {
-    return note(__real_malloc(bytes));
+    void *body = take(bytes);
+
+    return body != NULL ? body : __real_malloc(bytes);
 }
 
 void *
 __wrap_calloc(size_t count, size_t bytes)
 {
-    return note(__real_calloc(count, bytes));
+    void *body = count == 0 || bytes <= SIZE_MAX / count ? take(count * bytes) : NULL;
+
+    return body != NULL ? memset(body, 0, count * bytes) : __real_calloc(count, bytes);
 }
 
 void *
-__wrap_realloc(void *block, size_t bytes)
+__wrap_realloc(void *body, size_t bytes)
 {
-    forget(block);
-    return note(__real_realloc(block, bytes));
+    struct block *block;
+    void *grown;
+
+    if (body == NULL)
+        return __wrap_malloc(bytes);
+    if (!is_in_heap(body))
+        return __real_realloc(body, bytes);
+    block = block_of(body);
+    if (bytes <= ((size_t)1 << block->kind) - sizeof *block) {
+        heap.bytes -= block->bytes;
+        set_bytes(block, bytes);
+        return body;
+    }
+    grown = __wrap_malloc(bytes);
+    if (grown == NULL)
+        return NULL;
+    memcpy(grown, body, block->bytes);
+    give_back(body);
+    return grown;
 }
 
 void *
-__wrap_aligned_alloc(size_t alignment, size_t bytes)
+__wrap_reallocarray(void *body, size_t count, size_t bytes)
 {
-    return note(__real_aligned_alloc(alignment, bytes));
+    return count == 0 || bytes <= SIZE_MAX / count ? __wrap_realloc(body, count * bytes) : NULL;
 }
 
 void
-__wrap_free(void *block)
+__wrap_free(void *body)
 {
-    forget(block);
-    __real_free(block);
+    if (is_in_heap(body))
+        give_back(body);
+    else
+        __real_free(body);
 }

@@ -7,6 +7,12 @@
 
 #include "story.h"
 
+static double
+core_of(const struct phase_cost *cost)
+{
+    return cost->seconds > 0 ? cost->first_cpu_seconds / cost->seconds : 0;
+}
+
 static void
 print_text(const struct story_options *options, const struct story_result *result)
 {
@@ -20,7 +26,7 @@ print_text(const struct story_options *options, const struct story_result *resul
         if (cost->seconds > 0)
             printf("  %-9s %9.3f | %10.1f %12.0f | %12.0f %14.0f %6.2f %%\n",
                    phase_name((enum phase)i), cost->seconds, cost->messages, cost->bytes,
-                   cost->first_messages / cost->seconds, cost->first_bytes, 100 * cost->first_core);
+                   cost->first_messages / cost->seconds, cost->first_bytes, 100 * core_of(cost));
     }
     if (!result->failed)
         printf(
@@ -45,9 +51,11 @@ print_json(const struct story_options *options, const struct story_result *resul
         const struct phase_cost *cost = &result->costs[i];
 
         printf(", \"%s\": {\"s\": %.6f, \"messages\": %.3f, \"bytes\": %.0f"
-               ", \"rank0_messages\": %.0f, \"rank0_bytes\": %.0f, \"rank0_core\": %.6f}",
+               ", \"rank0_messages\": %.0f, \"rank0_bytes\": %.0f, \"rank0_core\": %.6f"
+               ", \"rank0_message_us\": %.3f}",
                phase_name((enum phase)i), cost->seconds, cost->messages, cost->bytes,
-               cost->first_messages, cost->first_bytes, cost->first_core);
+               cost->first_messages, cost->first_bytes, core_of(cost),
+               cost->first_messages > 0 ? cost->first_cpu_seconds * 1e6 / cost->first_messages : 0);
     }
     printf(", \"rank0_memory_bytes\": %" PRIu64
            ", \"step_messages\": %.4f, \"step_words\": %.4f, \"steps_waited\": %.4f"

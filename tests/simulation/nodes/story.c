@@ -285,7 +285,7 @@ note_cost(struct story *story, const struct meter *before)
         .bytes = (double)(now.all.sent_bytes - before->all.sent_bytes) / nodes,
         .first_messages = (double)(now.first.received - before->first.received),
         .first_bytes = (double)(now.first.received_bytes - before->first.received_bytes),
-        .first_core = (double)(now.cpu_ns - before->cpu_ns) * 1e-9 / seconds,
+        .first_cpu_seconds = (double)(now.cpu_ns - before->cpu_ns) * 1e-9,
     };
     if (story->phase == PHASE_DEAL) {
         double steps = nodes * (double)(story->options->steps * EPOCHS);
@@ -443,7 +443,6 @@ story_play(const struct story_options *options, struct story_result *ret_result)
     wires_open(&wires);
     fibers_run(options->seed, options->nodes, direct, &story);
     wires_close();
-    memory_forget();
     evaluation_close(story.evaluation);
     rows_close(story.rows);
     shares_close(story.shares);

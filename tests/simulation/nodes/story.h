@@ -61,7 +61,7 @@ struct phase_cost {
     double seconds; /* until the last node was through */
     double messages, bytes;
     double first_messages, first_bytes;
-    double first_core; /* of this machine's, while it lasted */
+    double first_cpu_seconds; /* of a core of this machine */
 };
 
 struct story_result {

@@ -181,16 +181,26 @@ wires_send(void *state, uint32_t to, const void *bytes, size_t byte_count)
     return has_room;
 }
 
+static bool
+has_come(const struct end *end)
+{
+    return end->count > 0 && end->inbox[0]->due_ns <= fibers_now_ns();
+}
+
 static size_t
 wires_receive(void *state, uint32_t *ret_from, const void **ret_bytes)
 {
     struct end *end = state;
+    uint32_t charged;
 
-    free(end->received);
-    end->received = NULL;
-    if (end->count == 0 || end->inbox[0]->due_ns > fibers_now_ns())
+    if (end->received == NULL && !has_come(end))
         return 0;
-    end->received = take_out(end);
+    charged = fibers_charge(FIBERS_NOBODY);
+    free(end->received);
+    end->received = has_come(end) ? take_out(end) : NULL;
+    fibers_charge(charged);
+    if (end->received == NULL)
+        return 0;
     end->received->pair->under_way--;
     end->traffic.received++;
     end->traffic.received_bytes += end->received->byte_count;
