@@ -5,8 +5,9 @@
  * keeps what it made of each word beside the dictionary, for all tasks. A note is about an array of
  * texts: it goes with the array, through whatever stages hand that on.
  *
- * Where the plan knows that stages only ask so (plan/words.c), texts are left out: most of the
- * bytes that a row of words takes. Who needs one nevertheless calls words_fill first. */
+ * Where the plan knows that stages only ask so (plan/words.c), the texts are left out, since they
+ * are most of the bytes of a row of words. Code that needs one nevertheless calls words_fill first.
+ */
 #ifndef COLUMN_WORDS_H
 #define COLUMN_WORDS_H
 

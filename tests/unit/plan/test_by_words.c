@@ -11,8 +11,8 @@
 #include "plan/plan.h"
 #include "unit/test_file.h"
 
-/* Which of the columns "a" and "b" of a list of texts, which comes first in `stages`. The caller
- * frees. */
+/* The names of such columns, one after the other; of a function's sources where there is one. The
+ * caller frees. */
 static char *
 by_words(const struct plan_graph *graph)
 {
