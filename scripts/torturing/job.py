@@ -135,8 +135,8 @@ class Job:
         data = file.read_bytes()  # as sdk/shm/place.c lays it out
         epoch, step, count = struct.unpack_from("<16xQQ16xQ", data)
         bits = int.from_bytes(data[64 : 64 + (count + 7) // 8], "little")
-        first = epoch * STEPS + step
-        done = {divmod(first + i, STEPS) for i in range(count) if bits >> i & 1}
+        first = epoch * (STEPS + 1) + step  # an epoch's end has a bit, too
+        done = {divmod(first + i, STEPS + 1) for i in range(count) if bits >> i & 1}
         return (epoch, step), done
 
     # --- trouble ------------------------------------------------------------------------------
