@@ -1,6 +1,7 @@
 /* explain_print.c - where the rows of a batch come from, as text or as one JSON object. */
 #include "commands/explain.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "content/content.h"
 #include "core/json.h"
 #include "core/memory.h"
+#include "core/printable.h"
 #include "source/files/whereabouts.h"
 
 /* Of a record as text: a picture must not fill the screen. */
@@ -234,13 +236,24 @@ print_raw_text(const uint8_t *bytes, uint64_t length)
     puts(length > RAW_SHOWN ? " ..." : "");
 }
 
+/* A newline within would look like the next row. */
+static void
+print_name_text(const char *before, struct byte_view name)
+{
+    char raw[PATH_MAX], shown[4 * PATH_MAX];
+
+    snprintf(raw, sizeof raw, "%.*s", (int)name.size, (const char *)name.data);
+    tnd_printable(raw, shown, sizeof shown);
+    printf("%s%s", before, shown);
+}
+
 static void
 print_where_text(const struct whereabouts *where)
 {
     const char *between = ": ";
 
     if (where->file.data != NULL) {
-        printf("%s%.*s", between, (int)where->file.size, (const char *)where->file.data);
+        print_name_text(between, where->file);
         between = ", ";
     }
     if (where->has_record) {

@@ -355,11 +355,23 @@ read_stream(struct reader *reader, struct spec_value *ret_root)
     return TUNDISH_OK;
 }
 
+/* Editors of Windows begin a text in UTF-8 with one. libyaml would count it as a column, and so
+ * take the first key to be indented. */
+static size_t
+byte_order_mark(const char *text, size_t text_bytes)
+{
+    static const char mark[] = { '\xef', '\xbb', '\xbf' };
+
+    return text_bytes >= sizeof mark && memcmp(text, mark, sizeof mark) == 0 ? sizeof mark : 0;
+}
+
 tundish_status
 yaml_read(const char *text, size_t text_bytes, struct spec_memory *memory,
           struct spec_errors *errors, struct spec_value *ret_root)
 {
-    struct reader reader = { .source = { .text = text, .text_bytes = text_bytes },
+    const size_t mark_bytes = byte_order_mark(text, text_bytes);
+    struct reader reader = { .source = { .text = text + mark_bytes,
+                                         .text_bytes = text_bytes - mark_bytes },
                              .memory = memory,
                              .errors = errors };
     tundish_status status;
@@ -373,7 +385,8 @@ yaml_read(const char *text, size_t text_bytes, struct spec_memory *memory,
     /* Otherwise a byte order mark could make it UTF-16, and positions would not be those of the
      * text. */
     yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, text_bytes);
+    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)reader.source.text,
+                                 reader.source.text_bytes);
     status = read_stream(&reader, ret_root);
     yaml_parser_delete(&reader.parser);
     free(reader.stack);

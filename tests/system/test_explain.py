@@ -235,6 +235,14 @@ class Explain(Rig):
             self.assertEqual(row["sources"][0]["file"], row["columns"]["path"]["values"][0])
             self.assertEqual(row["sources"][0]["label"], row["columns"]["label"]["values"][0])
 
+    def test_a_name_with_a_newline_forges_no_row(self):
+        (self.path / "a\nrow 7\n\x1b[31m.txt").write_text("1\n")
+        file = self.pipeline(["list_files: {file_pattern: \"a*.txt\"}",
+                              "interleave: {dataset: [text_line], cycle_length: 1}", "batch: 3"])
+        out = self.said(file).stdout
+        self.assertIn("a\\x0arow 7\\x0a\\x1b[31m.txt, record 0", out)
+        self.assertEqual(sum(line.startswith("row ") for line in out.splitlines()), 1)
+
     # --- draws ------------------------------------------------------------------------------
 
     def drawn(self, stages, *options):
