@@ -13,9 +13,8 @@ struct batch {
     struct order_iterator *input;
     uint64_t size;
     bool drop_remainder;
-    uint64_t *words; /* of the batch being filled */
-    size_t room;     /* elements that fit there */
-    size_t count;
+    struct run *run; /* the batch being filled, or NULL */
+    size_t room;     /* elements that fit there, or did into the batch before */
 };
 
 /* The buffer grows as elements arrive: a hostile batch_size must not allocate anything. */
@@ -46,49 +45,69 @@ batch_open(struct order_iterator *iterator)
 }
 
 static tundish_status
-make_room(struct order_iterator *iterator)
+grow(struct order_iterator *iterator, uint64_t needed)
 {
     struct batch *batch = state_of(iterator);
-    uint32_t width = iterator->node->inputs[0]->width;
     const struct order_growth growth = {
         .room = batch->room,
         .first = ROOM_AT_FIRST,
-        .needed = batch->count + 1,
+        .needed = needed,
         .at_most = batch->size,
-        .bytes_each = width * sizeof *batch->words,
+        .bytes_each = iterator->node->inputs[0]->width * sizeof *batch->run->storage,
     };
 
-    if (batch->count < batch->room)
-        return TUNDISH_OK;
-    if (order_grow(iterator, "batch_size", &growth, &batch->room) != TUNDISH_OK)
+    return order_grow(iterator, "batch_size", &growth, &batch->room);
+}
+
+static tundish_status
+make_room(struct order_iterator *iterator)
+{
+    struct batch *batch = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    if (batch->room == 0 && grow(iterator, 1) != TUNDISH_OK)
         return TUNDISH_E_MEMORY;
-    batch->words = tnd_realloc(batch->words, batch->room, width * sizeof *batch->words);
+    if (batch->run == NULL)
+        batch->run = run_begin(input->width, input->run_words, batch->room);
+    if (batch->run->element_count < batch->room)
+        return TUNDISH_OK;
+    if (grow(iterator, batch->run->element_count + 1) != TUNDISH_OK)
+        return TUNDISH_E_MEMORY;
+    batch->run = run_grow(batch->run, batch->room);
     return TUNDISH_OK;
 }
 
-static void
-discard(struct batch *batch, const struct plan_node *input)
+static uint64_t
+count_of(const struct batch *batch)
 {
-    run_words_release(batch->words, batch->count, input->width, input->run_words);
-    batch->count = 0;
+    return batch->run == NULL ? 0 : batch->run->element_count;
 }
 
-/* Fill the batch. After a failure or an END the partial batch is still in batch->words. */
+static void
+discard(struct batch *batch)
+{
+    run_release(batch->run);
+    batch->run = NULL;
+}
+
+/* Fill the batch. After a failure or an END the partial batch is still in batch->run. */
 static enum order_result
 fill_batch(struct order_iterator *iterator)
 {
     struct batch *batch = state_of(iterator);
-    const struct plan_node *input = iterator->node->inputs[0];
+    uint32_t width = iterator->node->inputs[0]->width;
     enum order_result result = ORDER_OK;
 
-    while (batch->count < batch->size && result == ORDER_OK) {
+    while (count_of(batch) < batch->size && result == ORDER_OK) {
+        struct run *run;
         size_t count;
 
         if (make_room(iterator) != TUNDISH_OK)
             return ORDER_FAILED;
-        result = order_next(batch->input, batch->words + batch->count * input->width,
-                            batch->room - batch->count, &count);
-        batch->count += count;
+        run = batch->run;
+        result = order_next(batch->input, run->storage + run->element_count * width,
+                            batch->room - run->element_count, &count);
+        run->element_count += count;
     }
     return result;
 }
@@ -97,19 +116,17 @@ static enum order_result
 batch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
     struct batch *batch = state_of(iterator);
-    const struct plan_node *input = iterator->node->inputs[0];
     enum order_result result = ORDER_OK;
 
     while (*ret_count < max && result == ORDER_OK) {
         result = fill_batch(iterator);
         /* As BatchDataset does: a failure discards the rows that were already in its batch. */
         if (result == ORDER_FAILED || (result == ORDER_END && batch->drop_remainder))
-            discard(batch, input);
-        if (batch->count == 0)
+            discard(batch);
+        if (count_of(batch) == 0)
             break;
-        words[(*ret_count)++] =
-            run_word(run_new(batch->words, batch->count, input->width, input->run_words));
-        batch->count = 0;
+        words[(*ret_count)++] = run_word(run_finish(batch->run, batch->room));
+        batch->run = NULL;
     }
     return result;
 }
@@ -145,8 +162,7 @@ batch_close(struct order_iterator *iterator)
 {
     struct batch *batch = state_of(iterator);
 
-    discard(batch, iterator->node->inputs[0]);
-    free(batch->words);
+    discard(batch);
     order_close(batch->input);
 }
 

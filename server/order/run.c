@@ -26,27 +26,57 @@ note_living(int64_t change)
         atomic_fetch_add_explicit(total, change, memory_order_relaxed);
 }
 
-struct run *
-run_new(const uint64_t *words, uint64_t element_count, uint32_t width, uint64_t run_words)
+static size_t
+bytes_of(uint32_t width, uint64_t room)
 {
     uint64_t word_count;
-    struct run *run;
 
-    must(!__builtin_mul_overflow(element_count, width, &word_count));
-    must(word_count < (UINT64_MAX - sizeof *run) / sizeof *words);
-    run = tnd_alloc(sizeof *run + word_count * sizeof *words);
+    must(!__builtin_mul_overflow(room, width, &word_count));
+    must(word_count < (UINT64_MAX - sizeof(struct run)) / sizeof(uint64_t));
+    return sizeof(struct run) + word_count * sizeof(uint64_t);
+}
+
+struct run *
+run_begin(uint32_t width, uint64_t run_words, uint64_t room)
+{
+    struct run *run = tnd_alloc(bytes_of(width, room));
+
     note_living(1);
     *run = (struct run){
         .count_of_owners = 1,
         .width = width,
         .run_words = run_words,
-        .element_count = element_count,
-        .row_count = element_count,
         .words = run->storage,
     };
-    if (word_count > 0)
-        memcpy(run->storage, words, word_count * sizeof *words);
     return run;
+}
+
+struct run *
+run_grow(struct run *run, uint64_t room)
+{
+    run = tnd_realloc(run, bytes_of(run->width, room), 1);
+    run->words = run->storage;
+    return run;
+}
+
+struct run *
+run_finish(struct run *run, uint64_t room)
+{
+    if (run->element_count < room)
+        run = run_grow(run, run->element_count); /* it may be kept for long */
+    run->row_count = run->element_count;
+    return run;
+}
+
+struct run *
+run_new(const uint64_t *words, uint64_t element_count, uint32_t width, uint64_t run_words)
+{
+    struct run *run = run_begin(width, run_words, element_count);
+
+    if (element_count > 0)
+        memcpy(run->storage, words, element_count * width * sizeof *words);
+    run->element_count = element_count;
+    return run_finish(run, element_count);
 }
 
 struct run *

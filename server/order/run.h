@@ -36,6 +36,12 @@ struct run {
     uint64_t storage[];    /* unless a view */
 };
 
+/* An empty run with room for elements, which its maker puts into `storage`, counting them in
+ * `element_count`. Nobody else may have it until run_finish. */
+struct run *run_begin(uint32_t width, uint64_t run_words, uint64_t room);
+struct run *run_grow(struct run *run, uint64_t room);
+struct run *run_finish(struct run *run, uint64_t room);
+
 /* A run that takes over the elements at `words`. */
 struct run *run_new(const uint64_t *words, uint64_t element_count, uint32_t width,
                     uint64_t run_words);
