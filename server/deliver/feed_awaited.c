@@ -46,6 +46,8 @@ feed_note_ending(struct feed *feed)
     pthread_mutex_lock(&feed->lock);
     feed->is_ending = true;
     pthread_mutex_unlock(&feed->lock);
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        lane_note_ending(feed->lanes[i]);
 }
 
 struct group *

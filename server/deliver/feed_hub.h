@@ -37,7 +37,7 @@ void feed_queue_signalled(struct feed *feed);
 int64_t feed_tick(struct feed *feed, int64_t now_ns);
 
 /* The server is ending. Trainers that outlive it rely on the group counts of this moment, so freeze
- * them. */
+ * them; and keep the batches of a queue that they hold. */
 void feed_note_ending(struct feed *feed);
 
 /* Show that the server is alive. Returns whether a trainer is attached. */

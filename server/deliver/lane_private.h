@@ -99,6 +99,7 @@ struct lane {
     uint64_t own_bytes, own_total;
     uint64_t refused_position; /* for which there was no memory last */
     struct lane_encoded encoded[LANE_ENCODINGS];
+    bool grants_no_more;    /* a queue: see lane_note_ending */
     uint64_t visited_count; /* a queue: see lane_set_visited */
     uint8_t visited[TND_SLOTS_MAX / 8];
     struct place_size *places;

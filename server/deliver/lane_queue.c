@@ -125,6 +125,8 @@ lane_grant_all(struct lane *lane)
 {
     bool granted = false;
 
+    if (lane->grants_no_more)
+        return false;
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
         uint64_t wanted;
@@ -157,6 +159,14 @@ lane_grant(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
     if (happened && lane->config.wakeup != NULL)
         wakeup_signal(lane->config.wakeup);
+}
+
+void
+lane_note_ending(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    lane->grants_no_more = true;
+    pthread_mutex_unlock(&lane->lock);
 }
 
 /* A newcomer to a queue does not get the ends that others have been given. Marking them as returned

@@ -99,6 +99,10 @@ void lane_beat(struct lane *lane, int64_t now_ns);
  * back. */
 void lane_tell_groups(struct lane *lane, uint32_t present, uint32_t gone);
 
+/* The server is ending and detaches its trainers, who outlive it. Batches of a queue that they hold
+ * are not offered to those that are still attached. */
+void lane_note_ending(struct lane *lane);
+
 /* A queue: read how many batches each trainer wants, and grant them. */
 void lane_grant(struct lane *lane);
 int lane_reader_wakeup(const struct lane_reader *reader);

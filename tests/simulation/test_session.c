@@ -113,13 +113,14 @@ every_interleaving_brings_every_row_once(void **state)
 
 /* What soaks have found: a survivor whose sibling had read all; a successor whose place stood
  * before an epoch's end that a survivor had passed over; an end kept in a lane that it filled; a
- * group that came back whole, when the only other one had ended. */
+ * group that came back whole, when the only other one had ended; a queue's batch that an ending
+ * server offered to a second trainer. */
 static void
 what_once_went_wrong_does_not_again(void **state)
 {
     static const uint64_t seeds[] = { 1882521938690860, 1882522405311424, 1882523146649672,
                                       1882523377337630, 1882523696104012, 1882523824033598,
-                                      1882524196274826 };
+                                      1882524196274826, 1882691830024934 };
 
     (void)state;
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)

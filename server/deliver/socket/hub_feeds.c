@@ -80,6 +80,7 @@ hub_finish_removal(struct hub *hub)
     pthread_mutex_unlock(&hub->lock);
     if (removing == NULL)
         return;
+    feed_note_ending(removing); /* before any trainer is detached, as in hub_close */
     for (struct hub_connection *entry = hub->connections; entry != NULL; entry = entry->next)
         if (entry->protocol.feed == removing)
             hub_drop(hub, entry, false);
