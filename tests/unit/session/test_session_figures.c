@@ -52,7 +52,7 @@ what_trainers_took_is_counted(void **state)
         .stages =
             "{text_line: terms.txt}, {string_lookup: {columns: value, vocabulary: terms.txt}}, "
             "{batch: 1}",
-        .deliver = "epochs: 1, slots: 5",
+        .deliver = "epochs: 1, slots: 5, rejoin: 1ms",
     };
     struct served *served;
     tundish_reader *reader;
