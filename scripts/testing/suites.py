@@ -45,7 +45,8 @@ def abi():
 
 def system():
     """real servers and trainers, killed and restarted"""
-    return meson("release", "system")
+    # Most of the time they wait for each other, and leave the cores to those of other tests.
+    return meson("release", "system", "--num-processes", str(2 * len(os.sched_getaffinity(0))))
 
 
 def asan():
@@ -217,7 +218,7 @@ def _folder(flavour):
     return REPOSITORY / ("build" if flavour == "release" else f"build-{flavour}")
 
 
-def meson(flavour, suite, wrapper=()):
+def meson(flavour, suite, *options, wrapper=()):
     """Build one flavour and run one suite of its Meson tests."""
     broken = build(flavour)
     if broken:
@@ -226,7 +227,7 @@ def meson(flavour, suite, wrapper=()):
     log = folder / "meson-logs" / f"{suite}.json"
     log.unlink(missing_ok=True)
     command = [*wrapper, "meson", "test", "-C", str(folder), "--no-rebuild"]
-    command += ["--suite", suite, "--logbase", suite, "--print-errorlogs"]
+    command += ["--suite", suite, "--logbase", suite, "--print-errorlogs", *options]
     status = subprocess.call(command, cwd=REPOSITORY, env=dict(os.environ, **_ENVIRONMENT))
     results = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     if not results:
