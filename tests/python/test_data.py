@@ -105,6 +105,16 @@ class Written(unittest.TestCase):
         )  # fmt: skip
         self.assertEqual(dataset.peek(1)[0]["c"], -0.625)
 
+    def test_numbers_of_numpy_are_numbers(self):
+        np = rig.needs(self, "numpy")
+        tenths = [np.float64(0.1), np.float64(0.9)]
+        both = Dataset.sample_from_datasets([Dataset.range(np.int64(7)), Dataset.range(7)], tenths, seed=np.int32(3))
+        text = both.batch(np.int64(2), drop_remainder=np.bool_(True)).yaml()
+        self.assertIn("{range: 7}", text)
+        self.assertIn("weights: [0.1, 0.9]", text)
+        self.assertIn("seed: 3", text)
+        self.assertIn("batch: {batch_size: 2, drop_remainder: true}", text)
+
     def test_columns_of_the_outer_dataset_are_variables(self):
         inner = Dataset.range(1, 3).flat_map(lambda n: Dataset.range(n).map(lambda x: x * 10 + n))
         self.assertEqual(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -19,10 +20,12 @@ def scalar(value: Any) -> str:
     """A scalar; text that YAML would read as something else is quoted."""
     if value is None:
         return "null"
-    if isinstance(value, bool):
+    if isinstance(value, bool) or type(value).__name__ == "bool":  # numpy's
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return _number(value)
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        return _number(float(value))
     text = str(value)
     is_plain = _PLAIN.fullmatch(text) and not _NUMBER.fullmatch(text) and text not in _WORDS
     if (
