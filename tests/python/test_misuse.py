@@ -98,6 +98,10 @@ class Processes(unittest.TestCase):
             self.assertEqual(reader.next().step, 1)
             self.assertEqual(view.tolist(), list(range(10)))
 
+    def test_a_forked_child_opens_a_reader_of_its_parents_server(self):
+        with tundish.serve(text=rig.pipeline(*ROWS)) as server:
+            self.assertEqual(self.in_child(lambda: server.open("train", session="own").next().step), "0")
+
     def test_a_spawned_process_reopens_a_pickled_reader(self):
         with rig.serve(rig.pipeline(*ROWS, replicas=2, deliver="{epochs: 1}")) as server:
             with server.open("train", replica=0) as reader:

@@ -122,7 +122,8 @@ class Server:
 
     def open(self, stream: str | None = None, **options: Any) -> Reader:
         """A reader of a stream of this server: tundish.open with this address."""
-        if self._process.poll() is not None:
+        # A forked child cannot ask: to it the server is no child.
+        if os.getpid() == self._owner and self._process.poll() is not None:
             raise ServerGone(f"the server of {self.socket} has ended: start it again\n{self.log}")
         reader = open_reader(stream, server=self.socket, **options)
         self._readers.add(reader)
