@@ -158,8 +158,8 @@ check_request(struct feed *feed, const struct feed_request *request)
     member = group == NULL ? NULL : &group->members[request->replica];
     if (member != NULL && member->connection != NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "replica %u of group \"%s\" is already in use by process %d: choose "
-                        "another replica or group",
+                        "replica %u of group \"%s\" is already in use by process %d: close its "
+                        "reader there, or choose another replica or group",
                         request->replica, request->group, member->connection->pid);
     return TUNDISH_OK;
 }

@@ -198,6 +198,7 @@ a_replica_that_is_taken_or_not_there_is_refused(void **state)
     wanted = options_for(numbers, "a", 0);
     assert_int_equal(tundish_open(&wanted, &other), TUNDISH_E_ARGUMENT);
     assert_non_null(strstr(tundish_last_error(), "already in use by process"));
+    assert_non_null(strstr(tundish_last_error(), "close its reader there"));
     wanted.replica = 2;
     assert_int_equal(tundish_open(&wanted, &other), TUNDISH_E_ARGUMENT);
     assert_non_null(strstr(tundish_last_error(), "2 replicas"));
