@@ -49,6 +49,7 @@ const struct command command_port = {
     .help = "Write the pipeline file of a tf.data program, in Python, and compare their batches.",
     .details =
         "  --args VALUE ...    arguments of the function; NAME=VALUE by name\n"
+        "  --transform M:F     tf.Transform's preprocessing_fn, which follows on each dataset\n"
         "  --output FILE       the pipeline file (default: standard output); in short -o\n"
         "  --check N           compare N batches of each stream with TensorFlow's, to the bit\n"
         "\n"
