@@ -8,12 +8,12 @@ import rig
 COMPLETE = """
 audio:waveforms audio:spectrograms augmentation:stateless captcha:make cifar:make
 bert:make bert:distributed character_model:make data_guide:simple data_guide:tensors data_guide:repeated
-data_guide:filtered data_guide:unseeded data_windows:dense_steps data_windows:windows dlrm:make dlrm:stacked fonts_csv:make
+data_guide:filtered data_guide:unseeded data_guide:as_long_as_it_is data_windows:dense_steps data_windows:windows dlrm:make dlrm:stacked fonts_csv:make
 guide_input:make_dataset guide_input:distributed guide_input:from_function hashing:make
 image_classification:make imbalanced:sampled imbalanced:chosen load_images:images_only load_images:make
 melanoma:make mnist:make mnist:with_channel penguin:input_fn ranking:parsed ranking:buckets
 ranking:ragged ranking:grouped retinanet:make subword:characters subword:words subword:lengths
-taxi_reader:make text_classification:reviews text_classification:make text_files:labeled text_files:make
+taxi_reader:make taxi_reader:batched_features taxi_reader:parsed_batches text_classification:reviews text_classification:make text_files:labeled text_files:make
 titanic_csv:make translation:make traps:loop_variable traps:popping traps:counting traps:reassigned
 traps:closes_over_tensor vocabulary_tables:layer cifar:vectors vocabulary_tables:lines vocabulary_tables:table
 vocabulary_tables:pairs traps:branches imbalanced:rows structures:negated structures:filtered structures:chosen
@@ -26,7 +26,7 @@ keras_folders:windows_within speaker:paths folders_gan:dcgan folders_gan:celeba 
 folders_gan:cyclegan folders_gan:pix2pix_whole segmentation:make segmentation:deeplab segmentation:tutorial
 captioning:make captioning:translation captioning:masked_language_model captioning:sentiment
 recommender:lookups
-recommender:sequences structured:many_means structured:census csv_guide:labeled csv_guide:selected
+recommender:sequences structured:many_means structured:quantiles structured:census csv_guide:labeled csv_guide:selected
 csv_guide:shuffled csv_guide:endless csv_guide:lines csv_guide:lines_of_each csv_guide:survived csv_guide:records
 csv_guide:columns pipelines_guide:batched_pairs pipelines_guide:epochs pipelines_guide:shuffled_after_repeat
 pipelines_guide:enumerated pipelines_guide:images_of_folders pipelines_guide:horizons
@@ -44,6 +44,8 @@ LISTED = {
     "refused:random": [(27, "tf.random.uniform")],
     "refused:loop": [(33, "a Python loop over a column")],
     "refused:many": [(42, "Dataset.scan"), (43, "tf.py_function"), (44, "Dataset.unique")],
+    "refused:unseen": [(48, "_AssertCardinalityDataset")],
+    "refused:sliced_lists": [(54, "stage map")],
     "csv_guide:in_parallel": [(56, "Dataset.parallel_interleave")],
     "folders_gan:jittered": [(78, "tf.image.random_crop"), (79, "tf.cond"), (79, "tf.random.uniform")],
     "folders_gan:pix2pix": [(57, "tf.strided_slice")],

@@ -42,3 +42,14 @@ def many():
     dataset = tf.data.Dataset.range(6).scan(tf.constant(0, tf.int64), lambda state, x: (state + x, state))
     dataset = dataset.map(lambda x: tf.py_function(np.square, [x], tf.int64))
     return dataset.unique().batch(2)
+
+
+def unseen():
+    return tf.data.Dataset.range(6).apply(tf.data.experimental.assert_cardinality(6)).batch(2)
+
+
+def sliced_lists():
+    words = tf.data.TextLineDataset("titanic.csv").map(lambda line: tf.strings.split(line, ",")).ragged_batch(3)
+    return words.map(
+        lambda words: words[:, :-1].to_tensor()
+    )

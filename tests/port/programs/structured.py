@@ -49,6 +49,13 @@ def layers():
     return ds.map(encode)
 
 
+def quantiles():
+    ds = dataframe_to_dataset()
+    fare = keras.layers.Discretization(num_bins=4, epsilon=0.1)
+    fare.adapt(ds.map(lambda x, y: x["fare"]))
+    return ds.map(lambda x, y: (fare(x["fare"]), y))
+
+
 def many_means():
     rng = np.random.default_rng(1)
     values = rng.normal(3, 2, (40, 90)).astype(np.float32)

@@ -24,3 +24,14 @@ def prepare(batch):
 
 def make():
     return tf.data.TFRecordDataset("taxi.tfrecord").shuffle(20, seed=6).batch(5).map(prepare)
+
+
+def batched_features():
+    return tf.data.experimental.make_batched_features_dataset(
+        "taxi.tfrecord", 5, SPEC, label_key="tips", num_epochs=2, shuffle_seed=3, shuffle_buffer_size=15
+    )
+
+
+def parsed_batches():
+    parse = tf.data.experimental.parse_example_dataset(SPEC)
+    return tf.data.TFRecordDataset("taxi.tfrecord").batch(5).apply(parse)

@@ -18,12 +18,14 @@ _MOST_BYTES = 1 << 28
 
 
 def patch() -> None:
-    """make_csv_dataset and timeseries_dataset_from_array."""
+    """make_csv_dataset, make_batched_features_dataset, parse_example_dataset and timeseries_dataset_from_array."""
     files, maps = readers.core_readers, readers.map_op
     read = functools.partial(_interleaved, files.ParallelInterleaveDataset)
     readers.core_readers = SimpleNamespace(**{**vars(files), "ParallelInterleaveDataset": read})
     mapped = lambda dataset, function, **_: dataset.map(function)
     readers.map_op = SimpleNamespace(**{**vars(maps), "_MapDataset": mapped})
+    for owner in (readers.parsing_ops, tf.data.experimental):
+        setattr(owner, "parse_example_dataset", _parsing)
     timeseries._timeseries_dataset_tf = functools.partial(_series, timeseries._timeseries_dataset_tf)
 
 
@@ -34,6 +36,17 @@ def _interleaved(plain: Any, dataset: Any, function: Any, cycle_length: int, **k
         made = plain(dataset, function, cycle_length=cycle_length, **kwargs)
     made._tundish_step = datasets.Step("parallel_interleave", (dataset,), {}, origin.here())
     return made
+
+
+def _parsing(features: Any, num_parallel_calls: Any = None, deterministic: bool | None = None) -> Any:
+    """deterministic: an option of the dataset, where it is False."""
+
+    def parsed(dataset: Any) -> Any:
+        return dataset.map(
+            lambda rows: tf.io.parse_example(rows, features), num_parallel_calls, deterministic=deterministic
+        )
+
+    return parsed
 
 
 def _series(plain: Any, **asked: Any) -> Any:

@@ -119,8 +119,24 @@ def patch() -> None:
         setattr(cls, name, staticmethod(_noting(name, getattr(cls, name))))
     for name, reader in READERS.items():
         reader.__init__ = _noting(name, reader.__init__)
+    cls.__init__ = _placing(cls.__init__)
     cls.__iter__ = _counting(cls.__iter__)
     Draws.patch()
+
+
+def _placing(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        self._tundish_origin = origin.here()
+        function(self, *args, **kwargs)
+
+    return init
+
+
+def origin_of(dataset: Any) -> origin.Origin:
+    """The line that made it, also where it was not seen how."""
+    found: origin.Origin = vars(dataset)["_tundish_origin"]
+    return found
 
 
 def _counting(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,8 +43,6 @@ def patch() -> None:
             if "__call__" in vars(owner) and owner not in seen and owner.__module__.startswith("keras"):
                 seen.add(owner)
                 owner.__call__ = _recording(owner.__call__)
-
-
     space = keras.utils.FeatureSpace
     space.__call__ = _whole("tf.keras.utils.FeatureSpace", space.__call__)
 
@@ -115,6 +113,8 @@ def describe(layer: Any) -> Layer:
         if arguments.get(name) is None:
             arguments[name] = value
             learned.append(name)
+    if arguments.get("bin_boundaries") is not None:  # these said how to learn them
+        arguments = {name: value for name, value in arguments.items() if name not in ("num_bins", "epsilon")}
     defaults = inspect.signature(cls.__init__).parameters
     policy = layer.dtype_policy.name
     arguments = {

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
 from ..data import nest
 from ..data.emit import Emission, document, entry
-from . import composed, control, datasets, dealing, distribute, functions, layers, program, streams, tables, variants
+from . import (
+    composed, control, datasets, dealing, distribute, functions, layers, planned, program, streams, tables, variants
+)  # fmt: skip
 from .calls import Problem
 from .walk import Walk
 
@@ -148,11 +152,24 @@ def _ported(found: dict[str, Any], folder: str, compared_in: str | None, transfo
     others = [each for each in emission.unsupported if (tuple(each.origin), each.name) not in told]
     ported.problems = [*walk.problems, *others]
     ported.notes, ported.files = walk.notes, emission.beside.files
+    if not ported.problems and transform is None:  # whose stages learn before the file is whole
+        ported.problems = _refused(found, ported.files)
     if ported.problems:
         ported.text = ""
     elif compared_in is not None:
         ported.compared, *_ = _written(found, Ported(transform=transform), compared_in, fills=True)
     return ported
+
+
+def _refused(found: dict[str, Any], files: dict[str, bytes]) -> list[Problem]:
+    """What the server would say of the pipeline file."""
+    with tempfile.TemporaryDirectory(prefix="tundish-port-") as folder:
+        text, *_ = _written(found, Ported(), folder)
+        for name, content in files.items():
+            Path(folder, name).write_bytes(content)
+        file = Path(folder, "pipeline.yaml")
+        file.write_text(text, encoding="utf-8")
+        return planned.problems(file, found)
 
 
 def _written(

@@ -25,6 +25,12 @@ NO_RULE = "Tundish has no stage or expression for it"
 # They say how TensorFlow works, not what it gives.
 _IGNORED = ("name", "num_parallel_calls", "deterministic", "buffer_size", "synchronous", "use_unbounded_threadpool")
 _REMEDIES = {
+    "_AssertCardinalityDataset": "leave it out",
+    "_CopyToDeviceDataset": "leave it out",
+    "_DataServiceDataset": "leave it out: name the helpers when it is served",
+    "_DataServiceDatasetV2": "leave it out: name the helpers when it is served",
+    "_MapAndBatchDataset": "use map, then batch",
+    "_ShuffleAndRepeatDataset": "use shuffle, then repeat",
     "SqlDataset": "write it as `program:` (tundish help program)",
     "parallel_interleave": "use interleave(..., cycle_length=n), or num_parallel_reads=1",
     "timeseries_dataset_from_array": "make the windows with Dataset.window, and shuffle them with Dataset.shuffle",
@@ -76,8 +82,8 @@ class Walk:
     def _make(self, dataset: Any) -> data.Dataset | None:
         step = datasets.step_of(dataset)
         if step is None:
-            self.problem(("<program>", 0), type(dataset).__name__, "how it was made cannot be seen",
-                         "make it with the methods of tf.data.Dataset")  # fmt: skip
+            self.problem(datasets.origin_of(dataset), type(dataset).__name__, "how it was made cannot be seen",
+                         _REMEDIES.get(type(dataset).__name__, "make it with the methods of tf.data.Dataset"))  # fmt: skip
             return None
         is_complete = self._note_functions(step)
         inputs = [self._try(each) for each in step.inputs]
