@@ -125,6 +125,17 @@ class State(Rig):
             self.assertEqual(done.returncode, 3)
             self.assertIn(str(self.path / folder), done.stderr)
 
+    def test_saves_what_it_could_not_when_its_folder_is_back(self):
+        file = self.pipeline(SHUFFLED)
+        self.serve_kept(file)
+        away = self.path / "away"
+        self.state.rename(away)
+        self.lines(self.read("--batches", "20"))
+        self.wait_for_log("places are not saved")
+        away.rename(self.state)
+        self.wait_for_log("places are saved again")
+        self.wait_until_kept(lambda _, step, __: step == 20)
+
     def test_keeps_all_places_in_its_folder(self):
         file = self.path / "pipeline.yaml"
         file.write_text('streams: {"../train/%": {dataset: [range: 9, batch: 2]}}\n')

@@ -211,10 +211,17 @@ keep_state(struct session *session, uint8_t *bytes, size_t count)
         free(bytes);
         return;
     }
-    if (replace_file(session, bytes, count) != TUNDISH_OK && !session->kept.failed) {
-        tnd_log(TND_LOG_ERROR, "state", "places are not saved: %s", tnd_error_text());
+    if (replace_file(session, bytes, count) != TUNDISH_OK) {
+        /* Forget it, so that the next look writes it again, also if no step follows. */
+        free(bytes);
+        if (!session->kept.failed)
+            tnd_log(TND_LOG_ERROR, "state", "places are not saved: %s", tnd_error_text());
         session->kept.failed = true;
+        return;
     }
+    if (session->kept.failed)
+        tnd_log(TND_LOG_NOTICE, "state", "places are saved again");
+    session->kept.failed = false;
     free(session->kept.place);
     session->kept.place = bytes;
     session->kept.place_bytes = count;
