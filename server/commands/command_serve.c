@@ -25,7 +25,10 @@
 #include "shm/segment.h"
 
 /* serve --state: how often changed places are written. */
-enum { KEEP_NS = 100000000 };
+enum { KEEP_NS = 100000000, LAST_PLACE_LOOK_NS = 10000000 };
+
+/* ... and how long a server that stops waits for the next step of its trainers. */
+static const int64_t LAST_PLACE_PATIENCE_NS = 30000000000;
 
 /* How long a server that cannot start keeps the link open, so that other nodes hear the reason. */
 static const int64_t REFUSED_LINGER_NS = 2000000000;
@@ -123,6 +126,21 @@ keep_places(struct serve *serve)
         session_state_keep(serve->sessions[i]);
 }
 
+/* Trainers take what is made until they come to STOPPED, and those that are started at the next
+ * server must not get it again. A trainer that stands still does not hold up the end for ever. */
+static void
+keep_last_place(struct session *session)
+{
+    int64_t deadline_ns = tnd_clock_deadline_ns(LAST_PLACE_PATIENCE_NS);
+
+    while (session_state_changes(session) && tnd_clock_left_ns(deadline_ns) > 0) {
+        nanosleep(&(struct timespec){ .tv_nsec = LAST_PLACE_LOOK_NS }, NULL);
+        if (session_state_keep(session))
+            deadline_ns = tnd_clock_deadline_ns(LAST_PLACE_PATIENCE_NS);
+    }
+    session_state_keep(session);
+}
+
 /* Close everything, so that no part uses one that has been closed: first the sessions stop, then
  * the hub, then the memory that both use is freed. linger_ns is how long to wait for nodes that
  * continue; negative: until they end. */
@@ -135,8 +153,8 @@ close_all(struct serve *serve, int64_t linger_ns)
     named_sessions_stop(serve->named_sessions);
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_stop(serve->sessions[i]);
-    /* The sessions have stopped, so these places are final. */
-    keep_places(serve);
+    for (uint32_t i = 0; i < serve->session_count; i++)
+        keep_last_place(serve->sessions[i]);
     if (serve->hub != NULL)
         hub_shut(serve->hub);
     for (uint32_t i = 0; i < serve->session_count; i++)
@@ -362,7 +380,9 @@ const struct command command_serve = {
         "  --seed N            seed of stages without one (default: random, logged)\n"
         "  --state DIR         save positions in the existing folder DIR and resume there after\n"
         "                      a restart. Trainers killed together with the server get the\n"
-        "                      batches of the last 0.1 s again, unless they open at a saved place\n"
+        "                      batches of the last 0.1 s again, unless they open at a saved\n"
+        "                      place. A drain waits for trainers to take what is made, up\n"
+        "                      to 30 s for each step\n"
         "  --helpers LIST      HOST:PORT,... of helpers (`tundish helper`), which make parts of\n"
         "                      batches when trainers wait and all threads are busy (default:\n"
         "                      $TUNDISH_HELPERS)\n"

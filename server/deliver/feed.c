@@ -372,6 +372,16 @@ feed_has_reader(struct feed *feed, uint32_t replica)
 }
 
 bool
+feed_is_owed(struct feed *feed)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < feed->lane_count && !found; i++)
+        found = lane_is_owed(feed->lanes[i]);
+    return found;
+}
+
+bool
 feed_queue_state(struct feed *feed, struct lane_queue_state *ret_state)
 {
     return lane_queue_state(feed->lanes[0], ret_state);

@@ -171,6 +171,9 @@ bool feed_has_trainers(struct feed *feed);
 /* Is a trainer attached to this replica, of whatever group? */
 bool feed_has_reader(struct feed *feed, uint32_t replica);
 
+/* Is a trainer attached that has yet to give back a batch, or the end of an epoch? */
+bool feed_is_owed(struct feed *feed);
+
 /* Tell every trainer of the group (NULL: of all groups), at its next call, that a trainer at
  * another server is lost (PEER_LOST). */
 void feed_tell_lost(struct feed *feed, const char *group, const char *text);

@@ -147,6 +147,9 @@ tundish_status lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kin
 /* Does a trainer of this lane wait, with no published batch left to take? */
 bool lane_is_awaited(struct lane *lane);
 
+/* Is a trainer attached that has yet to give back a batch, or the end of an epoch? */
+bool lane_is_owed(struct lane *lane);
+
 /* A queue in which nothing is published: the set bits mark those of its first positions that will
  * be passed. Its place reports them from now on. At most TND_SLOTS_MAX. */
 void lane_set_visited(struct lane *lane, const uint8_t *bits, uint64_t bit_count);

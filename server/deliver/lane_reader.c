@@ -311,6 +311,30 @@ lane_look(struct lane *lane, uint64_t position, struct lane_look *ret_look)
     return found;
 }
 
+/* Of a queue anything may go to any of its readers. */
+static bool
+owes(const struct lane *lane, const struct lane_reader *reader)
+{
+    struct lane_look look;
+
+    return reader != NULL && !reader->cut_off && reader->connection != NULL &&
+           lane_look_at(lane, lane->config.queue ? lane->released : reader->released, &look) &&
+           look.published && (look.kind == TND_SLOT_BATCH || look.kind == TND_SLOT_END);
+}
+
+bool
+lane_is_owed(struct lane *lane)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    for (uint32_t i = 0; i < lane->reader_limit && !found; i++)
+        found = owes(lane, lane->readers[i]);
+    pthread_mutex_unlock(&lane->lock);
+    return found;
+}
+
 void
 lane_beat(struct lane *lane, int64_t now_ns)
 {

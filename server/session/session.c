@@ -262,19 +262,23 @@ session_start(struct session *session)
     return status;
 }
 
-/* Publish the lane's last slot. If an attached trainer leaves no slot free, wait until it releases
- * one. A second signal ends the wait. */
+/* Publish the lane's last slot, which stands for the step that is not made any more: a place there
+ * is where the next server begins. If an attached trainer leaves no slot free, wait until it
+ * releases one. A second signal ends the wait. */
 static void
 publish_stopped(struct session *session, uint32_t replica)
 {
     struct lane *lane = feed_lane(session->feed, replica);
 
     for (;;) {
+        /* If nothing is published. */
+        struct lane_look next = { .epoch = session->dealing.start.epoch,
+                                  .step = session->dealing.start.step };
         struct lane_stats stats;
 
         lane_stats(lane, &stats);
-        if (lane_publish_end(lane, stats.published, TND_SLOT_STOPPED, session->ring.last_epoch,
-                             session->ring.steps_published > 0 ? session->ring.last_number + 1 : 0,
+        lane_look(lane, stats.published, &next);
+        if (lane_publish_end(lane, stats.published, TND_SLOT_STOPPED, next.epoch, next.step,
                              TUNDISH_STOPPED, "the server was stopped") != TUNDISH_E_TIMEOUT)
             return;
         if (!feed_has_reader(session->feed, replica))

@@ -185,7 +185,7 @@ struct session_ring {
     struct skips skips;
     uint64_t dealer_skipped; /* of them, those that the order left out */
     uint64_t steps_published, rows_published;
-    uint64_t last_epoch, last_number; /* of the last batch published */
+    uint64_t last_epoch, last_number; /* of the last batch that left the ring */
 };
 
 struct session {

@@ -299,6 +299,10 @@ drop_finished(struct session *session)
         struct step *step = session_step(session, 0);
 
         deal_round_forget(&step->round); /* of a batch: already forgotten */
+        if (step->kind == TND_SLOT_BATCH) {
+            session->ring.last_epoch = step->epoch;
+            session->ring.last_number = step->number;
+        }
         step->state = STEP_EMPTY;
         session->ring.first = (session->ring.first + 1) % session->ring.capacity;
         session->ring.count--;
@@ -437,8 +441,6 @@ finish_step(struct session *session, struct step *step)
         session->ring.steps_published++;
         tnd_stats_observe(&session->counters.stream->step_make,
                           (uint64_t)(tnd_clock_ns() - step->opened_ns));
-        session->ring.last_epoch = step->epoch;
-        session->ring.last_number = step->number;
     }
     if (step->kind == TND_SLOT_END_OF_STREAM)
         session->ring.ended = true;

@@ -125,6 +125,39 @@ class State(Rig):
             self.assertEqual(done.returncode, 3)
             self.assertIn(str(self.path / folder), done.stderr)
 
+    def test_that_drains_gives_each_row_once(self):
+        for distribute in ("{replicas: 2}", "{delivery: broadcast, groups: 2}", "{delivery: queue}"):
+            with self.subTest(distribute=distribute):
+                file = self.pipeline(SHUFFLED, distribute)
+                seen = []
+                for taken in (5, 20):
+                    server = self.serve_kept(file)
+                    readers = self.two_paced(distribute)
+                    for reader in readers * taken:
+                        reader.take()
+                    server.send_signal(signal.SIGTERM)
+                    self.wait_for_log("stopping")
+                    seen += self.finished(readers)
+                    self.assertEqual(server.wait(timeout=DEADLINE_S), 0)
+                    (self.path / "log").unlink()
+                self.serve_kept(file)
+                seen += self.finished(self.two_paced(distribute))
+                rows = sorted(row for taken in seen for _, _, values in taken for row in values)
+                copies = 2 if "broadcast" in distribute else 1
+                self.assertEqual(rows, sorted([*range(1000)] * copies))
+                self.end_all()
+                (self.state / "train.place").unlink()
+
+    def two_paced(self, distribute):
+        if "replicas" in distribute:
+            return [self.read_paced(replica=replica) for replica in range(2)]
+        return [self.read_paced(group=group) for group in ("a", "b")]
+
+    def finished(self, readers):
+        for reader in readers:
+            reader.go()
+        return [batches(reader.finish()) for reader in readers]
+
     def test_saves_what_it_could_not_when_its_folder_is_back(self):
         file = self.pipeline(SHUFFLED)
         self.serve_kept(file)

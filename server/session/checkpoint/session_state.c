@@ -203,13 +203,13 @@ session_state_token(struct session *session)
 }
 
 /* kept.lock is held. Takes ownership of the bytes, which may be NULL. */
-static void
+static bool
 keep_state(struct session *session, uint8_t *bytes, size_t count)
 {
     if (bytes == NULL ||
         (count == session->kept.place_bytes && memcmp(bytes, session->kept.place, count) == 0)) {
         free(bytes);
-        return;
+        return false;
     }
     if (replace_file(session, bytes, count) != TUNDISH_OK) {
         /* Forget it, so that the next look writes it again, also if no step follows. */
@@ -217,7 +217,7 @@ keep_state(struct session *session, uint8_t *bytes, size_t count)
         if (!session->kept.failed)
             tnd_log(TND_LOG_ERROR, "state", "places are not saved: %s", tnd_error_text());
         session->kept.failed = true;
-        return;
+        return false;
     }
     if (session->kept.failed)
         tnd_log(TND_LOG_NOTICE, "state", "places are saved again");
@@ -225,22 +225,31 @@ keep_state(struct session *session, uint8_t *bytes, size_t count)
     free(session->kept.place);
     session->kept.place = bytes;
     session->kept.place_bytes = count;
+    return true;
 }
 
 /* One lock covers both the look and the write, so that an older place never overwrites a newer
  * one. */
-void
+bool
 session_state_keep(struct session *session)
 {
     size_t count = 0;
     uint8_t *bytes;
+    bool is_written;
 
     if (session->options.state == NULL)
-        return;
+        return false;
     pthread_mutex_lock(&session->kept.lock);
     bytes = session_state_place(session, &count);
-    keep_state(session, bytes, count);
+    is_written = keep_state(session, bytes, count);
     pthread_mutex_unlock(&session->kept.lock);
+    return is_written;
+}
+
+bool
+session_state_changes(struct session *session)
+{
+    return session->options.state != NULL && feed_is_owed(session->feed);
 }
 
 void

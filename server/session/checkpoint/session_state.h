@@ -32,8 +32,13 @@ uint8_t *session_state_place(struct session *session, size_t *ret_count);
  * yet. Any thread. */
 char *session_state_token(struct session *session);
 
-/* Write where it stands, if that has changed. Any thread; may wait for the disk. Like
- * session_state_begin it logs the first failure, and does not stop the stream. */
-void session_state_keep(struct session *session);
+/* Write where it stands, if that has changed, and return whether it was written. Any thread; may
+ * wait for the disk. Like session_state_begin it logs the first failure, and does not stop the
+ * stream. */
+bool session_state_keep(struct session *session);
+
+/* After session_stop. Will what is kept still change, as trainers that are attached give back what
+ * was made for them? */
+bool session_state_changes(struct session *session);
 
 #endif
