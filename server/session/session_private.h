@@ -186,6 +186,8 @@ struct session_ring {
     uint64_t dealer_skipped; /* of them, those that the order left out */
     uint64_t steps_published, rows_published;
     uint64_t last_epoch, last_number; /* of the last batch that left the ring */
+    tundish_status kept_status;       /* session_fail's, while no thread ran */
+    char kept_text[1024];
 };
 
 struct session {
@@ -255,8 +257,10 @@ void *session_deal(void *session);
 tundish_status session_run(struct session *session);
 void session_halt(struct session *session);
 
-/* The stream ends with this error, at the first step that is not published. Any thread. */
-void session_fail(struct session *session, tundish_status status, const char *text);
+/* The stream ends with this error, at the first step that is not published. Any thread. If the
+ * session's threads do not run: as soon as they do, where the error is to be `kept`. */
+void session_fail(struct session *session, tundish_status status, const char *text, bool kept);
+void session_fail_as_kept(struct session *session); /* they are about to run */
 
 tundish_status session_open_dealer(struct session *session);
 

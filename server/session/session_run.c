@@ -55,8 +55,11 @@ session_run(struct session *session)
     if (status != TUNDISH_OK)
         return status;
     must(!session->dealing.started && session->ring.count == 0);
+    pthread_mutex_lock(&session->ring.lock);
     session->ring.draining = session->ring.failed = session->ring.ended = false;
     session->ring.lacking = 0;
+    pthread_mutex_unlock(&session->ring.lock);
+    session_fail_as_kept(session);
     atomic_store(&session->restart_epoch, UINT64_MAX);
     atomic_store(&session->stop, 0);
     error = pthread_create(&session->dealing.thread, NULL, session_deal, session);

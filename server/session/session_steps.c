@@ -7,6 +7,7 @@
 #include "session/session_private.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/clock.h"
@@ -372,7 +373,7 @@ can_fail(const struct session *session)
 }
 
 void
-session_fail(struct session *session, tundish_status status, const char *text)
+session_fail(struct session *session, tundish_status status, const char *text, bool kept)
 {
     struct step *step = NULL;
 
@@ -392,8 +393,26 @@ session_fail(struct session *session, tundish_status status, const char *text)
         if (step->state == STEP_WAITS || step->state == STEP_EMPTY)
             turn_to_error(session, step);
         pthread_cond_broadcast(&session->ring.space);
+    } else if (kept && session->ring.draining && session->ring.kept_status == TUNDISH_OK) {
+        session->ring.kept_status = status;
+        snprintf(session->ring.kept_text, sizeof session->ring.kept_text, "%.1000s", text);
     }
     session_unlock_and_wake(session);
+}
+
+void
+session_fail_as_kept(struct session *session)
+{
+    tundish_status status;
+    char text[sizeof session->ring.kept_text];
+
+    pthread_mutex_lock(&session->ring.lock);
+    status = session->ring.kept_status;
+    memcpy(text, session->ring.kept_text, sizeof text);
+    session->ring.kept_status = TUNDISH_OK;
+    pthread_mutex_unlock(&session->ring.lock);
+    if (status != TUNDISH_OK)
+        session_fail(session, status, text, true);
 }
 
 /* Rows of a batch in its slot, as its first column says. */

@@ -249,5 +249,5 @@ session_marks_hear(struct session *session, const struct link_key *key, struct b
     if (!say_difference(session, key->epoch, bytes, text))
         return;
     tell_late(session, text);
-    session_fail(session, TUNDISH_E_DATA, text);
+    session_fail(session, TUNDISH_E_DATA, text, true);
 }

@@ -209,6 +209,14 @@ each_node_gets_its_part_of_every_step(void **state)
     }
 }
 
+static bool
+never(struct link *link, void *context)
+{
+    (void)link;
+    (void)context;
+    return false;
+}
+
 static void
 a_bad_row_of_one_node_is_the_error_of_all(void **state)
 {
@@ -224,6 +232,39 @@ a_bad_row_of_one_node_is_the_error_of_all(void **state)
     start_job(2, &options, &job);
     expect_in_the_end(job.nodes[0].reader, TUNDISH_E_DATA, "(rank 1): ");
     expect_in_the_end(job.nodes[1].reader, TUNDISH_E_DATA, "seven");
+    close_job(&job);
+}
+
+/* Node 0's trainers come late: none of its threads runs when node 1 tells of its bad row. */
+static void
+a_bad_row_told_before_a_node_runs_is_its_error(void **state)
+{
+    static const struct served_options options = {
+        .stages = FILES "{string_to_number: {out_type: int64}}, {batch: 4}",
+        .distribute = "auto_shard: FILE, groups: 2",
+    };
+    const struct link_key error = { .topic = LINK_ERROR };
+    tundish_reader *readers[2][2];
+    struct job_of_nodes job;
+    uint8_t *bytes;
+    size_t byte_count;
+
+    (void)state;
+    write_files();
+    served_write("rows-b.txt", "seven\n");
+    try_job(2, &options, &job);
+    in_all(&job, serve);
+    for (int i = 1; i >= 0; i--) {
+        readers[i][0] = served_reader(job.nodes[i].served, &(struct wanted){ .group = "a" });
+        readers[i][1] = served_reader(job.nodes[i].served, &(struct wanted){ .group = "b" });
+        expect_in_the_end(readers[i][0], TUNDISH_E_DATA, "seven");
+        while (!link_find(job.links[0], &error, 1, &bytes, &byte_count))
+            (void)link_wait(job.links[0], never, NULL, 1000000, NULL);
+        free(bytes);
+    }
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            tundish_close(readers[i][k]);
     close_job(&job);
 }
 
@@ -566,6 +607,7 @@ TEST_FILE(test_nodes)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_node_gets_its_part_of_every_step),
         cmocka_unit_test(a_bad_row_of_one_node_is_the_error_of_all),
+        cmocka_unit_test(a_bad_row_told_before_a_node_runs_is_its_error),
         cmocka_unit_test(an_epoch_ends_early_at_the_same_step_on_all_nodes),
         cmocka_unit_test(the_failure_of_the_job_ends_the_stream),
         cmocka_unit_test(a_group_that_ends_on_one_node_ends_on_all),
