@@ -8,6 +8,7 @@
 #include "batch/content_budget.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "order/planning.h"
 #include "source/files/ask_ahead.h"
 
 struct dealer {
@@ -261,11 +262,12 @@ round_ready(const struct dealer *dealer, struct deal_round *round)
 tundish_status
 dealer_next_epoch(struct dealer *dealer)
 {
-    uint64_t passed;
+    bool is_endless = order_is_endless(dealer->plan->graph->root);
+    uint64_t rest = is_endless ? 1 : UINT64_MAX, passed;
 
     /* The rest of the epoch is passed over, not dropped: later epochs depend on how many elements
-     * were pulled. */
-    if (!dealer->ended && order_pass_over(dealer->iterator, UINT64_MAX, &passed) == ORDER_FAILED)
+     * were pulled. Without an end it was left somewhere, after its first step. */
+    if (!dealer->ended && order_pass_over(dealer->iterator, rest, &passed) == ORDER_FAILED)
         return TUNDISH_E_DATA;
     return dealer_start_epoch(dealer);
 }

@@ -219,6 +219,34 @@ every_replica_that_wants_the_next_epoch_ends_this_one(void **state)
     served_close(served);
 }
 
+/* Its place is that of an epoch's beginning, with the state of the one before, which has no end. */
+static void
+a_trainer_that_has_left_an_endless_epoch_survives_its_server(void **state)
+{
+    static const struct served_options options = {
+        .stages = "{range: 10}, {shuffle: {buffer_size: 10}}, {repeat: {}}, {batch: 2}",
+        .deliver = "slots: 3",
+        .name = "endless",
+        .seed = 5,
+    };
+    struct served *served = served_open(&options);
+    tundish_reader *reader = served_reader(served, &(struct wanted){ 0 });
+    char first[64];
+    const char *second;
+
+    (void)state;
+    snprintf(first, sizeof first, "%s", served_next(reader));
+    served_kill(served);
+    assert_int_equal(tundish_restart(reader), TUNDISH_OK);
+    served = served_open(&options);
+    assert_string_equal(served_next(reader), "E_SERVER_GONE");
+    second = served_next(reader);
+    assert_memory_equal(second, "1.0 value=", 10);
+    assert_string_not_equal(second + 10, first + 10); /* shuffled anew */
+    tundish_close(reader);
+    served_close(served);
+}
+
 static void
 readers_of_a_queue_share_its_batches(void **state)
 {
@@ -283,6 +311,7 @@ TEST_FILE(test_session)
         cmocka_unit_test(a_paused_session_goes_on_where_it_was),
         cmocka_unit_test(a_trainer_is_told_that_the_server_stops_after_what_is_made),
         cmocka_unit_test(every_replica_that_wants_the_next_epoch_ends_this_one),
+        cmocka_unit_test(a_trainer_that_has_left_an_endless_epoch_survives_its_server),
         cmocka_unit_test(readers_of_a_queue_share_its_batches),
         cmocka_unit_test(what_cannot_be_served_is_refused),
     };
