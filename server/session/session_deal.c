@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/must.h"
 #include "session/checkpoint/session_state.h"
+#include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
 #include "session/session_split.h"
 #include "source/files/ask_ahead.h"
@@ -164,7 +165,7 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
         tundish_status status = TUNDISH_OK;
 
         if (atomic_load(&session->restart_epoch) == epoch) /* every trainer asked for the next */
-            status = session_link_cut(session, number, &cut);
+            status = session_cut(session, number, &cut);
         if (status == TUNDISH_OK && !cut)
             status = deal_step(session, number, &round);
         if (status == TUNDISH_OK && !cut)
@@ -246,6 +247,14 @@ go_to_start(struct session *session)
 }
 
 static tundish_status
+start_next_epoch(struct session *session, uint64_t epoch)
+{
+    tundish_status status = dealer_start_epoch(session->dealer);
+
+    return status == TUNDISH_OK ? session_cut_follow(session, epoch) : status;
+}
+
+static tundish_status
 start_epoch(struct session *session, uint64_t epoch, uint64_t *ret_number)
 {
     tundish_status status;
@@ -254,8 +263,10 @@ start_epoch(struct session *session, uint64_t epoch, uint64_t *ret_number)
                           session->dealing.start.place_epoch == session->dealing.start.epoch
                       ? session->dealing.start.step
                       : 0;
-    status =
-        session->dealing.start.given ? go_to_start(session) : dealer_start_epoch(session->dealer);
+    if (session->dealing.start.given)
+        status = go_to_start(session);
+    else
+        status = start_next_epoch(session, epoch);
     if (status == TUNDISH_OK)
         status = session_link_start_epoch(session, epoch, *ret_number);
     return status == TUNDISH_OK ? publish_place(session, epoch) : status;
@@ -278,6 +289,7 @@ session_deal(void *argument)
                       session->dealing.start.end_steps, NULL, TUNDISH_OK))
         return NULL;
     first = session->dealing.start.given ? session->dealing.start.epoch : 0;
+    session_cut_begin(session, first);
     status = session_split_agrees(session);
     if (status == TUNDISH_OK)
         status = session_replay(session);

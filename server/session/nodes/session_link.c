@@ -14,6 +14,7 @@
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "session/nodes/session_cut.h"
 #include "session/nodes/session_marks.h"
 #include "session/session_private.h"
 #include "session/session_split.h"
@@ -73,17 +74,6 @@ session_link_key(const struct session *session, enum link_topic topic, uint64_t 
     };
 }
 
-struct link_key
-session_link_restart_key(const struct session *session, enum link_restart part)
-{
-    return (struct link_key){
-        .topic = LINK_RESTART,
-        .stream = session->linked.stream,
-        .epoch = session->linked.epoch,
-        .part = part,
-    };
-}
-
 /* Under DATA a batch gives every worker equally many slices, unless rows carry over. Then every
  * worker knows the steps of all. */
 static bool
@@ -129,6 +119,28 @@ number_in(const struct link_total *total)
     if (total->byte_count == sizeof bytes)
         memcpy(&bytes, total->bytes, sizeof bytes);
     return be64toh(bytes);
+}
+
+void
+session_link_tell_number(struct session *session, const struct link_key *key, enum link_merge merge,
+                         uint64_t number)
+{
+    tally_number(session, key, merge, false, number);
+}
+
+tundish_status
+session_link_wait_for_number(struct session *session, const struct link_key *key,
+                             uint64_t *ret_number)
+{
+    struct link_total total;
+    tundish_status status =
+        link_wait_for_total(session->linked.link, key, -1, &session->stop, &total);
+
+    if (status != TUNDISH_OK)
+        return status;
+    *ret_number = number_in(&total);
+    free(total.bytes);
+    return TUNDISH_OK;
 }
 
 static bool
@@ -197,6 +209,7 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
     linked->ended = false;
     linked->asked = ends_with_first(session) || has_begun(session, epoch);
     linked->marks_posted = 0;
+    linked->cut_step = UINT64_MAX;
     pthread_mutex_unlock(&linked->lock);
     /* Another node may be an epoch late and still ask about it, so keep a few. */
     if (epoch >= 3)
@@ -246,19 +259,6 @@ is_answered_by_first(struct link *link, struct question *question)
            has > question->number;
 }
 
-/* All want the epoch's end, and it is not agreed yet where that is. */
-static bool
-is_cut_due(struct link *link, const struct session *session)
-{
-    const struct session_link *linked = &session->linked;
-    struct link_key key = session_link_restart_key(session, LINK_RESTART_WANTED);
-    uint64_t number;
-    uint32_t nodes;
-
-    return linked->cut_epoch == linked->epoch + 1 && linked->cut_step == UINT64_MAX &&
-           find_number(link, &key, &nodes, &number);
-}
-
 static bool
 is_answered(struct link *link, void *context)
 {
@@ -266,7 +266,7 @@ is_answered(struct link *link, void *context)
     bool is_answered = ends_with_first(question->session) ? is_answered_by_first(link, question)
                                                           : is_answered_by_last(link, question);
 
-    question->is_of_cut = !is_answered && is_cut_due(link, question->session);
+    question->is_of_cut = !is_answered && session_cut_is_due(question->session);
     return is_answered || question->is_of_cut;
 }
 
@@ -281,7 +281,7 @@ ask_nodes(struct session *session, uint64_t number, enum job_step *ret_step)
         link_wait(session->linked.link, is_answered, &question, -1, &session->stop);
 
     if (status == TUNDISH_OK && question.is_of_cut) {
-        status = session_link_cut(session, number, &is_cut);
+        status = session_cut(session, number, &is_cut);
         if (status == TUNDISH_OK && !is_cut)
             status = link_wait(session->linked.link, is_answered, &question, -1, &session->stop);
     }
@@ -337,48 +337,10 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
 tundish_status
 session_link_end_epoch(struct session *session, uint64_t number)
 {
-    struct link_key key = session_link_restart_key(session, LINK_RESTART_STEP);
-
     if (session->linked.link == NULL)
         return TUNDISH_OK;
-    tally_number(session, &key, LINK_HIGHEST, false, number);
+    session_cut_tell_end(session, number);
     return session_marks_end(session);
-}
-
-/* First every worker must want the cut. Then each stops and tells its step, and the highest one is
- * the end: no worker can take back a step that it has dealt. */
-tundish_status
-session_link_cut(struct session *session, uint64_t number, bool *ret_cut)
-{
-    struct session_link *linked = &session->linked;
-    struct link_key key = session_link_restart_key(session, LINK_RESTART_WANTED);
-    struct link_total total;
-    tundish_status status;
-
-    *ret_cut = true;
-    if (linked->link == NULL)
-        return TUNDISH_OK;
-    if (linked->cut_epoch != linked->epoch + 1) {
-        linked->cut_epoch = linked->epoch + 1;
-        linked->cut_step = UINT64_MAX;
-        tally_number(session, &key, LINK_LOWEST, false, 1);
-    }
-    if (linked->cut_step == UINT64_MAX) {
-        if (!link_find_total(linked->link, &key, &total)) {
-            *ret_cut = false;
-            return TUNDISH_OK;
-        }
-        free(total.bytes);
-        key = session_link_restart_key(session, LINK_RESTART_STEP);
-        tally_number(session, &key, LINK_HIGHEST, false, linked->replays ? 0 : number);
-        status = link_wait_for_total(linked->link, &key, -1, &session->stop, &total);
-        if (status != TUNDISH_OK)
-            return status;
-        linked->cut_step = number_in(&total);
-        free(total.bytes);
-    }
-    *ret_cut = linked->replays || number >= linked->cut_step;
-    return TUNDISH_OK;
 }
 
 /* The states of all workers, one after the other. */
@@ -572,6 +534,8 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
         hear_error(session, who, bytes);
     else if (key->topic == LINK_ORDER)
         session_marks_hear(session, key, bytes);
+    else if (key->topic == LINK_RESTART)
+        session_cut_hear(session, key);
     else if (key->topic == LINK_SPLIT)
         session_split_hear(session, bytes);
     else if (key->topic == LINK_DEATH)

@@ -25,13 +25,17 @@ struct session_link {
     bool ended;            /* there are no more */
     bool asked;            /* another worker waits to know how far this one is */
     uint64_t marks_posted; /* of the order's digest (session_marks.h) */
-    uint64_t cut_epoch;    /* the epoch that is to end early, and 1 more; 0: none */
-    uint64_t cut_step;     /* where, or UINT64_MAX: not agreed yet */
+    uint64_t first;        /* the epoch that the session began with */
     bool mute;             /* session_link_mute */
     bool told_start;       /* session_replay.h; under `control` */
     bool is_level;         /* this node takes part in the epochs of all, or will from the first */
     bool replays;          /* this epoch, for others; the dealing thread's (session_replay.h) */
     bool told_split;       /* session_split_tell; under `control` */
+
+    /* The dealing thread's (session_cut.h). */
+    uint64_t left;      /* epochs */
+    uint64_t cut_step;  /* where the epoch ends early, or UINT64_MAX: not agreed */
+    size_t first_words; /* of the start's state, which that of `first` is */
 
     /* Where trainers began again last (session_level.h); NULL: at the beginning, or never. */
     uint8_t *level;
@@ -44,10 +48,11 @@ enum job_step { JOB_STEP_ROWS, JOB_STEP_EMPTY, JOB_STEP_END };
 struct link_key session_link_key(const struct session *session, enum link_topic topic,
                                  uint64_t epoch);
 
-/* What is told about the end of the epoch that is on: that all trainers here want it, and before
- * which step it comes. */
-enum link_restart { LINK_RESTART_WANTED, LINK_RESTART_STEP };
-struct link_key session_link_restart_key(const struct session *session, enum link_restart part);
+/* A number that each node tells once; and that of all. The second waits. */
+void session_link_tell_number(struct session *session, const struct link_key *key,
+                              enum link_merge merge, uint64_t number);
+tundish_status session_link_wait_for_number(struct session *session, const struct link_key *key,
+                                            uint64_t *ret_number);
 
 /* Does the epoch of one node need all? Not where every node knows the steps of all. */
 bool session_link_needs_all(const struct session *session);
@@ -64,10 +69,6 @@ tundish_status session_link_start_epoch(struct session *session, uint64_t epoch,
  * Waits only where that is not known. */
 tundish_status session_link_step(struct session *session, uint64_t number, uint32_t present,
                                  enum job_step *ret_step);
-
-/* Every replica here has asked for the next epoch. Is `number` the step at which this one ends,
- * for all? A node that replays the epoch always asks, and ends it wherever the others do. */
-tundish_status session_link_cut(struct session *session, uint64_t number, bool *ret_cut);
 
 /* The dealing thread: the epoch ends before step `number`. May wait for the other nodes, and fail
  * because theirs was another (session_marks.h). */

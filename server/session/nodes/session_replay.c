@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "core/memory.h"
+#include "session/nodes/session_cut.h"
 #include "session/nodes/session_level.h"
 #include "session/session_private.h"
 
@@ -79,7 +80,7 @@ replay_epoch(struct session *session, uint64_t epoch)
 
         if (atomic_load(&session->stop) != 0)
             return tnd_fail(TUNDISH_E_TIMEOUT, "the session is being stopped");
-        status = session_link_cut(session, number, &cut);
+        status = session_cut(session, number, &cut);
         if (status != TUNDISH_OK || cut)
             break;
         status = dealer_next(session->dealer, &round);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "session/nodes/session_cut.h"
 #include "session/session_private.h"
 
 /* Fewer than a server's (SESSION_MARK_STEPS), as fewer steps are dealt. */
@@ -22,7 +23,8 @@ struct stream {
 
 /* These stand for what is left out. */
 const struct order_digest *__wrap_dealer_digest(const struct dealer *dealer);
-void __wrap_session_fail(struct session *session, tundish_status status, const char *text);
+void __wrap_session_fail(struct session *session, tundish_status status, const char *text,
+                         bool kept);
 void __wrap_feed_tell_lost(struct feed *feed, const char *group, const char *text);
 
 const struct order_digest *
@@ -32,10 +34,11 @@ __wrap_dealer_digest(const struct dealer *dealer)
 }
 
 void
-__wrap_session_fail(struct session *session, tundish_status status, const char *text)
+__wrap_session_fail(struct session *session, tundish_status status, const char *text, bool kept)
 {
     struct stream *stream = (struct stream *)session;
 
+    (void)kept;
     if (status != TUNDISH_E_PEER_LOST && stream->error[0] == '\0')
         snprintf(stream->error, sizeof stream->error, "%s", text);
     if (status != TUNDISH_E_PEER_LOST)
@@ -68,6 +71,7 @@ stream_open(struct link *link, const struct stream_options *options)
     session->plan = &stream->plan;
     session->dealer = (struct dealer *)stream;
     session_link_open(session, &(struct session_options){ .stream = &stream->spec, .link = link });
+    session_cut_begin(session, 0);
     return session;
 }
 
@@ -121,7 +125,7 @@ stream_begin_epoch(struct session *session, uint64_t epoch)
 tundish_status
 stream_cut(struct session *session, uint64_t number, bool *ret_cut)
 {
-    tundish_status status = session_link_cut(session, number, ret_cut);
+    tundish_status status = session_cut(session, number, ret_cut);
 
     return status == TUNDISH_OK && *ret_cut ? session_link_end_epoch(session, number) : status;
 }
@@ -150,7 +154,7 @@ void
 stream_tell_error(struct session *session, const char *text)
 {
     session_link_tell_error(session, 0, 0, TUNDISH_E_DATA, text);
-    __wrap_session_fail(session, TUNDISH_E_DATA, text);
+    __wrap_session_fail(session, TUNDISH_E_DATA, text, true);
 }
 
 void

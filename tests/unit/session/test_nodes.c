@@ -288,6 +288,101 @@ an_epoch_ends_early_at_the_same_step_on_all_nodes(void **state)
     close_job(&job);
 }
 
+/* The job at new servers, each node's trainer at its place. */
+static void
+go_on(struct job_of_nodes *job, const struct served_options *options, char *tokens[2])
+{
+    close_job(job);
+    try_job(2, options, job);
+    in_all(job, serve);
+    for (int i = 0; i < 2; i++) {
+        job->nodes[i].reader =
+            served_reader(job->nodes[i].served, &(struct wanted){ .token = tokens[i] });
+        free(tokens[i]);
+    }
+}
+
+/* The second node's trainer goes on from a checkpoint before the cut. */
+static void
+epochs_that_others_have_left_are_cut(void **state)
+{
+    static const struct served_options options = {
+        .stages = "{range: 10}, {repeat: {}}, {batch: 2}",
+        .distribute = "auto_shard: DATA",
+        .deliver = "slots: 3",
+    };
+    struct job_of_nodes job;
+    char *tokens[2];
+
+    (void)state;
+    start_job(2, &options, &job);
+    expect_all(
+        &job, (const char *const[2][TEXTS]){ { "0.0 value=0", "0.1 value=2" }, { "0.0 value=1" } });
+    tokens[1] = tnd_strdup(served_token(job.nodes[1].reader));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tundish_restart(job.nodes[i].reader), TUNDISH_OK);
+    expect_all(
+        &job, (const char *const[2][TEXTS]){ { "1.0 value=0", "1.1 value=2" }, { "1.0 value=1" } });
+    tokens[0] = tnd_strdup(served_token(job.nodes[0].reader));
+    go_on(&job, &options, tokens);
+    expect_all(&job, (const char *const[2][TEXTS]){ { "1.2 value=4" }, { "0.1 value=3" } });
+    assert_int_equal(tundish_restart(job.nodes[1].reader), TUNDISH_OK);
+    expect_all(&job, (const char *const[2][TEXTS]){ { "1.3 value=6" }, { "1.0 value=1" } });
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tundish_restart(job.nodes[i].reader), TUNDISH_OK);
+    expect_all(&job, (const char *const[2][TEXTS]){ { "2.0 value=0" }, { "2.0 value=1" } });
+    close_job(&job);
+}
+
+static uint32_t
+bit_of(const char *text)
+{
+    int value = -1;
+
+    assert_int_equal(sscanf(text, "1.%*d value=%d", &value), 1);
+    assert_in_range(value, 0, 9);
+    return UINT32_C(1) << value;
+}
+
+/* An epoch is shuffled by how often the rows were gone through before, so by where the epoch before
+ * was cut: for the second node that is elsewhere, the second time. */
+static void
+all_nodes_deal_one_order_after_a_cut(void **state)
+{
+    static const struct served_options options = {
+        .stages = "{range: 10}, {shuffle: {buffer_size: 10}}, {repeat: {}}, {batch: 2}",
+        .distribute = "auto_shard: DATA",
+        .deliver = "slots: 3",
+        .seed = 7,
+    };
+    struct job_of_nodes job;
+    uint32_t seen = 0;
+    char *tokens[2];
+
+    (void)state;
+    start_job(2, &options, &job);
+    expect_all(&job, (const char *const[2][TEXTS]){ { "0.0..." }, { "0.0..." } });
+    tokens[1] = tnd_strdup(served_token(job.nodes[1].reader));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tundish_restart(job.nodes[i].reader), TUNDISH_OK);
+    expect_all(&job, (const char *const[2][TEXTS]){ { "1.0...", "1.1..." }, { "1.0..." } });
+    seen |= bit_of(job.nodes[0].found[0]) | bit_of(job.nodes[0].found[1]);
+    tokens[0] = tnd_strdup(served_token(job.nodes[0].reader));
+    go_on(&job, &options, tokens);
+    expect_all(&job, (const char *const[2][TEXTS]){ { "1.2..." }, { "0.1..." } });
+    seen |= bit_of(job.nodes[0].found[0]);
+    assert_int_equal(tundish_restart(job.nodes[1].reader), TUNDISH_OK);
+    expect_all(&job,
+               (const char *const[2][TEXTS]){
+                   { "1.3...", "1.4..." }, { "1.0...", "1.1...", "1.2...", "1.3...", "1.4..." } });
+    for (int k = 0; k < 2; k++)
+        seen |= bit_of(job.nodes[0].found[k]);
+    for (int k = 0; k < 5; k++)
+        seen |= bit_of(job.nodes[1].found[k]);
+    assert_int_equal(seen, 0x3ff);
+    close_job(&job);
+}
+
 static void
 the_failure_of_the_job_ends_the_stream(void **state)
 {
@@ -609,6 +704,8 @@ TEST_FILE(test_nodes)
         cmocka_unit_test(a_bad_row_of_one_node_is_the_error_of_all),
         cmocka_unit_test(a_bad_row_told_before_a_node_runs_is_its_error),
         cmocka_unit_test(an_epoch_ends_early_at_the_same_step_on_all_nodes),
+        cmocka_unit_test(epochs_that_others_have_left_are_cut),
+        cmocka_unit_test(all_nodes_deal_one_order_after_a_cut),
         cmocka_unit_test(the_failure_of_the_job_ends_the_stream),
         cmocka_unit_test(a_group_that_ends_on_one_node_ends_on_all),
         cmocka_unit_test(a_place_of_one_node_serves_all),

@@ -1,0 +1,39 @@
+/* session_cut.h - an epoch that all trainers of all nodes leave before its end.
+ *
+ * Each node tells how many epochs it has left or wants to leave: those before the one that it began
+ * with, and those that all of its trainers have asked to leave. An epoch that every node has left,
+ * or wants to, is cut: each stops and tells its step, and the highest one is the end, since no
+ * worker can take back a step that it has dealt. A node that began with a later epoch has none.
+ *
+ * The order of the next epoch may depend on where this one was cut. A node that began with that
+ * one, at a place, tells what its place says of it, and those that come to it deal the same.
+ */
+#ifndef SESSION_CUT_H
+#define SESSION_CUT_H
+
+#include "link/link.h"
+
+struct session;
+
+/* The dealing thread, before it deals: `epoch` is the first, whose state the start that was given
+ * may know. */
+void session_cut_begin(struct session *session, uint64_t epoch);
+
+/* Every replica here has asked for the next epoch. Is `number` the step at which this one ends,
+ * for all? A node that replays the epoch always asks, and ends it wherever the others do. */
+tundish_status session_cut(struct session *session, uint64_t number, bool *ret_cut);
+
+/* Do all want the epoch's end, and is it not agreed yet where that is? */
+bool session_cut_is_due(struct session *session);
+
+/* The epoch ends before this step, cut or not. */
+void session_cut_tell_end(struct session *session, uint64_t number);
+
+/* The dealing thread has begun the epoch after one that was cut: with the state that others told of
+ * it, if they did. */
+tundish_status session_cut_follow(struct session *session, uint64_t epoch);
+
+/* A total of LINK_RESTART has come. */
+void session_cut_hear(struct session *session, const struct link_key *key);
+
+#endif
