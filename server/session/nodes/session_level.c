@@ -3,7 +3,6 @@
 
 #include <endian.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,7 +21,7 @@ struct standing_head {
     uint8_t is_empty;
 };
 
-enum { LEVEL_BYTES = 17 };
+enum { STEP_BYTES = 16, LEVEL_BYTES = 17 };
 enum level_part { LEVEL_LOWEST, LEVEL_HIGHEST };
 
 static struct link_key
@@ -55,36 +54,37 @@ wait_until_unread(struct session *session, const _Atomic int *stop)
     return TUNDISH_OK;
 }
 
-tundish_status
-session_level_tell_place(struct session *session, uint64_t number, const uint8_t *bytes,
-                         size_t byte_count)
+static tundish_status
+tell(struct session *session, enum level_part part, uint64_t number, struct byte_view bytes)
 {
-    struct link_key lowest = level_key(session, LEVEL_LOWEST, number);
-    struct link_key highest = level_key(session, LEVEL_HIGHEST, number);
-    uint8_t *given = tnd_alloc(LEVEL_BYTES + byte_count);
-    struct standing_head level = { .is_empty = byte_count == 0 };
+    struct link_key key = level_key(session, part, number);
+    bool is_lowest = part == LEVEL_LOWEST;
+    uint8_t *given = tnd_alloc(LEVEL_BYTES + bytes.size);
+    struct standing_head level = { .is_empty = bytes.size == 0 };
     tundish_status status = TUNDISH_OK;
     struct tnd_place place;
 
-    if (byte_count > 0) {
-        status = tnd_place_read(bytes, byte_count, &place);
+    if (bytes.size > 0) {
+        status = tnd_place_read(bytes.data, bytes.size, &place);
         level.epoch = htobe64(place.epoch);
         level.step = htobe64(place.step);
-        memcpy(given + LEVEL_BYTES, bytes, byte_count);
+        memcpy(given + LEVEL_BYTES, bytes.data, bytes.size);
     }
     memcpy(given, &level, LEVEL_BYTES);
-    if (status == TUNDISH_OK) {
-        link_tally(session->linked.link, &lowest,
-                   &(struct link_tally){ .merge = LINK_LOWEST,
+    if (status == TUNDISH_OK)
+        link_tally(session->linked.link, &key,
+                   &(struct link_tally){ .merge = is_lowest ? LINK_LOWEST : LINK_HIGHEST,
                                          .bytes = given,
-                                         .byte_count = LEVEL_BYTES + byte_count });
-        link_tally(session->linked.link, &highest,
-                   &(struct link_tally){ .merge = LINK_HIGHEST,
-                                         .bytes = given,
-                                         .byte_count = offsetof(struct standing_head, is_empty) });
-    }
+                                         .byte_count =
+                                             is_lowest ? LEVEL_BYTES + bytes.size : STEP_BYTES });
     free(given);
     return status;
+}
+
+tundish_status
+session_level_tell_place(struct session *session, uint64_t number, struct byte_view bytes)
+{
+    return tell(session, LEVEL_LOWEST, number, bytes);
 }
 
 tundish_status
@@ -92,6 +92,7 @@ session_level_tell(struct session *session, uint64_t number, const _Atomic int *
 {
     struct session_link *linked = &session->linked;
     tundish_status status;
+    struct byte_view place;
     uint8_t *bytes;
     size_t count = 0;
 
@@ -102,30 +103,27 @@ session_level_tell(struct session *session, uint64_t number, const _Atomic int *
     if (status != TUNDISH_OK)
         return status;
     bytes = session_state_place(session, &count);
-    if (bytes != NULL)
-        status = session_level_tell_place(session, number, bytes, count);
-    else /* nothing was published since the last time */
-        status = session_level_tell_place(session, number, linked->level, linked->level_bytes);
+    place = bytes != NULL ? (struct byte_view){ bytes, count }
+                          /* nothing was published since the last time */
+                          : (struct byte_view){ linked->level, linked->level_bytes };
+    status = tell(session, LEVEL_LOWEST, number, place);
+    if (status == TUNDISH_OK)
+        status = tell(session, LEVEL_HIGHEST, number, place);
     free(bytes);
     return status;
 }
 
 tundish_status
 session_level_find(struct session *session, uint64_t number, const _Atomic int *stop,
-                   struct session_standing *ret_lowest, bool *ret_differ)
+                   struct session_standing *ret_lowest)
 {
     struct link_key lowest = level_key(session, LEVEL_LOWEST, number);
-    struct link_key highest = level_key(session, LEVEL_HIGHEST, number);
-    struct link_total low = { 0 }, high = { 0 };
+    struct link_total low = { 0 };
     tundish_status status = link_wait_for_total(session->linked.link, &lowest, -1, stop, &low);
 
-    if (status == TUNDISH_OK)
-        status = link_wait_for_total(session->linked.link, &highest, -1, stop, &high);
     if (status == TUNDISH_OK && low.byte_count < LEVEL_BYTES)
         status = tnd_fail(TUNDISH_E_CORRUPT, "malformed position of trainers");
     if (status == TUNDISH_OK) {
-        *ret_differ =
-            high.byte_count > LEVEL_BYTES || memcmp(low.bytes, high.bytes, high.byte_count) != 0;
         ret_lowest->byte_count = low.byte_count - LEVEL_BYTES;
         ret_lowest->bytes = tnd_alloc(low.byte_count);
         memcpy(ret_lowest->bytes, low.bytes + LEVEL_BYTES, ret_lowest->byte_count);
@@ -133,7 +131,6 @@ session_level_find(struct session *session, uint64_t number, const _Atomic int *
             status = tnd_place_read(ret_lowest->bytes, ret_lowest->byte_count, &ret_lowest->place);
     }
     free(low.bytes);
-    free(high.bytes);
     return status;
 }
 
@@ -192,6 +189,23 @@ go_back(struct session *session, const struct session_standing *level)
     return status;
 }
 
+/* Does any node's place differ from the lowest? */
+static tundish_status
+compare(struct session *session, uint64_t number, const _Atomic int *stop,
+        const struct tnd_place *lowest, bool *ret_differ)
+{
+    struct standing_head level = { htobe64(lowest->epoch), htobe64(lowest->step), 0 };
+    struct link_key highest = level_key(session, LEVEL_HIGHEST, number);
+    struct link_total high;
+    tundish_status status = link_wait_for_total(session->linked.link, &highest, -1, stop, &high);
+
+    if (status != TUNDISH_OK)
+        return status;
+    *ret_differ = high.byte_count != STEP_BYTES || memcmp(&level, high.bytes, STEP_BYTES) != 0;
+    free(high.bytes);
+    return TUNDISH_OK;
+}
+
 tundish_status
 session_level_reach(struct session *session, uint64_t number, const _Atomic int *stop)
 {
@@ -202,7 +216,9 @@ session_level_reach(struct session *session, uint64_t number, const _Atomic int 
 
     if (linked->link == NULL)
         return TUNDISH_OK;
-    status = session_level_find(session, number, stop, &lowest, &differ);
+    status = session_level_find(session, number, stop, &lowest);
+    if (status == TUNDISH_OK)
+        status = compare(session, number, stop, &lowest.place, &differ);
     /* All nodes go back: a node that goes back needs steps that the others have already dealt. */
     if (status == TUNDISH_OK && differ)
         status = go_back(session, &lowest);

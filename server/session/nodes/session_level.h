@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/bytes.h"
 #include "core/status.h"
 #include "shm/place.h"
 
@@ -25,12 +26,11 @@ struct session_standing {
 
 /* Tell the other nodes where this one's trainers stand. Never waits. */
 tundish_status session_level_tell_place(struct session *session, uint64_t number,
-                                        const uint8_t *bytes, size_t byte_count);
+                                        struct byte_view bytes);
 
-/* Wait for the lowest of all nodes' places, whose bytes the caller frees, and for whether any is
- * another. */
+/* Wait for the lowest of all nodes' places, whose bytes the caller frees. */
 tundish_status session_level_find(struct session *session, uint64_t number, const _Atomic int *stop,
-                                  struct session_standing *ret_lowest, bool *ret_differ);
+                                  struct session_standing *ret_lowest);
 
 /* Have all nodes told? */
 bool session_level_is_known(struct session *session, uint64_t number);

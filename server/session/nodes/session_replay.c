@@ -46,7 +46,8 @@ session_replay_tell(struct session *session, const struct start *start)
     bytes = tnd_alloc(tnd_place_bytes(&place));
     tnd_place_write(&place, bytes);
     /* It can only fail on bytes that are not a place. */
-    (void)session_level_tell_place(session, AT_BEGINNING, bytes, tnd_place_bytes(&place));
+    (void)session_level_tell_place(session, AT_BEGINNING,
+                                   (struct byte_view){ bytes, tnd_place_bytes(&place) });
     free(bytes);
 }
 
@@ -144,12 +145,11 @@ session_replay(struct session *session)
 {
     struct session_standing lowest = { 0 };
     tundish_status status;
-    bool differ;
 
     if (!session->dealing.start.given || !session_link_needs_all(session) ||
         session->linked.is_level)
         return TUNDISH_OK;
-    status = session_level_find(session, AT_BEGINNING, &session->stop, &lowest, &differ);
+    status = session_level_find(session, AT_BEGINNING, &session->stop, &lowest);
     if (status == TUNDISH_OK)
         status = replay(session, &lowest.place);
     session->linked.is_level = status == TUNDISH_OK;
