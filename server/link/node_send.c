@@ -188,13 +188,12 @@ send_some(struct node *node, struct peer *peer)
     return true;
 }
 
-/* Any message is a sign of life, so a beat is sent only if nothing else was for a while. */
+/* Any message is a sign of life, so a beat is sent only if nothing else was for a while. One that
+ * has left and is still there looks after its neighbours as well. */
 static void
 beat(struct node *node, struct peer *peer, int64_t now_ns)
 {
-    const struct member *member = &node->members[peer->rank];
-
-    if (peer->first != NULL || member->left || member->lost || !(peer->is_next || peer->owes) ||
+    if (peer->first != NULL || node->members[peer->rank].lost || !(peer->is_next || peer->owes) ||
         now_ns - peer->said_ns < node->config.beat_ns)
         return;
     node_queue(node, peer->rank, &(struct wire){ .kind = peer->owes ? WIRE_ASK : WIRE_BEAT }, NULL);

@@ -248,6 +248,28 @@ a_node_that_left_is_not_missed(void **state)
     network_close(network);
 }
 
+/* It stays to answer those that go on, and looks after them as they do. */
+static void
+those_that_left_and_those_that_go_on_do_not_lose_each_other(void **state)
+{
+    struct network *network = network_open(NETWORK_NODES, 6);
+    static const uint32_t leaving[] = { 1, 0, 5 };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        node_leave(network_node(network, leaving[i]));
+        network_run(network, 20 * SECOND_NS);
+        for (uint32_t rank = 0; rank < NETWORK_NODES; rank++)
+            assert_null(node_failure(network_node(network, rank)));
+    }
+    network_kill(network, 4);
+    network_run(network, 20 * SECOND_NS);
+    for (uint32_t rank = 0; rank < NETWORK_NODES; rank++)
+        if (rank != 4)
+            assert_non_null(strstr(node_failure(network_node(network, rank)), "(rank 4)"));
+    network_close(network);
+}
+
 static void
 all_that_leave_are_done(void **state)
 {
@@ -426,6 +448,7 @@ TEST_FILE(test_node)
         cmocka_unit_test(nodes_are_named_by_their_hosts),
         cmocka_unit_test(quiet_nodes_beat_and_are_not_lost),
         cmocka_unit_test(a_node_that_left_is_not_missed),
+        cmocka_unit_test(those_that_left_and_those_that_go_on_do_not_lose_each_other),
         cmocka_unit_test(all_that_leave_are_done),
         cmocka_unit_test(a_node_that_stood_still_hears_that_it_was_given_up),
         cmocka_unit_test(a_job_that_stood_still_as_a_whole_goes_on),
