@@ -65,8 +65,9 @@ void link_close(struct link *link); /* leaves first, at once; accepts NULL */
  * single node. */
 void link_fail(struct link *link, const char *text);
 
-/* E_PEER_LOST if the job has failed. */
+/* E_PEER_LOST if the job has failed; the second: also if a node has left, which this one needs. */
 tundish_status link_check(struct link *link);
+tundish_status link_check_all(struct link *link);
 
 uint32_t link_rank(const struct link *link);
 uint32_t link_size(const struct link *link);

@@ -140,6 +140,17 @@ look_at_all(struct link *link)
     return left < link->size ? has_ended(link, left) : TUNDISH_OK;
 }
 
+tundish_status
+link_check_all(struct link *link)
+{
+    tundish_status status;
+
+    pthread_mutex_lock(&link->lock);
+    status = look_at_all(link);
+    pthread_mutex_unlock(&link->lock);
+    return status;
+}
+
 /* The wait needs one node, which keeps answering for a while after it has left. */
 static tundish_status
 look_at_one(struct link *link, uint32_t rank, int64_t *patient_until_ns)

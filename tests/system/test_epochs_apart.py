@@ -1,12 +1,17 @@
-"""Nodes with files of their own whose trainers go on in different epochs."""
+"""Nodes whose trainers go on in different epochs."""
+
+import os
+import signal
 
 from nodes_rig import NodesRig, end, main, rows
-from rig import place
+from rig import batches, place
 
 ROWS = {0: 160, 1: 96}  # of each node's file: 20 and 12 batches
 
 
 class EpochsApart(NodesRig):
+    """Nodes with files of their own."""
+
     epochs = 3
 
     def setUp(self):
@@ -117,6 +122,62 @@ class EpochsApart(NodesRig):
         for lines in rest.values():
             self.assertEqual(lines[-1], "end_of_stream", lines[-3:])
         self.assertLess(len([line for line in rest[1] if line.startswith("batch 0 ")]), 12)
+
+
+class EndlessEpochs(NodesRig):
+    """Rows that all nodes share, without an end: trainers leave an epoch where they like."""
+
+    def serve_rows(self):
+        for rank in self.ranks.values():
+            end(rank)
+        self.ranks.clear()
+        for rank in range(2):
+            self.node_log(rank).unlink(missing_ok=True)
+        file = self.pipeline(
+            ["range: 40", "shuffle: {buffer_size: 40}", "repeat: {}", "batch: 16"],
+            "{replicas: 1, auto_shard: DATA}", "{slots: 3}", seed="")
+        return self.serve_nodes([file] * 2)
+
+    def take(self, *wanted):
+        """What a trainer of each node prints that is started so."""
+        trainers = [self.read_node(rank, *options) for rank, options in enumerate(wanted)]
+        return [self.lines(trainer) for trainer in trainers]
+
+    def test_are_cut_after_a_node_was_lost(self):
+        """One trainer's checkpoint is of the epoch that the other's has left."""
+        self.serve_rows()
+        first = self.take(*[["--restart-after", "2", "--places", "--batches", "4"]] * 2)
+        places = [[line.split()[1] for line in lines if line.startswith("place ")]
+                  for lines in first]
+        os.kill(self.ranks[1], signal.SIGKILL)
+        self.serve_rows()
+        rest = self.take(["--place", places[0][3], "--batches", "6"],
+                         ["--place", places[1][0], "--batches", "6", "--restart-after", "2"])
+        self.assertEqual([[epoch for epoch, _, _ in batches(lines)] for lines in rest],
+                         [[1] * 6, [0] * 2 + [1] * 4])
+
+    def wait_alone(self):
+        """The first node's trainer wants the next epoch, the second's does not."""
+        job = self.serve_rows()
+        waits = self.read_node(0, "--restart-after", "2")
+        other = self.read_node(1, "--delay-ms", "20")
+        self.wait_for_line(waits, "batch 0 1 ")
+        self.wait_for_line(other, "batch 0 1 ")
+        return job, waits
+
+    def test_are_not_waited_for_once_a_node_is_gone(self):
+        for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
+            with self.subTest(number=number):
+                waits = self.wait_alone()[1]
+                os.kill(self.ranks[1], number)
+                last = self.lines(waits)[-1]
+                self.assertIn("E_PEER_LOST", last)
+                self.assertIn("(rank 1)", last)
+
+    def test_are_not_waited_for_by_a_server_that_drains(self):
+        job, waits = self.wait_alone()
+        self.assertEqual(self.stop_nodes(job), [0, 0])
+        self.assertNotIn("batch 1", "".join(self.lines(waits)))
 
 
 if __name__ == "__main__":

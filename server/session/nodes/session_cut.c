@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "order/planning.h"
 #include "session/session_private.h"
 
 enum restart_part { LEFT, STEP };
@@ -151,13 +152,19 @@ session_cut(struct session *session, uint64_t number, bool *ret_cut)
         linked->left = linked->epoch + 1;
         tell_left(session);
     }
-    if (session_cut_is_due(session)) {
+    if (linked->cut_step == UINT64_MAX && !session_cut_is_due(session)) {
+        bool has_end = !order_is_endless(session->plan->graph->root);
+
+        *ret_cut = false;
+        return has_end ? TUNDISH_OK : link_check_all(linked->link);
+    }
+    if (linked->cut_step == UINT64_MAX) {
         tell_step(session, linked->epoch, linked->replays ? 0 : number);
         status = session_link_wait_for_number(session, &key, &linked->cut_step);
         if (status != TUNDISH_OK)
             return status;
     }
-    *ret_cut = linked->cut_step != UINT64_MAX && (linked->replays || number >= linked->cut_step);
+    *ret_cut = linked->replays || number >= linked->cut_step;
     return TUNDISH_OK;
 }
 

@@ -20,7 +20,8 @@ struct session;
 void session_cut_begin(struct session *session, uint64_t epoch);
 
 /* Every replica here has asked for the next epoch. Is `number` the step at which this one ends,
- * for all? A node that replays the epoch always asks, and ends it wherever the others do. */
+ * for all? A node that replays the epoch always asks, and ends it wherever the others do.
+ * E_PEER_LOST: the epoch has no other end, and a node is lost or has left that does not want it. */
 tundish_status session_cut(struct session *session, uint64_t number, bool *ret_cut);
 
 /* Do all want the epoch's end, and is it not agreed yet where that is? */

@@ -16,6 +16,7 @@ struct stream {
     uint64_t error_in_order;
     struct spec_stream spec;
     struct plan_graph graph;
+    struct plan_node root;
     struct plan plan;
     bool places_differ;
     char error[400];
@@ -63,6 +64,7 @@ stream_open(struct link *link, const struct stream_options *options)
     stream->places_differ = options->places_differ;
     stream->plan.stream = &stream->spec;
     stream->plan.graph = &stream->graph;
+    stream->graph.root = &stream->root;
     stream->plan.replicas = 1;
     stream->plan.policy = options->are_known ? SHARD_DATA : SHARD_FILE;
     stream->plan.rule = REBATCH_SPLIT;
