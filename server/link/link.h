@@ -30,7 +30,7 @@ enum link_topic {
     LINK_EPOCH_STATES,
     LINK_STEPS,    /* how far nodes are in an epoch */
     LINK_ENDED,    /* where they have no more steps */
-    LINK_RESTART,  /* every replica of the node wants the next epoch */
+    LINK_RESTART,  /* epochs that all leave, and where (session_cut.h) */
     LINK_ORDER,    /* a hash over the order so far */
     LINK_ERROR,    /* struct link_error and a sentence */
     LINK_DEATH,    /* a trainer died: its group and replica; or the group has ended */
