@@ -34,7 +34,7 @@ class EpochsApart(NodesRig):
             "decode_csv: {record_defaults: [int64], column_names: [value]}",
             "batch: 16",
         ], "{replicas: 1, auto_shard: FILE}", f"{{epochs: {self.epochs}, {deliver}}}", seed=seed)
-        self.serve_nodes([file] * len(ROWS))
+        return self.serve_nodes([file] * len(ROWS))
 
     def take(self, counts, places=None, *options):
         """What trainers print that take so many batches each; None: all."""
@@ -122,6 +122,29 @@ class EpochsApart(NodesRig):
         for lines in rest.values():
             self.assertEqual(lines[-1], "end_of_stream", lines[-3:])
         self.assertLess(len([line for line in rest[1] if line.startswith("batch 0 ")]), 12)
+
+    def wait_for_others(self):
+        """The first node's trainer goes on in the second epoch; the second's does not come."""
+        self.serve_files()
+        first = self.take({0: 25, 1: 3})
+        job = self.serve_files()
+        return job, self.read_node(0, "--place", place(first[0]))
+
+    def test_are_not_waited_for_once_a_node_is_gone(self):
+        for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
+            with self.subTest(number=number):
+                waits = self.wait_for_others()[1]
+                self.wait_for(lambda: "continues at epoch 1" in self.log_of(0))
+                os.kill(self.ranks[1], number)
+                last = self.lines(waits)[-1]
+                self.assertIn("E_PEER_LOST", last)
+                self.assertIn("(rank 1)", last)
+
+    def test_are_not_waited_for_by_a_server_that_drains(self):
+        job, waits = self.wait_for_others()
+        self.wait_for(lambda: "continues at epoch 1" in self.log_of(0))
+        self.assertEqual(self.stop_nodes(job), [0, 0])
+        self.assertEqual(batches(self.lines(waits)), [])
 
 
 class EndlessEpochs(NodesRig):
