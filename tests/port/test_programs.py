@@ -8,12 +8,12 @@ import rig
 COMPLETE = """
 audio:waveforms audio:spectrograms augmentation:stateless captcha:make cifar:make
 bert:make bert:distributed character_model:make data_guide:simple data_guide:tensors data_guide:repeated
-data_guide:filtered data_guide:unseeded data_guide:as_long_as_it_is data_windows:dense_steps data_windows:windows dlrm:make dlrm:stacked fonts_csv:make
+data_guide:filtered data_guide:unseeded data_guide:as_long_as_it_is data_guide:names_of_files data_windows:dense_steps data_windows:windows dlrm:make dlrm:stacked fonts_csv:make
 guide_input:make_dataset guide_input:distributed guide_input:from_function hashing:make
 image_classification:make imbalanced:sampled imbalanced:chosen load_images:images_only load_images:make
 melanoma:make mnist:make mnist:with_channel penguin:input_fn ranking:parsed ranking:buckets
 ranking:ragged ranking:grouped retinanet:make subword:characters subword:words subword:lengths
-taxi_reader:make taxi_reader:batched_features taxi_reader:parsed_batches text_classification:reviews text_classification:make text_files:labeled text_files:make
+taxi_reader:make taxi_reader:batched_features taxi_reader:parsed_batches text_classification:reviews text_classification:make text_classification:rarities text_files:labeled text_files:make
 titanic_csv:make translation:make traps:loop_variable traps:popping traps:counting traps:reassigned
 traps:closes_over_tensor vocabulary_tables:layer cifar:vectors vocabulary_tables:lines vocabulary_tables:table
 vocabulary_tables:pairs traps:branches imbalanced:rows structures:negated structures:filtered structures:chosen

@@ -38,3 +38,7 @@ def unseeded():
 def as_long_as_it_is():
     numbers = tf.data.Dataset.range(20)
     return numbers.shuffle(numbers.cardinality(), seed=1).batch(6)
+
+
+def names_of_files():
+    return tf.data.Dataset.list_files(["pets-*.csv", "imagenet-00000-of-00003"], shuffle=False).batch(4)

@@ -32,3 +32,10 @@ def callable_standardize():
     vectorize = keras.layers.TextVectorization(standardize=standardize, max_tokens=30)
     vectorize.adapt(reviews().map(lambda text, label: text))
     return reviews().batch(4).map(lambda text, label: (vectorize(text), label))
+
+
+def rarities():
+    lines = tf.data.Dataset.from_tensor_slices(["a film", "the film", "a great a", "nothing"]).batch(2)
+    layer = keras.layers.TextVectorization(output_mode="tf_idf", max_tokens=9, pad_to_max_tokens=True)
+    layer.adapt(lines)
+    return lines.map(lambda texts: layer(texts))

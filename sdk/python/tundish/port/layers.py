@@ -153,8 +153,9 @@ def _state(layer: Any) -> dict[str, Any]:
         if given is None and lookup.vocabulary_size() > 0:
             state = {"vocabulary": layer.get_vocabulary(include_special_tokens=False)}
         if lookup.output_mode == "tf_idf" and lookup.idf_weights is not None:
-            weights = np.asarray(lookup.idf_weights)
-            state["idf_weights"] = weights[len(weights) - len(state["vocabulary"]) :]
+            # Before the terms' own is that of unknown ones, after them what pad_to_max_tokens adds.
+            end = lookup.vocabulary_size()
+            state["idf_weights"] = np.asarray(lookup.idf_weights)[end - len(state["vocabulary"]) : end]
         return state
     return {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -182,6 +183,8 @@ class Walk:
             self.problem(step.origin, f"Dataset.{step.name}", "its weights are float64, by which TensorFlow draws"
                          " other numbers", "give a list of Python floats")  # fmt: skip
             return None
+        if step.name == "list_files":
+            given["file_pattern"] = _from_here(given["file_pattern"])
         positional = given.pop("args", ())
         try:
             return function(*positional, **given, origin=Origin(*step.origin))
@@ -239,6 +242,13 @@ class Walk:
 def _has_computed(argument: Any) -> bool:
     """Whether there is a number in it that has no name in a pipeline file."""
     return any(isinstance(leaf, Symbol) and leaf.text is None for _, leaf in leaves(argument))
+
+
+def _from_here(pattern: Any) -> Any:
+    """The pattern with what TensorFlow puts before the files of one whose first folder is not named."""
+    if isinstance(pattern, (list, tuple)):
+        return [_from_here(each) for each in pattern]
+    return "./" + pattern if isinstance(pattern, str) and re.match(r"[^/*?\[\\]*[*?\[\\]", pattern) else pattern
 
 
 def _owner(step: datasets.Step) -> Any:
