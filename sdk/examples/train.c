@@ -9,6 +9,8 @@
  *
  * Prints loss, rows per second and the share of time spent waiting for batches.
  */
+#define _GNU_SOURCE 1 /* memfd_create */
+
 #include <fcntl.h>
 #include <math.h>
 #include <stdatomic.h>

@@ -165,8 +165,7 @@ typedef struct tundish_batch {
     uint64_t visits;       /* distribute.delivery queue: readers that died while they held it */
 } tundish_batch;
 
-/* Start from TUNDISH_OPTIONS_INIT (C++ before C++20: zero it, then set size and replica = -1). Zero
- * means "default". Strings are copied. */
+/* Start from TUNDISH_OPTIONS_INIT. Zero means "default". Strings are copied. */
 typedef struct tundish_options {
     size_t size;
     const char *server;  /* socket; default TUNDISH_SERVER, $XDG_RUNTIME_DIR/tundish/server, then
@@ -188,10 +187,20 @@ typedef struct tundish_options {
                                 * starting; default server_timeout_ns */
 } tundish_options;
 
+#ifdef __cplusplus
+#define TUNDISH_OPTIONS_INIT                                                                       \
+    []() -> tundish_options {                                                                      \
+        tundish_options options_ = {};                                                             \
+        options_.size = sizeof options_;                                                           \
+        options_.replica = -1;                                                                     \
+        return options_;                                                                           \
+    }()
+#else
 #define TUNDISH_OPTIONS_INIT                                                                       \
     {                                                                                              \
         .size = sizeof(tundish_options), .replica = -1                                             \
     }
+#endif
 #define TUNDISH_FOREVER INT64_C(-1)
 
 /* Attach to a server. Waits up to open_timeout_ns for a server that is starting.

@@ -74,10 +74,19 @@ typedef struct tundish_cuda_options {
     tundish_cuda_mode mode;
 } tundish_cuda_options;
 
+#ifdef __cplusplus
+#define TUNDISH_CUDA_OPTIONS_INIT                                                                  \
+    []() -> tundish_cuda_options {                                                                 \
+        tundish_cuda_options options_ = {};                                                        \
+        options_.size = sizeof options_;                                                           \
+        return options_;                                                                           \
+    }()
+#else
 #define TUNDISH_CUDA_OPTIONS_INIT                                                                  \
     {                                                                                              \
         .size = sizeof(tundish_cuda_options)                                                       \
     }
+#endif
 
 /* One column of a batch on the device. Members are those of tundish_tensor, but every address is
  * the device's and aligned to 256 bytes. A column that deliver.widen names has widen_dtype. */

@@ -43,10 +43,19 @@ typedef struct tundish_transform_options {
     const char *cache;    /* folder for compiled vocabularies; default: $TUNDISH_CACHE and so on */
 } tundish_transform_options;
 
+#ifdef __cplusplus
+#define TUNDISH_TRANSFORM_OPTIONS_INIT                                                             \
+    []() -> tundish_transform_options {                                                            \
+        tundish_transform_options options_ = {};                                                   \
+        options_.size = sizeof options_;                                                           \
+        return options_;                                                                           \
+    }()
+#else
 #define TUNDISH_TRANSFORM_OPTIONS_INIT                                                             \
     {                                                                                              \
         .size = sizeof(tundish_transform_options)                                                  \
     }
+#endif
 
 /* Read a pipeline file. E_PIPELINE: the file has errors, or statistics are missing or were learned
  * with other stages; tundish_transform_last_error lists all errors. */
