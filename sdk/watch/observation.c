@@ -66,6 +66,11 @@ observe_full_lane(struct watch_observation *observation, const struct watch_set 
 {
     const struct watch_set *reader = slowest_reader(observation, lane);
 
+    /* A lane keeps what its own reader has given back until all replicas of the group have: then it
+     * is full, too, and another lane has the reason. */
+    if (reader != NULL && watch_value(lane, "published") <
+                              watch_value(reader, "released") + watch_value(lane, "slots"))
+        return;
     if (reader == NULL || watch_value(reader, "attached") == 0) {
         observation->deserted = reader != NULL ? reader : lane;
     } else if (observation->waits_in_vain &&

@@ -31,7 +31,7 @@ note_step(struct member *member, int64_t step_ns)
 static void
 observe_member(struct member *member, const struct lane_reader_stats *stats, int64_t now_ns)
 {
-    int64_t waited_ns = (int64_t)stats->waited_ns + (stats->waits_ns >= 0 ? stats->waits_ns : 0);
+    int64_t waited_ns = (int64_t)stats->waited_ns;
 
     if (stats->released == member->seen_released && stats->taken == member->seen_taken)
         return;
@@ -71,7 +71,7 @@ fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *l
         .usual_step_ns = member->usual_step_ns,
         .pace = member->pace,
         .waits_ns = stats.waits_ns,
-        .waited_ns = (int64_t)stats.waited_ns + (stats.waits_ns >= 0 ? stats.waits_ns : 0),
+        .waited_ns = (int64_t)stats.waited_ns,
         .silent_ns = now_ns - member->seen_at_ns,
         .device = stats.device,
     };

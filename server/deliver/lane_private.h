@@ -140,6 +140,15 @@ lane_reader_waits_ns(const struct lane_reader *reader)
     return reader->waiting_since_ns < now_ns ? (int64_t)(now_ns - reader->waiting_since_ns) : 0;
 }
 
+/* All waits, this one included. */
+static inline uint64_t
+lane_reader_waited_ns(const struct lane_reader *reader)
+{
+    int64_t waits_ns = lane_reader_waits_ns(reader);
+
+    return reader->waited_ns + (waits_ns > 0 ? (uint64_t)waits_ns : 0);
+}
+
 static inline struct tnd_returns *
 lane_reader_page(const struct lane_reader *reader)
 {

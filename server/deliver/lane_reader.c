@@ -76,9 +76,10 @@ forget_trainer(struct lane_reader *reader)
     lane_reader_count_waits(reader);
     memset(reader->page_waits, 0, sizeof reader->page_waits);
     tnd_segment_close(&reader->returns);
+    /* The wait in which it died has been told: a counter may not go back. */
+    reader->waited_ns = reader->waited_before_ns = lane_reader_waited_ns(reader);
     reader->connection = NULL;
     reader->waiting_since_ns = 0;
-    reader->waited_before_ns = reader->waited_ns;
     lane->progress++;
     lane_wake(lane);
 }

@@ -68,7 +68,7 @@ struct lane_reader_stats {
     uint64_t released, taken; /* positions; a queue counts slots */
     uint64_t taken_in_all;
     int64_t waits_ns;                 /* -1: it does not wait */
-    uint64_t waited_ns;               /* all waits that are over */
+    uint64_t waited_ns;               /* all waits, this one included */
     uint64_t waits[TND_WAIT_BUCKETS]; /* those, by duration */
     struct device_stats device;
 };

@@ -141,7 +141,7 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
         .taken = reader->taken,
         .taken_in_all = reader->taken_in_all,
         .waits_ns = lane_reader_waits_ns(reader),
-        .waited_ns = reader->waited_ns,
+        .waited_ns = lane_reader_waited_ns(reader),
         .device = device_of(reader),
     };
     memcpy(ret_stats->waits, reader->waits, sizeof reader->waits);

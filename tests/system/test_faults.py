@@ -119,6 +119,23 @@ class Faults(Rig):
         self.assertIsNone(server.poll())
         return lines[-1], len(rows)
 
+    def test_the_wait_in_which_a_trainer_died_stays_counted(self):
+        self.serve(self.pipeline(["range: 1000", "batch: 10"], "{replicas: 2}"))
+        self.read_paced(replica=1)
+        reader = self.read()  # it waits for ever: the other takes nothing
+        before = self.waited_s(lambda figures: figures["attached"] and figures["wait_seconds"] > 0.1)
+        stop(reader, signal.SIGKILL)
+        after = self.waited_s(lambda figures: not figures["attached"])
+        self.assertGreaterEqual(after, before)
+
+    def waited_s(self, is_it):
+        """Of the trainer of replica 0, when its figures are so."""
+        while True:
+            for figures in self.figures()["readers"]:
+                if figures["replica"] == "0" and is_it(figures):
+                    return figures["wait_seconds"]
+            sleep(0.01)
+
     def test_a_file_that_was_cut_short_is_an_error_or_all_was_read(self):
         last, rows = self.change_while_served(lambda path: os.truncate(path, 1000))
         self.assertTrue("E_DATA" in last and "data" in last, last)

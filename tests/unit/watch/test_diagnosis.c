@@ -566,6 +566,18 @@ a_slow_sibling_is_named(void **state)
     says(&diagnosis, "for replica 0 on node ");
 }
 
+/* The lane of replica 1, which waits and has given everything back, is full for replica 0, too. */
+static void
+a_slow_sibling_is_named_where_it_fills_all_lanes(void **state)
+{
+    struct world *world = *state;
+
+    wait_for_replica_0(world);
+    tnd_stats_set(&world->lanes[1]->slots, 10);
+    tnd_stats_set(&world->readers[1]->released, 20);
+    assert_string_equal(diagnose(world).culprit, "0");
+}
+
 /* The threads' wait has not ended, so it is not counted; and a stage is a little busy. */
 static void
 a_slow_sibling_whose_step_outlasts_the_look_is_named(void **state)
@@ -982,6 +994,7 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_trainer_that_is_not_there_is_named),
         IN_WORLD(a_group_that_is_not_there_is_named),
         IN_WORLD(a_slow_sibling_is_named),
+        IN_WORLD(a_slow_sibling_is_named_where_it_fills_all_lanes),
         IN_WORLD(a_slow_sibling_whose_step_outlasts_the_look_is_named),
         IN_WORLD(of_a_slow_job_detach_is_named),
         IN_WORLD(a_stuck_trainer_is_named),
