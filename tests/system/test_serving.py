@@ -73,8 +73,9 @@ class OneTrainer(Rig):
 
     def test_is_told_of_a_replica_that_is_not_there(self):
         self.serve(self.pipeline(SHUFFLED))
-        lines = self.lines(self.read(replica=1))
-        self.assertIn("E_ARGUMENT", lines[-1])
+        reader = self.read(replica=1)
+        self.assertIn("E_ARGUMENT", self.lines(reader)[-1])
+        self.wait_for_log(f"process {reader.pid} is refused: stream train has 1 replicas")
 
 
 class TwoTrainers(Rig):

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "shm/layout.h"
@@ -31,9 +32,15 @@ protocol_close(struct protocol *protocol, bool died)
     protocol->place = NULL;
 }
 
+/* Logged here, too: the trainer's own error may lie on a screen that nobody looks at, and where the
+ * server lacks something only its operator can help. Where it stops, trainers ask again and again.
+ */
 static enum protocol_result
 refuse_trainer(struct protocol *protocol, tundish_status status)
 {
+    if (status != TUNDISH_E_SERVER_GONE)
+        tnd_log(TND_LOG_WARNING, "trainer", "process %d is refused: %s", protocol->connection.pid,
+                tnd_error_text());
     connection_post_text(&protocol->connection, TND_REFUSED, status, tnd_error_text());
     protocol->refused = true;
     return PROTOCOL_CONTINUES;
