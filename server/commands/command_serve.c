@@ -90,7 +90,7 @@ open_all(struct serve *serve)
     if (status == TUNDISH_OK && serve->group_name != NULL)
         status = group_find(serve->group_name, &serve->group);
     if (status == TUNDISH_OK && serve->state != NULL)
-        status = session_state_check(serve->state);
+        status = session_state_claim(serve->state, &serve->state_claim);
     if (status == TUNDISH_OK)
         status = serve_open_link(serve);
     if (status == TUNDISH_OK)
@@ -182,6 +182,8 @@ close_all(struct serve *serve, int64_t linger_ns)
     catalogue_close(&serve->catalogue);
     remote_seen_close(serve->seen);
     link_close(serve->link);
+    if (serve->state_claim >= 0)
+        close(serve->state_claim);
 }
 
 /* Log that trainers may attach, and tell the process that gave --ready-fd. */
@@ -312,7 +314,9 @@ run_serve(struct serve *serve)
 static int
 command_serve_run(int argc, char **argv)
 {
-    struct serve serve = { .ready_descriptor = -1, .crew_descriptor = -1, .ticker = -1 };
+    struct serve serve = {
+        .state_claim = -1, .ready_descriptor = -1, .crew_descriptor = -1, .ticker = -1
+    };
     const char *format = NULL;
     uint32_t ready = 0, crew = 0;
     bool says_ready = false, has_crew = false;

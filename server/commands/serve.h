@@ -31,6 +31,7 @@ struct serve {
     const char *socket;
     const char *helpers;    /* their addresses, or NULL */
     const char *state;      /* the folder where places are kept, or NULL */
+    int state_claim;        /* -1: none */
     const char *group_name; /* whose members' trainers may come, too; NULL: none */
     gid_t group;
     uint32_t thread_count;

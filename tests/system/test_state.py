@@ -158,6 +158,17 @@ class State(Rig):
             reader.go()
         return [batches(reader.finish()) for reader in readers]
 
+    def test_is_refused_to_a_second_server(self):
+        file = self.pipeline(SHUFFLED)
+        server = self.serve_kept(file)
+        command = [TUNDISH, "serve", file, "--state", str(self.state), "--socket", self.socket + "2"]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True,
+                              timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(f"another server keeps its places in {self.state}", done.stderr)
+        stop(server, signal.SIGKILL)
+        self.serve_kept(file)
+
     def test_saves_what_it_could_not_when_its_folder_is_back(self):
         file = self.pipeline(SHUFFLED)
         self.serve_kept(file)

@@ -6,13 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "session/session_private.h"
 #include "shm/place.h"
+
+static const int64_t CLAIM_PATIENCE_NS = 5000000000;
+enum { CLAIM_LOOK_NS = 10000000 };
 
 /* The file's path. As in a URL, encode '/', which could lead out of the folder, and '%', which
  * marks the encoding. */
@@ -33,16 +39,46 @@ path_in(const char *folder, const struct session *session)
     return path;
 }
 
+/* A server that was killed holds its claim until the kernel has freed its memory. */
+static tundish_status
+claim(int directory, const char *folder)
+{
+    int64_t deadline_ns = tnd_clock_deadline_ns(CLAIM_PATIENCE_NS);
+
+    while (flock(directory, LOCK_EX | LOCK_NB) != 0) {
+        /* Some file systems have no locks. */
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return TUNDISH_OK;
+        if (tnd_clock_left_ns(deadline_ns) == 0)
+            return tnd_fail(TUNDISH_E_SYSTEM,
+                            "another server keeps its places in %s (--state): stop it, or choose "
+                            "another folder",
+                            folder);
+        nanosleep(&(struct timespec){ .tv_nsec = CLAIM_LOOK_NS }, NULL);
+    }
+    return TUNDISH_OK;
+}
+
 tundish_status
-session_state_check(const char *folder)
+session_state_claim(const char *folder, int *ret_claim)
 {
     struct stat stat_of;
+    int directory;
+    tundish_status status;
 
     if (stat(folder, &stat_of) != 0 || access(folder, R_OK | W_OK | X_OK) != 0)
         return tnd_fail_errno(errno, "save places in the folder %s (--state)", folder);
     if (!S_ISDIR(stat_of.st_mode))
         return tnd_fail(TUNDISH_E_ARGUMENT, "%s (--state) is not a folder", folder);
-    return TUNDISH_OK;
+    directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return tnd_fail_errno(errno, "open %s", folder);
+    status = claim(directory, folder);
+    if (status == TUNDISH_OK)
+        *ret_claim = directory;
+    else
+        close(directory);
+    return status;
 }
 
 /* The bytes of a file, to be freed; NULL and OK: there is none. */
