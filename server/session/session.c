@@ -263,8 +263,9 @@ session_start(struct session *session)
 }
 
 /* Publish the lane's last slot, which stands for the step that is not made any more: a place there
- * is where the next server begins. If an attached trainer leaves no slot free, wait until it
- * releases one. A second signal ends the wait. */
+ * is where the next server begins. If attached trainers leave no slot free, wait until they release
+ * one. A second signal ends the wait. If all slots are kept for trainers that are gone, leave them:
+ * the next server begins with the oldest of them. The others are then told E_SERVER_GONE. */
 static void
 publish_stopped(struct session *session, uint32_t replica)
 {
@@ -274,6 +275,7 @@ publish_stopped(struct session *session, uint32_t replica)
         /* If nothing is published. */
         struct lane_look next = { .epoch = session->dealing.start.epoch,
                                   .step = session->dealing.start.step };
+        bool may_release = feed_is_owed(session->feed);
         struct lane_stats stats;
 
         lane_stats(lane, &stats);
@@ -281,7 +283,7 @@ publish_stopped(struct session *session, uint32_t replica)
         if (lane_publish_end(lane, stats.published, TND_SLOT_STOPPED, next.epoch, next.step,
                              TUNDISH_STOPPED, "the server was stopped") != TUNDISH_E_TIMEOUT)
             return;
-        if (!feed_has_reader(session->feed, replica))
+        if (!may_release || !feed_has_reader(session->feed, replica))
             return;
         nanosleep(&(struct timespec){ .tv_nsec = DRAIN_RETRY_NS }, NULL);
     }

@@ -141,15 +141,15 @@ print_status(tundish_status status)
     fflush(stdout);
 }
 
-/* Told once, after which batches may follow: the second time in a row it is final. */
+/* Told once, after which batches may follow: the same again is final. */
 static int
-is_survived(const struct wishes *wishes, tundish_status status, int *was_told)
+is_survived(const struct wishes *wishes, tundish_status status, tundish_status *told)
 {
-    if (!wishes->survive || *was_told ||
+    if (!wishes->survive || status == *told ||
         (status != TUNDISH_E_SERVER_GONE && status != TUNDISH_E_PEER_LOST))
         return 0;
     print_status(status);
-    *was_told = 1;
+    *told = status;
     return 1;
 }
 
@@ -168,7 +168,7 @@ static tundish_status
 read_all(tundish_reader *reader, const struct wishes *wishes)
 {
     unsigned long taken = 0;
-    int was_told = 0;
+    tundish_status told = TUNDISH_OK;
 
     for (;;) {
         const tundish_batch *batch;
@@ -178,9 +178,9 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
         if (wishes->paced && fgets(line, sizeof line, stdin) == NULL)
             return TUNDISH_OK;
         status = tundish_next(reader, TUNDISH_FOREVER, &batch);
-        if (is_survived(wishes, status, &was_told))
+        if (is_survived(wishes, status, &told))
             continue;
-        was_told = 0;
+        told = TUNDISH_OK;
         if (status == TUNDISH_END) {
             puts("end");
             give_back(reader, wishes, NULL);

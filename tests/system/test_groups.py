@@ -217,6 +217,36 @@ class GroupDeaths(Rig):
         self.assertEqual(batches(lines), expected[:len(batches(lines))])
         self.assertGreaterEqual(len(batches(lines)), len(taken))
 
+    def test_do_not_hold_up_the_end_of_their_server(self):
+        """The lane of the sibling is full of batches that it has had; nobody will give them back."""
+        file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4}")
+        expected = self.peek(file)
+        server = self.serve(file)
+        sibling = self.read("--survive", replica=0)
+        victim = self.read("--batches", "2", "--hold", replica=1)
+        place = self.wait_for_line(victim, "place ").split()[1]
+        victim.kill()
+        self.wait_until(lambda: self.figures()["steps"] == 5)
+        self.assertEqual(stop(server), 0)
+        self.serve(file)
+        successor = self.read("--place", place, replica=1)
+        self.assertEqual(batches(self.lines(successor)), expected[1][2:])
+        self.assertEqual(batches(self.whole(sibling)), expected[0])
+
+    def test_of_the_server_do_not_hold_up_the_end_of_the_next(self):
+        """One group is back and has had all that the lane holds, the other is not back yet."""
+        file = self.pipeline(SHUFFLED, "{groups: 2}", "{epochs: 1, slots: 4}")
+        server = self.serve(file)
+        fast, late = (self.read_paced("--survive", group=group) for group in ("fast", "late"))
+        fast.take(1)
+        late.take(1)
+        server.kill()
+        server.wait()
+        server = self.serve(file)
+        fast.go()
+        self.wait_until(lambda: self.figures()["steps"] == 4)
+        self.assertEqual(stop(server), 0)
+
     def place_of_one_whose_sibling_had_none(self, file, server):
         """Both die, and their server: one had three batches and a place, the other had its first."""
         readers = [self.read_paced("--places", replica=replica) for replica in range(2)]

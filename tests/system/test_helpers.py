@@ -57,12 +57,6 @@ class HelpersRig(Rig):
         """Of each helper, by its port."""
         return {int(one["helper"].split(":")[1]): one[what] for one in self.figures()["helpers"]}
 
-    def wait_until(self, condition):
-        deadline = time.monotonic() + DEADLINE_S / 2
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, self.log() + self.helper_log())
-            time.sleep(0.02)
-
     def helper_log(self):
         return (self.path / "helper.log").read_text()
 

@@ -4,7 +4,6 @@ import io
 import os
 import subprocess
 import tarfile
-import time
 import unittest
 from pathlib import Path
 
@@ -191,12 +190,6 @@ class Sources(Rig):
         (self.path / "rows.py").write_text(PROGRAM.replace("range(200)", "[0, 1, 'no number']"))
         self.serve(self.pipeline([*PROGRAM_STAGES, "drop: grid", "batch: 2"]))
         self.assertIn("TypeError", self.lines(self.read())[-1])
-
-    def wait_until(self, is_true):
-        deadline = time.monotonic() + DEADLINE_S
-        while not is_true():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
 
 
 def running(word):
