@@ -8,7 +8,7 @@ import rig
 COMPLETE = """
 audio:waveforms audio:spectrograms augmentation:stateless captcha:make cifar:make
 bert:make bert:distributed character_model:make data_guide:simple data_guide:tensors data_guide:repeated
-data_guide:filtered data_guide:unseeded data_guide:as_long_as_it_is data_guide:names_of_files data_windows:dense_steps data_windows:windows dlrm:make dlrm:stacked fonts_csv:make
+data_guide:filtered data_guide:unseeded data_guide:as_long_as_it_is data_guide:names_of_files data_guide:in_a_list data_windows:dense_steps data_windows:windows dlrm:make dlrm:stacked fonts_csv:make
 guide_input:make_dataset guide_input:distributed guide_input:from_function hashing:make
 image_classification:make imbalanced:sampled imbalanced:chosen load_images:images_only load_images:make
 melanoma:make mnist:make mnist:with_channel penguin:input_fn ranking:parsed ranking:buckets

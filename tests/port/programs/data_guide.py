@@ -42,3 +42,8 @@ def as_long_as_it_is():
 
 def names_of_files():
     return tf.data.Dataset.list_files(["pets-*.csv", "imagenet-00000-of-00003"], shuffle=False).batch(4)
+
+
+def in_a_list():
+    lines = tf.data.TextLineDataset("titanic.csv")
+    return lines.map(lambda line: tf.strings.split([line], ",").to_tensor()).batch(3)

@@ -81,6 +81,15 @@ def leaves(value: Any) -> list[Column]:
     return found
 
 
+def _stacked(value: Any, origin: Origin) -> Any:
+    """A list of columns is the tensor that TensorFlow makes of it."""
+    if not isinstance(value, list) or not _columns(value):
+        return value
+    rule = find("tf.stack")
+    assert rule is not None
+    return results(Call("tf.stack", (value,), {}, origin, rule.infer(rule.bind((value,), {}))))
+
+
 def _columns(value: Any) -> list[Column]:
     """The columns among arguments."""
     if isinstance(value, Column):
@@ -236,7 +245,7 @@ class _Lowering:
         if isinstance(rule, StageRule):
             self._check_layer(rule, call)
             reads = [*reads, *rule.others(bound).values()]
-        reads = [self._need(self._as_column(read)) for read in reads]
+        reads = [self._need(self._as_column(_stacked(read, call.origin))) for read in reads]
         if len({key_of(read) for read in reads}) < len(reads):
             raise Refused("it takes one column twice", "make a copy of it in a map before: {'again': x}")
         unit = Unit(column, rule, bound, reads, writes, call.serial, parameters)
