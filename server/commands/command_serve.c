@@ -90,7 +90,7 @@ open_all(struct serve *serve)
     if (status == TUNDISH_OK && serve->group_name != NULL)
         status = group_find(serve->group_name, &serve->group);
     if (status == TUNDISH_OK && serve->state != NULL)
-        status = session_state_claim(serve->state, &serve->state_claim);
+        status = session_state_check(serve->state);
     if (status == TUNDISH_OK)
         status = serve_open_link(serve);
     if (status == TUNDISH_OK)
@@ -108,6 +108,8 @@ open_all(struct serve *serve)
     /* After the hub has its socket: a second server at the same path has been refused by then. */
     if (status == TUNDISH_OK)
         sweep();
+    if (status == TUNDISH_OK && serve->state != NULL)
+        status = session_state_claim(serve->state, &serve->state_claim);
     if (status == TUNDISH_OK)
         status = serve_open_stats(serve);
     if (status == TUNDISH_OK)

@@ -32,10 +32,14 @@ serve() {
     as tundish sh -c 'umask 077; exec "$@"' sh $(sed -n 's/^ExecStart=//p' $unit | sed 's/%i/clicks/g')
 }
 
+refused() {
+    grep -q "$1" refused || { cat refused; exit 1; }
+}
+
 # A file that the service's user may not read is a sentence.
 chmod 700 /etc/tundish
 if serve 2>refused; then exit 1; fi
-grep -q '/etc/tundish/clicks.yaml: Permission denied' refused || { cat refused; exit 1; }
+refused '/etc/tundish/clicks.yaml: Permission denied'
 chmod 755 /etc/tundish
 
 serve 2>log &
@@ -73,11 +77,11 @@ kill -0 $server $first $second
 touch go
 wait $first $second || { cat ./*.err; exit 1; }
 [ $(($(cat first) + $(cat second))) = 1000 ]
-# Another server at the same place is refused, and so is who is not in the group.
+# Another server at the same place is refused, and so is a user who is not in the group.
 if serve 2>refused; then exit 1; fi
-grep -q 'another server is running' refused
+refused 'another server is running'
 if as stranger TUNDISH_REPLICA=0 /usr/bin/python3 count.py 2>refused; then exit 1; fi
-grep -q 'Permission denied' refused
+refused 'Permission denied'
 as tundish tundish stop
 wait $server
 grep -q 'stop: stopped' log

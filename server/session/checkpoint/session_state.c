@@ -60,17 +60,23 @@ claim(int directory, const char *folder)
 }
 
 tundish_status
-session_state_claim(const char *folder, int *ret_claim)
+session_state_check(const char *folder)
 {
     struct stat stat_of;
-    int directory;
-    tundish_status status;
 
     if (stat(folder, &stat_of) != 0 || access(folder, R_OK | W_OK | X_OK) != 0)
         return tnd_fail_errno(errno, "save places in the folder %s (--state)", folder);
     if (!S_ISDIR(stat_of.st_mode))
         return tnd_fail(TUNDISH_E_ARGUMENT, "%s (--state) is not a folder", folder);
-    directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return TUNDISH_OK;
+}
+
+tundish_status
+session_state_claim(const char *folder, int *ret_claim)
+{
+    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    tundish_status status;
+
     if (directory < 0)
         return tnd_fail_errno(errno, "open %s", folder);
     status = claim(directory, folder);

@@ -14,9 +14,11 @@
 
 #include "session/session.h"
 
-/* Can places be kept there, and does no other server keep its own there? They would replace each
- * other's, and rows would be lost. The folder is not made. The caller closes the descriptor, with
- * which the claim ends. */
+/* Can places be kept there? The folder is not made. */
+tundish_status session_state_check(const char *folder);
+
+/* Refuse the folder to other servers: two would replace each other's places, and rows would be
+ * lost. The caller closes the descriptor, with which the claim ends. */
 tundish_status session_state_claim(const char *folder, int *ret_claim);
 
 /* Before session_start. E_PLACE: the kept place is of another pipeline. */
