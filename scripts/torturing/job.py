@@ -53,6 +53,7 @@ class Job:
         self.ledgers, self.trainers = [], []
         self.story = []  # for those who have to find out what went wrong
         self.server = self.admin = None
+        self.is_told = True  # the server, by a trainer that outlived the one before
 
     def pipeline(self):
         stages = [*self.rows_in_order(), "shuffle: {buffer_size: 300}", f"batch: {BATCH}"]
@@ -110,6 +111,7 @@ class Job:
         self.allow_beyond_state()
         self.serve()
         self.served_at = time.monotonic()
+        self.is_told = False
 
     def kill_server(self):
         self.server.kill()
@@ -150,22 +152,22 @@ class Job:
         victim = self.random.choice(running)
         self.tell(kind)
         group = [trainer for trainer in running if trainer.group == victim.group]
+        victims = {"trainer": [victim], "both": [victim], "group": group, "all": running}.get(kind, [])
         if kind == "both" and self.opens_at_places and not victim.places:
             return  # a new process without a place is refused where nobody is left who knows what it had
-        if kind in ("both", "server", "all", "term") and self.would_wait(kind, victim):
+        kills_server = kind in ("both", "server", "all", "term")
+        if (victims or kills_server) and self.would_wait(victims, kills_server):
             return
         if kind == "stop":
             self.stop(group)
-        elif kind == "trainer":
-            self.kill_trainers([victim])
-        elif kind == "group":
-            self.kill_trainers(group)
+        elif kind in ("trainer", "group"):
+            self.kill_trainers(victims)
         elif kind == "term":
             self.terminate_server()
             self.serve_again()
         else:
-            if kind != "server":
-                self.kill_trainers([victim] if kind == "both" else running)
+            if victims:
+                self.kill_trainers(victims)
             self.kill_server()
             if kind == "all" and self.opens_at_places:
                 self.go_back(running)
@@ -174,12 +176,13 @@ class Job:
         if self.admin is not None:
             self.admin.look()
 
-    def would_wait(self, kind, victim):
+    def would_wait(self, victims, kills_server):
         """A new server waits for the rest of a group, as long as `rejoin` says. Nobody would be left who
-        knows that the others have read all."""
-        knowing = [trainer for trainer in self.trainers if trainer.has_batch and not trainer.is_over
-                   and kind != "all" and not (kind == "both" and trainer is victim)]  # fmt: skip
-        return self.opens_at_places and not knowing and any(trainer.is_over for trainer in self.trainers)
+        knows that the others have read all, and could tell it."""
+        knowing = [trainer for trainer in self.trainers
+                   if trainer.has_batch and not trainer.is_over and trainer not in victims]  # fmt: skip
+        must_tell = kills_server or not self.is_told
+        return self.opens_at_places and must_tell and not knowing and any(t.is_over for t in self.trainers)
 
     def stop(self, group):
         """A trainer, its whole group or the server stands still, for a moment or for long."""
@@ -269,7 +272,9 @@ class Job:
 
     def require_progress(self):
         if time.monotonic() - self.progress > HANGS_S:
-            raise Failure(f"nothing came for {HANGS_S} s")
+            done = subprocess.run([BUILD / "server/tundish", "status"], env=self.environment, timeout=60,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
+            raise Failure(f"nothing came for {HANGS_S} s: {done.stdout}{done.stderr}")
 
     def start_trainers(self):
         raise NotImplementedError

@@ -95,7 +95,7 @@ class Trainer:
             self.died_at = None
         if self.is_orphan:
             self.job.took["server"].append(time.monotonic() - self.job.served_at)
-            self.is_orphan = False
+            self.is_orphan, self.job.is_told = False, True
 
     def take_shard(self, number, end=""):
         if end:
