@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "admin_options.h"
+#include "core/end_signals.h"
 #include "core/log.h"
 #include "core/status.h"
 #include "http.h"
@@ -101,8 +102,7 @@ serve(const struct admin_options *options, struct admin *admin)
 
         say_ready(options, names[0]);
         sigemptyset(&set);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGINT);
+        tnd_end_signals_add(&set);
         /* The threads of the watcher and of the HTTP library do all work from here on. */
         while (sigwait(&set, &number) != 0)
             ;
@@ -150,8 +150,7 @@ main(int argc, char **argv)
         }
     }
     sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
+    tnd_end_signals_add(&set);
     sigaddset(&set, SIGPIPE);
     sigaddset(&set, SIGUSR1); /* Slurm sends these to every process of a job step, for trainers */
     sigaddset(&set, SIGUSR2);

@@ -30,7 +30,7 @@ static const char help[] =
     "  --ready-fd N        write the page's address to this descriptor\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0 stopped by a signal, 2 wrong usage, 3 a system error.\n";
+    "Exit status: 0 stopped by SIGTERM, SIGINT or SIGHUP, 2 wrong usage, 3 a system error.\n";
 
 static int
 misused(const char *format, ...)

@@ -300,7 +300,8 @@ run_serve(struct serve *serve)
         say_ready(serve);
         keep_sessions(serve);
         serve_notify("STOPPING=1", "delivering what is made, before it stops");
-        tnd_log(TND_LOG_NOTICE, "stop", "signal %d: stopping; a second signal stops at once",
+        tnd_log(TND_LOG_NOTICE, "stop",
+                "signal %d: stopping; another SIGTERM or SIGINT stops at once",
                 atomic_load(&serve_stop_signal));
         stats_show_state(serve->stats, TND_STATS_DRAINING);
     }
@@ -405,6 +406,9 @@ const struct command command_serve = {
         "                      several nodes agree where they restart their trainers\n"
         "  --log-format F      text, json, or journal (the default where journald reads standard\n"
         "                      error): levels as <N>\n"
+        "\n"
+        "SIGINT (Ctrl-C) does what SIGTERM does. SIGHUP (a terminal that closes) drains, too, but\n"
+        "never stops at once; after nohup it does nothing.\n"
         "\n"
         "SIGUSR1 from the parent process reports that the job has failed on another node:\n"
         "trainers get the error at once instead of after five seconds of silence.\n"

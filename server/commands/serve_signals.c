@@ -1,5 +1,5 @@
-/* serve_signals.c - SIGTERM drains a server, and a second one ends it at once; SIGUSR1 reports a
- * failure on another node. */
+/* serve_signals.c - SIGTERM, SIGINT and SIGHUP drain a server, and a second SIGTERM or SIGINT ends
+ * it at once; SIGUSR1 reports a failure on another node. */
 #include "commands/serve_signals.h"
 
 #include <pthread.h>
@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/end_signals.h"
 #include "core/log.h"
 #include "learn/interruption.h"
 #include "remote/remote.h"
@@ -16,8 +17,7 @@ static void
 awaited_signals(sigset_t *ret_set)
 {
     sigemptyset(ret_set);
-    sigaddset(ret_set, SIGTERM);
-    sigaddset(ret_set, SIGINT);
+    tnd_end_signals_add(ret_set);
     sigaddset(ret_set, SIGUSR1);
     sigaddset(ret_set, SIGUSR2);
 }
@@ -42,13 +42,14 @@ wait_for_signal(void)
         if (number == SIGUSR1 && about.si_pid == getppid()) {
             atomic_store(&serve_job_failed, true);
             sem_post(&woken);
-        } else if (number == SIGTERM || number == SIGINT) {
+        } else if (number == SIGTERM || number == SIGINT || number == SIGHUP) {
             return number;
         }
     }
 }
 
-/* The first signal drains the server, and the second one ends it at once. */
+/* The first signal drains the server, and the second one ends it at once. A SIGHUP is never the
+ * second: a terminal that closes sends it to its foreground, and so may the shell. */
 static void *
 hear_signals(void *unused)
 {
@@ -60,7 +61,9 @@ hear_signals(void *unused)
     /* A thread may wait for a server that does not answer. */
     remote_give_up();
     sem_post(&woken);
-    number = wait_for_signal();
+    do
+        number = wait_for_signal();
+    while (number == SIGHUP);
     tnd_log(TND_LOG_WARNING, "stop", "signal %d again: stopping at once", number);
     tnd_log_flush();
     _exit(128 + number);

@@ -14,8 +14,8 @@ extern _Atomic int serve_stop_signal;
 /* SIGUSR1 has come: the process that started the job says that it has failed elsewhere. */
 extern _Atomic bool serve_job_failed;
 
-/* To be called before any other thread starts. The first SIGTERM or SIGINT is kept in
- * serve_stop_signal, the second ends the process at once. */
+/* To be called before any other thread starts. The first SIGTERM, SIGINT or SIGHUP (unless it is
+ * ignored) is kept in serve_stop_signal; a SIGTERM or SIGINT after it ends the process at once. */
 tundish_status serve_hear_signals(void);
 
 /* Let serve_wait() return; from any thread. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/end_signals.h"
 #include "core/log.h"
 
 static struct {
@@ -24,8 +25,7 @@ static void
 fill_signals(sigset_t *ret_set)
 {
     sigemptyset(ret_set);
-    sigaddset(ret_set, SIGINT);
-    sigaddset(ret_set, SIGTERM);
+    tnd_end_signals_add(ret_set);
     sigaddset(ret_set, SIGUSR2);
 }
 

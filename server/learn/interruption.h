@@ -1,7 +1,8 @@
 /* interruption.h - being asked to end while something is being learned.
  *
- * Learning takes hours, and is asked to end at any point of them. SIGINT and SIGTERM leave no file
- * half done, say that nothing that was learned may be used, and end the process as they would have.
+ * Learning takes hours, and is asked to end at any point of them. SIGINT, SIGTERM and SIGHUP leave
+ * no file half done, say that nothing that was learned may be used, and end the process as they
+ * would have.
  */
 #ifndef LEARN_INTERRUPTION_H
 #define LEARN_INTERRUPTION_H

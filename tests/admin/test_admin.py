@@ -142,6 +142,9 @@ class Routes(AdminRig):
         stop(admin, signal.SIGKILL)
         self.assertEqual(batches(reader.finish()), expected)
 
+    def test_ends_well_where_its_terminal_closes(self):
+        self.assertEqual(stop(self.admin(), signal.SIGHUP), 0)
+
     def test_metrics_pass_the_linter_of_prometheus(self):
         promtool = shutil.which("promtool")
         if promtool is None:

@@ -68,6 +68,17 @@ class LaunchRig(unittest.TestCase):
         """The same of every trainer, two on a node."""
         self.wait_for(*(form.format(rank) for form in forms for rank in range(2 * self.nodes)))
 
+    def wait_until_taken(self, pid, number):
+        """Until the process sleeps, and the signal is not pending."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            about = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").open(encoding="utf-8"))
+            is_pending = int(about["ShdPnd"], 16) >> (number - 1) & 1
+            if not is_pending and about["State"].split()[0] == "S":
+                return
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
     def is_noted(self, name):
         path = self.folder / name
         return path.is_file() and path.read_text().endswith("\n")
@@ -209,6 +220,28 @@ class Launch(LaunchRig):
         self.wait_for_all("TERM{}")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
+
+    def test_a_terminal_that_closes_twice_leaves_the_grace(self):
+        process = self.start(f"exec {TRAINER} HUP=keep USR2=0")
+        self.wait_for_all("{}.txt")
+        between = only_child_of(process.pid)
+        process.send_signal(signal.SIGHUP)
+        self.wait_for_all("HUP{}")
+        process.send_signal(signal.SIGHUP)
+        for launcher in (process.pid, between, only_child_of(between)):
+            self.wait_until_taken(launcher, signal.SIGHUP)
+        for rank in (0, 1):
+            os.kill(int((self.folder / f"{rank}.txt").read_text()), signal.SIGUSR2)
+        self.assertEqual(self.status_of(process)[0], 0)
+
+    def test_after_nohup_a_terminal_may_close(self):
+        usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGHUP, usual)
+        process = self.start(f"exec {TRAINER} HUP=5 USR1=0")
+        self.wait_for_all("{}.txt")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.status_of(process)[0], 0)
 
     def test_nothing_outlives_a_killed_launcher(self):
         # The second child leaves its trainer's process group and session.

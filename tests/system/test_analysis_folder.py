@@ -60,7 +60,7 @@ class AnalysisFolder(Rig):
                 "scale_to_0_1: {columns: x}",
             ]
         )
-        for number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.analyze(file)
             deadline = time.monotonic() + DEADLINE_S
             while not started.exists():
@@ -69,7 +69,7 @@ class AnalysisFolder(Rig):
             process.send_signal(number)
             said = self.said(process)
             self.assertEqual(process.returncode, -number, said)
-            self.assertIn(f"interrupted by {name}", said)
+            self.assertIn(f"interrupted by {number.name}", said)
             self.assertEqual(self.files(), [])
             self.assertIn("nothing was learned yet", self.refusal(file))
             started.unlink()

@@ -143,13 +143,26 @@ read_batches(tundish_reader *reader, unsigned count)
     }
 }
 
+/* It has been asked to end. */
+static void
+assert_drains(const struct server *server, tundish_reader *reader)
+{
+    const tundish_batch *batch;
+    tundish_status status;
+
+    while ((status = tundish_next(reader, PATIENCE_NS, &batch)) >= 0 && status != TUNDISH_STOPPED)
+        if (status == TUNDISH_OK)
+            tundish_release(reader, batch);
+    assert_int_equal(status, TUNDISH_STOPPED);
+    assert_int_equal(wait_for_command(server->process), EXIT_OK);
+    tundish_close(reader);
+}
+
 static void
 a_server_serves_until_it_is_stopped(void **state)
 {
     struct server server;
     tundish_reader *reader;
-    const tundish_batch *batch;
-    tundish_status status;
 
     (void)state;
     start_server("--seed 5 rows.yaml", &server);
@@ -160,15 +173,46 @@ a_server_serves_until_it_is_stopped(void **state)
     read_batches(reader, 40);
     assert_int_equal(kill(server.process, SIGUSR1), 0); /* of no meaning on a single node */
     assert_int_equal(kill(server.process, SIGTERM), 0);
-    while ((status = tundish_next(reader, PATIENCE_NS, &batch)) >= 0 && status != TUNDISH_STOPPED)
-        if (status == TUNDISH_OK)
-            tundish_release(reader, batch);
-    assert_int_equal(status, TUNDISH_STOPPED);
-    assert_int_equal(wait_for_command(server.process), EXIT_OK);
-    tundish_close(reader);
+    assert_drains(&server, reader);
     assert_logged("stopped");
     assert_says("stop --socket sock", "", EXIT_SYSTEM, "sock");
     assert_says("status --socket sock", "", EXIT_SYSTEM, "no server is at sock");
+}
+
+/* The kernel and the shell may both send the signal. */
+static void
+a_closed_terminal_drains_a_server(void **state)
+{
+    int64_t until_ns = tnd_clock_deadline_ns(PATIENCE_NS);
+    struct server server;
+    tundish_reader *reader;
+
+    (void)state;
+    start_server("rows.yaml", &server);
+    reader = open_reader("rows", NULL);
+    read_batches(reader, 1);
+    assert_int_equal(kill(server.process, SIGHUP), 0);
+    while (!holds("log", "signal 1: stopping") && tnd_clock_left_ns(until_ns) > 0)
+        ;
+    assert_int_equal(kill(server.process, SIGHUP), 0);
+    assert_drains(&server, reader);
+}
+
+static void
+a_server_after_nohup_outlives_its_terminal(void **state)
+{
+    struct server server;
+    tundish_reader *reader;
+
+    (void)state;
+    signal(SIGHUP, SIG_IGN);
+    start_server("rows.yaml", &server);
+    signal(SIGHUP, SIG_DFL);
+    reader = open_reader("rows", NULL);
+    assert_int_equal(kill(server.process, SIGHUP), 0);
+    assert_int_equal(kill(server.process, SIGTERM), 0); /* would be taken after SIGHUP */
+    assert_drains(&server, reader);
+    assert_logged("signal 15: stopping");
 }
 
 static void
@@ -438,6 +482,8 @@ TEST_FILE(test_serve)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_serves_until_it_is_stopped),
+        cmocka_unit_test(a_closed_terminal_drains_a_server),
+        cmocka_unit_test(a_server_after_nohup_outlives_its_terminal),
         cmocka_unit_test(what_cannot_be_served_is_refused),
         cmocka_unit_test(the_launcher_is_told_how_trainers_share_streams),
         cmocka_unit_test(a_server_with_a_state_goes_on_where_it_stopped),
