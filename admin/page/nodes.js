@@ -5,7 +5,7 @@ const Nodes = (() => {
   const { make } = Dom;
   const { percent, short, count, bytes } = Format;
   const FEW = 20;
-  const moods = { idle: "no readers", fine: "fed", warning: "bad data", waiting: "waits", stuck: "stuck",
+  const moods = { idle: "no readers", fine: "fed", warning: "bad data", stopping: "stopping", waiting: "waits", stuck: "stuck",
     failed: "failed", gone: "no server" };
   const by_id = (id) => document.getElementById(id);
   const rows = new Map(); // by rank: {line, cells}
@@ -90,7 +90,7 @@ const Nodes = (() => {
     const trainers = nodes.reduce((sum, node) => sum + node.trainers, 0);
     const levels = new Map();
     for (const node of nodes) levels.set(node.verdict.level, (levels.get(node.verdict.level) ?? 0) + 1);
-    const verbs = { idle: "no readers", fine: "fed", warning: "with bad data", waiting: "waiting", stuck: "stuck",
+    const verbs = { idle: "no readers", fine: "fed", warning: "with bad data", stopping: "stopping", waiting: "waiting", stuck: "stuck",
       failed: "failed", gone: "without a server" };
     const words = [...levels].map(([level, number]) => `${count(number)} ${verbs[level]}`).join(", ");
     return `${count(nodes.length)} node${nodes.length === 1 ? "" : "s"}, ${count(trainers)} trainer${trainers === 1 ? "" : "s"}: ${words}`;

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
+
 static _Atomic uint64_t disk_full_count;
+static _Atomic int64_t disk_full_ns;
 
 static _Thread_local char explanation[2048];
 
@@ -94,8 +97,10 @@ tnd_fail_errno(int error, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    if (error == ENOSPC || error == EDQUOT)
+    if (error == ENOSPC || error == EDQUOT) {
+        atomic_store_explicit(&disk_full_ns, tnd_clock_ns(), memory_order_relaxed);
         atomic_fetch_add_explicit(&disk_full_count, 1, memory_order_relaxed);
+    }
     return tnd_fail(TUNDISH_E_SYSTEM, "%.1900s: %s", what,
                     strerror_r(error, reason, sizeof reason));
 }
@@ -104,6 +109,12 @@ uint64_t
 tnd_disk_full_count(void)
 {
     return atomic_load_explicit(&disk_full_count, memory_order_relaxed);
+}
+
+int64_t
+tnd_disk_full_ns(void)
+{
+    return atomic_load_explicit(&disk_full_ns, memory_order_relaxed);
 }
 
 const char *

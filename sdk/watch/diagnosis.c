@@ -7,6 +7,7 @@
 #include "watch/sentence.h"
 
 static const double MANY_SKIPPED = 0.05;
+static const uint64_t DISK_FULL_NS = UINT64_C(60000000000);
 
 /* A trainer is stuck when it has taken and returned nothing for several times its usual step, and
  * for at least SILENT_NS. Before its first step it may compile, which takes longer. */
@@ -22,8 +23,8 @@ enum { SILENT_STEPS_ALONE = 4 };
 const char *
 watch_level_name(enum watch_level level)
 {
-    static const char *const names[] = { "idle",  "fine",   "warning", "waiting",
-                                         "stuck", "failed", "gone" };
+    static const char *const names[] = { "idle",    "fine",  "warning", "stopping",
+                                         "waiting", "stuck", "failed",  "gone" };
 
     return names[level];
 }
@@ -226,14 +227,17 @@ say_fine(const struct watch_observation *observation, struct watch_diagnosis *di
 }
 
 /* A full disk ends no stream by itself, but the next start must then build its caches again, and a
- * restart may lack its places. */
+ * restart may lack its places. Told while it happens, and a while after: kept places are tried
+ * again at once, and what a cache has not got stays in the notes. */
 static void
 advise_about_disk(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    uint64_t failed = watch_value(watch_next(observation->now, "server", NULL), "disk_full");
+    const struct watch_set *server = watch_next(observation->now, "server", NULL);
+    uint64_t failed = watch_value(server, "disk_full");
     size_t used = strlen(diagnosis->advice);
 
-    if (failed > 0 && diagnosis->cause != WATCH_CAUSE_DISK)
+    if (failed > 0 && watch_value(server, "disk_full_age") < DISK_FULL_NS &&
+        diagnosis->cause != WATCH_CAUSE_DISK)
         snprintf(diagnosis->advice + used, sizeof diagnosis->advice - used,
                  "%sA disk of node %.63s is full: %llu write%s failed, see the notes.",
                  used > 0 ? " " : "", watch_node(observation->now), (unsigned long long)failed,
@@ -301,6 +305,8 @@ watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_sn
     diagnosis.file_share = observation.off_processor;
     if (watch_value(stream, "failed") != 0)
         say_failed(&observation, &diagnosis);
+    else if (watch_is_stopping(now))
+        watch_say_stopping(&observation, &diagnosis);
     else if (watch_value(stream, "paused") != 0)
         watch_say(&diagnosis, WATCH_STUCK, WATCH_CAUSE_SERVER,
                   "Resume it: tundish-admin, or POST /api/v1/resume.",

@@ -14,13 +14,14 @@
 
 /* The worse, the higher. */
 enum watch_level {
-    WATCH_IDLE,    /* no trainer reads, or nothing has happened yet */
-    WATCH_FINE,    /* trainers are the limit */
-    WATCH_WARNING, /* trainers are fed, with data that have become worse */
-    WATCH_WAITING, /* trainers wait for the server, or for each other */
-    WATCH_STUCK,   /* a trainer holds up the others */
-    WATCH_FAILED,  /* a stream ended with an error */
-    WATCH_GONE     /* the server hangs or has died */
+    WATCH_IDLE,     /* no trainer reads, or nothing has happened yet */
+    WATCH_FINE,     /* trainers are the limit */
+    WATCH_WARNING,  /* trainers are fed, with data that have become worse */
+    WATCH_STOPPING, /* the server drains */
+    WATCH_WAITING,  /* trainers wait for the server, or for each other */
+    WATCH_STUCK,    /* a trainer holds up the others */
+    WATCH_FAILED,   /* a stream ended with an error */
+    WATCH_GONE      /* the server hangs or has died */
 };
 
 /* What to look at. */

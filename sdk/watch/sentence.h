@@ -1,4 +1,5 @@
-/* sentence.h - parts of the diagnoses' sentences. For diagnosis.c and waiting.c only. */
+/* sentence.h - parts of the diagnoses' sentences. For diagnosis.c, stopping.c and waiting.c
+ * only. */
 #ifndef TND_WATCH_SENTENCE_H
 #define TND_WATCH_SENTENCE_H
 
@@ -32,5 +33,9 @@ void watch_name_culprit_replica(struct watch_diagnosis *diagnosis, const struct 
 /* Why the trainer waits that waits most. */
 void watch_say_waiting(const struct watch_observation *observation,
                        struct watch_diagnosis *diagnosis);
+
+/* What is still to be delivered of the stream of a server that drains, and to whom. */
+void watch_say_stopping(const struct watch_observation *observation,
+                        struct watch_diagnosis *diagnosis);
 
 #endif

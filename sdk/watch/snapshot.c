@@ -188,6 +188,12 @@ watch_is_finished(const struct watch_snapshot *snapshot)
     return tnd_stats_get_state(snapshot->copy.header) == TND_STATS_STOPPED;
 }
 
+bool
+watch_is_stopping(const struct watch_snapshot *snapshot)
+{
+    return tnd_stats_get_state(snapshot->copy.header) == TND_STATS_DRAINING;
+}
+
 uint64_t
 watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns)
 {

@@ -41,8 +41,9 @@ tundish_status watch_snapshot_open(struct tnd_stats_file *file,
                                    struct watch_snapshot *ret_snapshot);
 void watch_snapshot_close(struct watch_snapshot *snapshot); /* accepts zeros */
 
-/* Has the server stopped in good order? */
+/* Has the server stopped in good order, or does it deliver what is left before it does? */
 bool watch_is_finished(const struct watch_snapshot *snapshot);
+bool watch_is_stopping(const struct watch_snapshot *snapshot);
 
 /* The time since a living server's last sign of life; for another node, its metrics' age. */
 uint64_t watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns);

@@ -87,6 +87,8 @@ const struct command command_status = {
         "           that is silent for longer than its steps take is named\n"
         "  warning  trainers get batches, but many rows are bad, or a vocabulary lacks\n"
         "           far more values than before\n"
+        "  stopping the server was asked to stop, and trainers have batches left, which\n"
+        "           are counted\n"
         "  waiting  a trainer waits for a stage, the order, the files, a store, a program,\n"
         "           the processors, memory, or another trainer whose lane is full\n"
         "  stuck    a trainer blocks the others: it is silent for longer than three\n"

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from rig_admin import AdminRig  # noqa: E402
 from rig import DEADLINE_S, TUNDISH  # noqa: E402
 
-EXITS = {"idle": 0, "fine": 0, "warning": 0, "waiting": 0, "stuck": 4, "failed": 4, "gone": 3}
+EXITS = {"idle": 0, "fine": 0, "warning": 0, "stopping": 0, "waiting": 0, "stuck": 4, "failed": 4, "gone": 3}
 SLOW_STEP = ("--delay-ms", "200")  # of a trainer that any server feeds
 
 

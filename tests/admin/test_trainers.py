@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from rig_admin import PLAIN, has_readers  # noqa: E402
 from rig_status import StatusRig  # noqa: E402
+from rig import DEADLINE_S  # noqa: E402
 
 FOREVER = "{epochs: null}"
 QUICK_STEP = ("--survive", "--delay-ms", "20")
@@ -49,6 +50,23 @@ class Trainers(TwoTrainers):
         self.assertRegex(self.prints("stuck", "whose trainer is gone or has not attached"), r"\n  1 \(gone\)")
         self.train(*QUICK_STEP, replica=1)
         self.tells(level="fine", cause="trainer")
+
+    def test_those_are_named_that_a_server_waits_for_before_it_stops(self):
+        server = self.serve_two()
+        readers = [self.read_paced(replica=replica) for replica in (0, 1)]
+        for reader in readers:
+            reader.take(2)
+        self.look_until(lambda report: all(
+            lane["published"] == lane["released"] + lane["slots"] for lane in report["streams"][0]["lanes"]))
+        server.send_signal(signal.SIGTERM)
+        verdict = self.tells(" is stopping: ", level="stopping", cause="trainer")
+        self.assertRegex(verdict["sentence"], r" \d+ by replica [01], \d+ by replica [01]$")
+        self.prints("stopping", "batches of stream 'train' are still to be taken or returned, ")
+        for reader in readers:  # each lane keeps what the other replica has not returned
+            reader.go()
+        for reader in readers:
+            self.assertEqual(reader.finish()[-1], "stopped")
+        self.assertEqual(server.wait(timeout=DEADLINE_S), 0)
 
     def test_one_that_is_stopped_is_stuck_until_it_goes_on(self):
         self.serve_two()

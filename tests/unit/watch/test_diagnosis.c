@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/status.h"
+#include "stats/stats_process.h"
 #include "stats/stats_writer.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -918,6 +919,68 @@ a_full_disk_that_stopped_nothing_is_told_all_the_same(void **state)
 }
 
 static void
+a_disk_that_has_room_again_is_not_full(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_server *server = stats_server(world->stats);
+
+    tnd_fail_errno(ENOSPC, "write");
+    assert_int_equal(tnd_disk_full_ns(), world->now_ns);
+    world->now_ns += 40 * (int64_t)SECOND;
+    stats_show_process(world->stats);
+    assert_int_equal(tnd_stats_get(&server->disk_full_age), 40 * SECOND);
+    tnd_stats_set(&server->heartbeat, 0);
+    assert_non_null(strstr(diagnose(world).advice, "is full: "));
+    tnd_stats_set(&server->disk_full_age, 61 * SECOND);
+    assert_null(strstr(diagnose(world).advice, "is full: "));
+}
+
+static void
+a_server_that_stops_says_who_has_batches_left(void **state)
+{
+    struct world *world = *state;
+    struct watch_diagnosis diagnosis;
+
+    stats_show_state(world->stats, TND_STATS_DRAINING);
+    tnd_stats_set(&world->readers[0]->released, 17);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STOPPING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_TRAINER);
+    assert_string_equal(diagnosis.culprit, "1");
+    says(&diagnosis,
+         " is stopping: batches of stream 'train' are still to be taken or returned, 10 "
+         "by replica 1, 3 by replica 0");
+    tnd_stats_set(&world->readers[0]->released, 20);
+    tnd_stats_set(&world->readers[1]->attached, 0);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STOPPING);
+    says(&diagnosis, " is stopping: no trainer has batches of stream 'train' left");
+    assert_string_equal(diagnosis.advice, "");
+}
+
+static void
+a_server_that_stops_counts_trainers_beyond_three(void **state)
+{
+    struct world *world = *state;
+    struct watch_diagnosis diagnosis;
+
+    stats_show_state(world->stats, TND_STATS_DRAINING);
+    for (unsigned i = 2; i < 6; i++) {
+        char labels[64];
+        struct tnd_stats_reader *reader;
+
+        snprintf(labels, sizeof labels, "stream=\"train\",group=\"b\",replica=\"%u\"", i);
+        reader = stats_add(world->stats, TND_STATS_KIND_reader, labels);
+        tnd_stats_set(&reader->attached, 1);
+        tnd_stats_set(&reader->published, i);
+    }
+    tnd_stats_set(&world->readers[0]->released, 20);
+    diagnosis = diagnose(world);
+    says(&diagnosis, ", 10 by replica 1, 5 by replica 5 of group b, 4 by replica 4 of group b, and "
+                     "more by 2 others");
+}
+
+static void
 of_two_that_wait_the_longer_is_worse(void **state)
 {
     const struct watch_diagnosis some = { .level = WATCH_WAITING, .wait_share = 0.1 };
@@ -1014,6 +1077,9 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_failed_stream_gives_its_error),
         IN_WORLD(a_full_disk_is_named_by_what_it_stopped),
         IN_WORLD(a_full_disk_that_stopped_nothing_is_told_all_the_same),
+        IN_WORLD(a_disk_that_has_room_again_is_not_full),
+        IN_WORLD(a_server_that_stops_says_who_has_batches_left),
+        IN_WORLD(a_server_that_stops_counts_trainers_beyond_three),
         cmocka_unit_test(of_two_that_wait_the_longer_is_worse),
         IN_WORLD(nobody_reading_is_idle),
         IN_WORLD(a_hung_server_is_told),
