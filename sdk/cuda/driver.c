@@ -8,7 +8,7 @@
 #include "core/status.h"
 
 enum { CU_OUT_OF_MEMORY = 2, CU_STUB_LIBRARY = 34, CU_NO_DEVICE = 100 };
-enum { OLDEST_DRIVER = 10020 }; /* CUDA 10.2: the first with all calls of the table */
+enum { OLDEST_DRIVER = 11000 }; /* CUDA 11.0: the first with all calls of the table */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct cuda_driver loaded;
@@ -87,7 +87,7 @@ cuda_driver_open(const struct cuda_driver **ret_driver)
     if (loaded.driver_version(&version) != CU_SUCCESS || version < OLDEST_DRIVER)
         return tnd_fail(TUNDISH_E_SYSTEM,
                         "the NVIDIA driver is too old: it supports CUDA %d.%d, "
-                        "and 10.2 is needed",
+                        "and 11.0 is needed",
                         version / 1000, version % 1000 / 10);
     *ret_driver = &loaded;
     return TUNDISH_OK;

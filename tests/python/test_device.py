@@ -449,7 +449,7 @@ class Drivers(unittest.TestCase):
 
     def test_an_old_driver(self):
         said = self.said(FAKE_CUDA_VERSION="9020")
-        self.assertIn("too old: it supports CUDA 9.2, and 10.2 is needed", said)
+        self.assertIn("too old: it supports CUDA 9.2, and 11.0 is needed", said)
 
     def test_a_stub_and_no_device(self):
         self.assertIn("stub", self.said(FAKE_CUDA_INIT="34"))
