@@ -1,11 +1,18 @@
 """This machine's GPU, as the driver tells of it, and the tools that check programs on it."""
 
+import importlib.util
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+from . import frameworks
+
+# The options of each tool of compute-sanitizer. A call that the driver refuses is no error of memory: the
+# library tries what not every driver can, and goes on without it.
+TOOLS = {"memcheck": ("--report-api-errors", "no"), "racecheck": (), "initcheck": (), "synccheck": ()}
+FRAMEWORKS = ("torch", "jax", "cupy")
 _SANITIZERS = ("compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer")
 
 # In a process of its own: a driver may end it, or never answer.
@@ -37,6 +44,17 @@ def look():
     if done.returncode == 0:
         return done.stdout.strip(), ""
     return "", (done.stderr.strip().splitlines() or ["the NVIDIA driver ended the program"])[-1]
+
+
+def interpreter():
+    """A Python whose frameworks may use the GPU, and ""; or the machine's own, and why.
+
+    Never the one that the suite `python` installs: its PyTorch has stand-ins for the libraries of CUDA."""
+    if os.environ.get("PYTHON"):
+        return Path(os.environ["PYTHON"]), ""
+    if any(importlib.util.find_spec(name) for name in FRAMEWORKS):
+        return Path(sys.executable), ""
+    return frameworks.machines_own(), f"{sys.executable} has no torch, jax or cupy: name one by PYTHON"
 
 
 def sanitizer():

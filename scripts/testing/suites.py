@@ -130,11 +130,10 @@ def gpu():
     broken = build("release")
     if broken:
         return broken
-    total, folder = _on_gpu(), _folder("release")
-    requirements = REPOSITORY / "tests" / "python" / "requirements.txt"
-    interpreter, why_not = frameworks.interpreter(folder / "python-venv", requirements)
+    total = _on_gpu()
+    interpreter, why_not = gpus.interpreter()
     if why_not:
-        total.add(Tally(skipped=1, notes=[f"gpu: no framework could be installed: {why_not}"]))
+        total.add(Tally(skipped=1, notes=[f"gpu: no framework takes the batches: {why_not}"]))
     for file in _GPU_FILES:
         total.add(_python_tests("release", interpreter, files=file, TUNDISH_TEST_GPU="1"))
     return total
@@ -155,13 +154,13 @@ def _on_gpu():
     }
     command = [sys.executable, "-B", "-m", "unittest", "discover", "-v", "-s", "tests/system"]
     command += ["-p", "test_cuda.py"]
-    lines = _echoed(command, **{name: str(path) for name, path in equals.items()})
+    lines = _echoed(command, TUNDISH_TEST_GPU="1", **{name: str(path) for name, path in equals.items()})
     total.add(_unittest_tally("gpu: tests/system/test_cuda.py", lines))
     sanitizer = gpus.sanitizer()
     if not sanitizer:
         total.add(Tally(skipped=1, notes=["gpu: compute-sanitizer is not installed"]))
-    for tool in gpus.TOOLS if sanitizer else ():
-        command = [str(sanitizer), "--tool", tool, "--error-exitcode", "1", str(programs / "test_cuda")]
+    for tool, options in gpus.TOOLS.items() if sanitizer else ():
+        command = [str(sanitizer), "--tool", tool, *options, "--error-exitcode", "1", str(programs / "test_cuda")]
         total.add(_ended_well(f"gpu: {tool} of tests/cuda/test_cuda", command))
     return total
 

@@ -48,6 +48,23 @@ class Sanitizers(unittest.TestCase):
             tally = suites._on_gpu()
         self.assertEqual(tally.passed, 3 + 1 + len(gpus.TOOLS))
         self.assertEqual([command[2] for command in ran[1:]], list(gpus.TOOLS))
+        # A call that the driver refuses, as it may, is not to be counted as an error.
+        self.assertEqual(ran[1][3:-1], ["--report-api-errors", "no", "--error-exitcode", "1"])
+
+
+class Frameworks(unittest.TestCase):
+    """Never the interpreter that the suite `python` installs: its PyTorch cannot use a GPU."""
+
+    def test_an_interpreter_that_is_named_is_taken(self):
+        with mock.patch.dict("os.environ", PYTHON="/opt/python"):
+            self.assertEqual(gpus.interpreter(), (Path("/opt/python"), ""))
+
+    def test_else_the_one_that_runs_this_if_it_has_a_framework(self):
+        with mock.patch.dict("os.environ", PYTHON=""), mock.patch("importlib.util.find_spec") as find:
+            find.side_effect = lambda name: name == "cupy" or None
+            self.assertEqual(gpus.interpreter(), (Path(sys.executable), ""))
+            find.side_effect = lambda name: None
+            self.assertIn("has no torch, jax or cupy", gpus.interpreter()[1])
 
 
 if __name__ == "__main__":

@@ -141,7 +141,8 @@ def measure_peer(options, peer, name, folder, own):
     if STAND_IN:
         return {**line, "error": "it needs a GPU"}
     try:
-        python = Environments(options.data / "environments").python_with("gpu", PEERS[peer])
+        python = os.environ.get("PYTHON")  # where nothing can be installed
+        python = python or Environments(options.data / "environments").python_with("gpu", PEERS[peer])
         command = [python, BENCH / "peers_gpu.py", peer, name, folder, str(options.seconds)]
         with processes.Program(command) as program:
             line |= line_of(program, START_S)
