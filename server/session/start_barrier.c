@@ -255,6 +255,28 @@ await_groups(struct session *session)
                     : "");
 }
 
+/* No thread will publish, so tell the attached trainers here. Those of other nodes would wait for
+ * this one. */
+static void
+fail_start(struct session *session)
+{
+    const struct start *start = &session->dealing.start;
+    char text[1024];
+
+    snprintf(text, sizeof text, "%s", tnd_error_text());
+    tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, text);
+    session_link_tell_error(session, start->epoch, start->step, TUNDISH_E_SYSTEM, text);
+    session_halt(session); /* some may have started */
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        struct lane *lane = feed_lane(session->feed, r);
+        struct lane_stats stats;
+
+        lane_stats(lane, &stats);
+        lane_publish_end(lane, stats.published, TND_SLOT_ERROR, start->epoch, start->step,
+                         TUNDISH_E_SYSTEM, text);
+    }
+}
+
 void
 start_barrier_open(struct session *session)
 {
@@ -270,13 +292,8 @@ start_barrier_open(struct session *session)
     session->control.barrier.closed = false;
     /* Before any thread runs: positions count from the start, wherever in the stream it is. */
     session->ring.next_position = 0;
-    if (session_run(session) == TUNDISH_OK)
-        return;
-    /* No thread will publish, so tell the attached trainers here. */
-    tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, tnd_error_text());
-    for (uint32_t r = 0; r < session->plan->replicas; r++)
-        lane_publish_end(feed_lane(session->feed, r), 0, TND_SLOT_ERROR, 0, 0, TUNDISH_E_SYSTEM,
-                         tnd_error_text());
+    if (session_run(session) != TUNDISH_OK)
+        fail_start(session);
 }
 
 void

@@ -1,6 +1,7 @@
 /* test_nodes.c - one stream on several nodes: what each node's trainers get, and what they hear of
  * the other nodes. */
 #include <dirent.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "core/clock.h"
@@ -262,6 +265,54 @@ a_bad_row_told_before_a_node_runs_is_its_error(void **state)
             (void)link_wait(job.links[0], never, NULL, 1000000, NULL);
         free(bytes);
     }
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            tundish_close(readers[i][k]);
+    close_job(&job);
+}
+
+/* Address space for what a server needs, but not for the threads of its session. */
+static void
+leave_room_for_no_threads(struct rlimit *ret_before)
+{
+    const uint64_t room_bytes = UINT64_C(48) << 20;
+    uint64_t pages = 0;
+    struct rlimit limit;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%" SCNu64, &pages), 1);
+    (void)fclose(file);
+    assert_int_equal(getrlimit(RLIMIT_AS, ret_before), 0);
+    limit = *ret_before;
+    limit.rlim_cur = pages * (uint64_t)sysconf(_SC_PAGESIZE) + room_bytes;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+/* Where nodes need one another at the end of an epoch. */
+static void
+threads_that_do_not_start_are_the_error_of_all(void **state)
+{
+    static const struct served_options options = {
+        .stages = FILES "{string_to_number: {out_type: int64}}, {batch: 4}",
+        .distribute = "auto_shard: FILE, groups: 2",
+    };
+    tundish_reader *readers[2][2];
+    struct job_of_nodes job;
+    struct rlimit before;
+
+    (void)state;
+    write_files();
+    try_job(2, &options, &job);
+    in_all(&job, serve);
+    readers[1][0] = served_reader(job.nodes[1].served, &(struct wanted){ .group = "a" });
+    readers[1][1] = served_reader(job.nodes[1].served, &(struct wanted){ .group = "b" });
+    readers[0][0] = served_reader(job.nodes[0].served, &(struct wanted){ .group = "a" });
+    leave_room_for_no_threads(&before);
+    readers[0][1] = served_reader(job.nodes[0].served, &(struct wanted){ .group = "b" });
+    expect_in_the_end(readers[0][0], TUNDISH_E_SYSTEM, "threads need");
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    expect_in_the_end(readers[1][0], TUNDISH_E_SYSTEM, "(rank 0): ");
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++)
             tundish_close(readers[i][k]);
@@ -703,6 +754,7 @@ TEST_FILE(test_nodes)
         cmocka_unit_test(each_node_gets_its_part_of_every_step),
         cmocka_unit_test(a_bad_row_of_one_node_is_the_error_of_all),
         cmocka_unit_test(a_bad_row_told_before_a_node_runs_is_its_error),
+        cmocka_unit_test(threads_that_do_not_start_are_the_error_of_all),
         cmocka_unit_test(an_epoch_ends_early_at_the_same_step_on_all_nodes),
         cmocka_unit_test(epochs_that_others_have_left_are_cut),
         cmocka_unit_test(all_nodes_deal_one_order_after_a_cut),
