@@ -115,6 +115,17 @@ count_used(const struct named_sessions *sessions)
     return used;
 }
 
+/* The sessions that were there when a node was lost have ended, and those of this name on other
+ * nodes. */
+static tundish_status
+check_job(const struct named_sessions *sessions, const struct spec_stream *stream)
+{
+    struct link *link = sessions->options.base.link;
+
+    return link != NULL && stream->distribute.evaluation_shards == 0 ? link_check(link)
+                                                                     : TUNDISH_OK;
+}
+
 static tundish_status
 check_room(const struct named_sessions *sessions)
 {
@@ -159,6 +170,8 @@ make_locked(struct named_sessions *sessions, const struct spec_stream *stream, c
 
     pthread_mutex_lock(&sessions->lock);
     status = check_room(sessions);
+    if (status == TUNDISH_OK)
+        status = check_job(sessions, stream);
     if (status == TUNDISH_OK)
         status = make_session(sessions, stream, name, ret_feed);
     pthread_mutex_unlock(&sessions->lock);

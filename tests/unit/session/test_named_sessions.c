@@ -288,6 +288,28 @@ a_stream_that_nodes_share_has_no_session_of_one_trainer(void **state)
     cluster_close(2, links);
 }
 
+static void
+a_session_is_not_begun_in_a_job_that_has_failed(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 30}, {batch: 4}",
+                                                   .distribute = "from_function: true" };
+    struct link *links[2];
+    struct served *served[2];
+    tundish_reader *reader = NULL;
+
+    (void)state;
+    cluster_open(2, links);
+    served_open_all(2, &options, links, served);
+    link_fail(links[1], "the cable was pulled");
+    assert_int_equal(served_try_reader(served[1], &(struct wanted){ .session = "mine" }, &reader),
+                     TUNDISH_E_PEER_LOST);
+    assert_non_null(strstr(tundish_last_error(), "the cable was pulled"));
+    for (int i = 0; i < 2; i++)
+        served_close(served[i]);
+    link_close(links[1]);
+    link_close(links[0]);
+}
+
 TEST_FILE(test_named_sessions)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +322,7 @@ TEST_FILE(test_named_sessions)
         cmocka_unit_test(an_evaluation_has_no_places),
         cmocka_unit_test(readers_on_several_nodes_share_an_evaluation),
         cmocka_unit_test(a_stream_that_nodes_share_has_no_session_of_one_trainer),
+        cmocka_unit_test(a_session_is_not_begun_in_a_job_that_has_failed),
     };
 
     return cmocka_run_group_tests(tests, served_make_folder, served_remove_folder);
