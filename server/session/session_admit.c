@@ -164,6 +164,11 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
     pthread_mutex_lock(&session->control.lock);
     if (session->control.stopping)
         status = tnd_fail(TUNDISH_E_SERVER_GONE, "the server is stopping");
+    else if (session->options.shards != NULL && start->survivor)
+        status = tnd_fail(TUNDISH_E_PLACE,
+                          "the server of the evaluation '%s' has restarted and does not know which "
+                          "shards are finished: open again, and count anew",
+                          session->plan->stream->name);
     else if (start->place == NULL || start->place_bytes == 0)
         status = admit_without_place(session, group, replica);
     else if (session->options.shards != NULL)

@@ -1,6 +1,7 @@
 """Shards of an evaluation: each wholly visited, exactly once by those who finish it."""
 
 import os
+import signal
 import subprocess
 import unittest
 from functools import partial
@@ -148,6 +149,24 @@ class Evaluation(Rig):
         for of_one in lines:
             self.assertEqual(of_one.count("end"), 2)
             self.assertEqual(of_one[-1], "end_of_stream")
+
+    def test_is_over_for_the_readers_of_a_server_that_is_gone(self):
+        """The next one begins anew: of what they go on with they would count shards twice."""
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(number=number):
+                server = self.evaluation(epochs=1)
+                reader = self.read("--survive", "--delay-ms", "20")
+                self.wait_for_line(reader, "batch 0 14 ")  # of the second shard
+                stop(server, number)
+                server = self.evaluation(epochs=1)
+                last = self.lines(reader)[-1]
+                if number == signal.SIGTERM:
+                    self.assertEqual(last, "stopped")
+                else:
+                    self.assertIn("E_PLACE", last)
+                    self.assertIn("open again, and count anew", last)
+                self.check([self.lines(self.read())], 1, 6)
+                stop(server)
 
     def test_forgets_readers_that_it_refuses(self):
         training = self.serve(self.pipeline(self.stages))
