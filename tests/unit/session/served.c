@@ -241,7 +241,7 @@ open_all(struct served *served)
                   .cache_folder =
                       served->options.cache != NULL ? served->options.cache : served_folder,
                   .catalogue = &served->catalogue },
-        .thread_count = 2,
+        .thread_count = served->options.threads != 0 ? served->options.threads : 2,
         .reader_count = 1,
         .server_generation = (uint64_t)(uintptr_t)served,
         .link = served->link,

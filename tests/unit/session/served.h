@@ -30,6 +30,7 @@ struct served_options {
     const char *cache; /* NULL: the folder */
     const char *state; /* as session_options'; NULL: none */
     uint64_t seed;
+    uint32_t threads;  /* 0: two */
     struct link *link; /* NULL: it is alone */
 };
 

@@ -21,6 +21,7 @@
 #include "session/nodes/agreement.h"
 #include "session/nodes/session_level.h"
 #include "session/served.h"
+#include "session/session_private.h"
 #include "unit/cluster.h"
 #include "unit/test_file.h"
 
@@ -271,11 +272,13 @@ a_bad_row_told_before_a_node_runs_is_its_error(void **state)
     close_job(&job);
 }
 
-/* Address space for what a server needs, but not for the threads of its session. */
+enum { MANY_THREADS = 64 }; /* for which a session wants 2 GiB of address space */
+
+/* Address space for all that a server needs, but for so many threads. */
 static void
-leave_room_for_no_threads(struct rlimit *ret_before)
+leave_no_room_for_many_threads(struct rlimit *ret_before)
 {
-    const uint64_t room_bytes = UINT64_C(48) << 20;
+    const uint64_t room_bytes = UINT64_C(512) << 20;
     uint64_t pages = 0;
     struct rlimit limit;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -289,6 +292,19 @@ leave_room_for_no_threads(struct rlimit *ret_before)
     assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
+/* A reader is let in before its group counts as joined. */
+static void
+wait_until_begun(struct session *session)
+{
+    bool has_begun = false;
+
+    while (!has_begun) {
+        pthread_mutex_lock(&session->control.lock);
+        has_begun = !session->control.barrier.closed;
+        pthread_mutex_unlock(&session->control.lock);
+    }
+}
+
 /* Where nodes need one another at the end of an epoch. */
 static void
 threads_that_do_not_start_are_the_error_of_all(void **state)
@@ -296,6 +312,7 @@ threads_that_do_not_start_are_the_error_of_all(void **state)
     static const struct served_options options = {
         .stages = FILES "{string_to_number: {out_type: int64}}, {batch: 4}",
         .distribute = "auto_shard: FILE, groups: 2",
+        .threads = MANY_THREADS,
     };
     tundish_reader *readers[2][2];
     struct job_of_nodes job;
@@ -308,7 +325,8 @@ threads_that_do_not_start_are_the_error_of_all(void **state)
     readers[1][0] = served_reader(job.nodes[1].served, &(struct wanted){ .group = "a" });
     readers[1][1] = served_reader(job.nodes[1].served, &(struct wanted){ .group = "b" });
     readers[0][0] = served_reader(job.nodes[0].served, &(struct wanted){ .group = "a" });
-    leave_room_for_no_threads(&before);
+    wait_until_begun(job.nodes[1].served->session);
+    leave_no_room_for_many_threads(&before);
     readers[0][1] = served_reader(job.nodes[0].served, &(struct wanted){ .group = "b" });
     expect_in_the_end(readers[0][0], TUNDISH_E_SYSTEM, "threads need");
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
