@@ -91,9 +91,15 @@ half_to_float(uint16_t half)
     return half_float_of(sign | half_bits_of((float)fraction * 0x1p-24f));
 }
 
+/* What is not a number is taken by its bits: a device makes one of its own of it in a conversion.
+ */
 HALF_INLINE uint16_t
 half_from_float(float value)
 {
+    uint32_t bits = half_bits_of(value);
+
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 31 << 15 | 0x7e00);
     return half_narrow(value, 10, 5);
 }
 

@@ -100,6 +100,49 @@ expand_integer(const struct expansion *job, uint64_t i)
 DEFINE_EXPAND_REAL(expand_float, float)
 DEFINE_EXPAND_REAL(expand_double, double)
 
+/* The bits of a double that is no number, made of value i by a multiplication and an addition. The
+ * host's processor keeps the sign and the payload of what was none before, and makes the one with a
+ * sign of what was; a device makes one of its own of all. */
+HALF_INLINE uint64_t
+expand_no_number(const struct expansion *job, uint64_t i)
+{
+    uint64_t infinity = UINT64_C(0x7ff) << 52, quiet = UINT64_C(1) << 51, bits = 0;
+    uint32_t single = 0;
+
+    if (job->from_dtype == TUNDISH_FLOAT16)
+        single = half_bits_of(half_to_float(((const uint16_t *)job->from)[i]));
+    else if (job->from_dtype == TUNDISH_BFLOAT16)
+        single = (uint32_t)((const uint16_t *)job->from)[i] << 16;
+    else if (job->from_dtype == TUNDISH_FLOAT32)
+        single = ((const uint32_t *)job->from)[i];
+    else if (job->from_dtype == TUNDISH_FLOAT64)
+        bits = ((const uint64_t *)job->from)[i];
+    if ((single & 0x7fffffff) > 0x7f800000)
+        bits = (uint64_t)(single >> 31) << 63 | infinity | (uint64_t)(single & 0x7fffff) << 29;
+    if ((bits & ~(UINT64_C(1) << 63)) > infinity)
+        return bits | quiet;
+    return UINT64_C(1) << 63 | infinity | quiet;
+}
+
+HALF_INLINE double
+expand_no_double(const struct expansion *job, uint64_t i)
+{
+    uint64_t bits = expand_no_number(job, i);
+    double value;
+
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+HALF_INLINE float
+expand_no_float(const struct expansion *job, uint64_t i)
+{
+    uint64_t bits = expand_no_number(job, i);
+
+    return half_float_of((uint32_t)(bits >> 63) << 31 | 0x7f800000 |
+                         ((uint32_t)(bits >> 29) & 0x7fffff));
+}
+
 /* Value `to` of the result is made of value `from` of the column, with factor `at` of the period.
  */
 struct expand_step {
@@ -112,14 +155,16 @@ expand_widened(const struct expansion *job, const struct expand_step *step)
 {
     if (job->to_dtype == TUNDISH_FLOAT64) {
         const double *numbers = (const double *)job->numbers;
-
-        ((double *)job->to)[step->to] =
+        double value =
             expand_double(job, step->from) * numbers[step->at] + numbers[job->period + step->at];
+
+        ((double *)job->to)[step->to] = value == value ? value : expand_no_double(job, step->from);
     } else {
         const float *numbers = (const float *)job->numbers;
         float value =
             expand_float(job, step->from) * numbers[step->at] + numbers[job->period + step->at];
 
+        value = value == value ? value : expand_no_float(job, step->from);
         if (job->to_dtype == TUNDISH_FLOAT32)
             ((float *)job->to)[step->to] = value;
         else if (job->to_dtype == TUNDISH_FLOAT16)
