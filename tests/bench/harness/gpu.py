@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,9 +113,24 @@ def read(options, cell, folder, mode, groups):
         }
         if STAND_IN:
             environment["LD_LIBRARY_PATH"] = str(options.build / "tests" / "cuda")
-        with Tundish(options.build).serve(cell, folder, Path(scratch)):
+        tundish = Tundish(options.build)
+        with tundish.serve(cell, folder, Path(scratch)):
             with processes.Program(command, environment) as trainer:
-                return line_of(trainer, START_S)
+                way = way_of(tundish, trainer.process, environment["TUNDISH_SERVER"])
+                return line_of(trainer, START_S) | way
+
+
+def way_of(tundish, trainer, socket):
+    """How batches come to the trainer's device, which need not be as it was asked, and why."""
+    deadline = time.monotonic() + START_S
+    while trainer.poll() is None and time.monotonic() < deadline:
+        try:
+            for device in tundish.stream(socket)["devices"]:
+                return {"mode": device["mode"], "why": device["why"]}
+        except subprocess.CalledProcessError:
+            pass  # the trainer has not come yet
+        time.sleep(0.05)
+    return {}
 
 
 def line_of(program, timeout_s):
@@ -162,6 +178,8 @@ def show(line, as_json):
     parts = [f"{line['cell']:18} {line['peer']:16}"]
     if "error" in line:
         parts.append(f"did not run: {line['error']}")
+    if "mode" in line:
+        parts.append(f"{line['mode']} ({line['why']})")
     if "rows_per_s" in line:
         parts.append(f"{line['rows_per_s']:>12,.0f} rows/s")
     if "bytes_per_s" in line:
