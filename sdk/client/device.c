@@ -42,7 +42,7 @@ tundish_get_mapping(tundish_reader *reader, tundish_mapping *ret_mapping)
 
     if (status != TUNDISH_OK)
         return status;
-    if (ret_mapping->size < sizeof *ret_mapping)
+    if (ret_mapping->size < offsetof(tundish_mapping, descriptor))
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "mapping.size is %zu: set it to sizeof(tundish_mapping)",
                         ret_mapping->size);
@@ -52,6 +52,8 @@ tundish_get_mapping(tundish_reader *reader, tundish_mapping *ret_mapping)
         ret_mapping->bytes = mapping->bytes;
         ret_mapping->byte_count = mapping->segment_bytes;
         ret_mapping->number = mapping->number;
+        if (ret_mapping->size >= sizeof *ret_mapping)
+            ret_mapping->descriptor = mapping->descriptor;
     }
     pthread_mutex_unlock(&reader->lock);
     return mapping != NULL ? TUNDISH_OK

@@ -50,6 +50,8 @@ after_fork_in_child(void)
             close_descriptor(&at->socket);
             close_descriptor(&at->wakeup);
             close_descriptor(&at->event);
+            for (struct mapping *mapping = at->mappings; mapping != NULL; mapping = mapping->next)
+                close_descriptor(&mapping->descriptor);
         }
     }
     /* The child's own readers begin a new list. tundish_close still frees the inherited ones. */

@@ -1,7 +1,9 @@
 /* mapping.c - where the server's segments are mapped. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "client/reader.h"
 #include "core/status.h"
@@ -17,6 +19,7 @@ add_mapping(struct attachment *attachment, uint32_t id, uint64_t segment_bytes)
         return NULL;
     mapping->id = id;
     mapping->users = 1;
+    mapping->descriptor = -1;
     mapping->number = ++count;
     mapping->segment_bytes = segment_bytes;
     mapping->next = attachment->mappings;
@@ -44,6 +47,9 @@ tnd_mapping_open(struct attachment *attachment, uint32_t id, int descriptor, uin
     mapping = add_mapping(attachment, id, segment_bytes);
     if (mapping != NULL)
         mapping->bytes = bytes;
+    /* Without it batches go to a device by a copy on the host. */
+    if (mapping != NULL && id == TND_SEGMENT_LANE)
+        mapping->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     pthread_mutex_unlock(&attachment->reader->lock);
     if (mapping != NULL)
         return TUNDISH_OK;
@@ -87,6 +93,8 @@ tnd_mapping_renew(struct attachment *attachment, struct mapping *mapping)
         return no_memory();
     }
     fresh->bytes = bytes;
+    fresh->descriptor = mapping->descriptor;
+    mapping->descriptor = -1;
     tnd_mapping_retire(attachment, mapping);
     return TUNDISH_OK;
 }
@@ -97,5 +105,7 @@ tnd_mapping_drop(struct mapping *mapping)
     if (mapping == NULL || --mapping->users > 0)
         return;
     tnd_segment_unmap(mapping->bytes, mapping->segment_bytes);
+    if (mapping->descriptor >= 0)
+        close(mapping->descriptor);
     free(mapping);
 }

@@ -31,6 +31,7 @@ struct mapping {
     void *bytes;
     uint64_t segment_bytes;
     uint64_t number; /* of all that this process ever made, from 1 */
+    int descriptor;  /* of the lane's memory, as the server sent it; -1: of other segments */
 };
 
 /* A tensor and the memory it points to. */

@@ -1,7 +1,9 @@
 /* pin.c - a mapping of the reader's pages for the device alone. */
 #include "cuda/pin.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -83,6 +85,9 @@ run_trial(void *user)
     driver->exchange_capture_mode(&mode);
     is_entered = driver->context_push(trial->context) == CU_SUCCESS;
     is_registered = is_entered && register_all(trial);
+    /* The device reads on; a stray write of the program ends the program. */
+    if (is_registered)
+        mprotect(trial->bytes, trial->byte_count, PROT_READ);
     pthread_mutex_lock(&trial->lock);
     trial->is_registered = is_registered;
     trial->is_done = true;
@@ -144,6 +149,24 @@ whole_pages(uint64_t bytes)
     return (bytes + page - 1) / page * page;
 }
 
+/* The server sends a descriptor for reading. Whom the file belongs to may open it again for
+ * writing, and map it so where the memory is not sealed. */
+static void *
+map_for_writing(int descriptor, uint64_t bytes)
+{
+    char path[32];
+    void *mapped;
+    int opened;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    opened = open(path, O_RDWR | O_CLOEXEC);
+    if (opened < 0)
+        return MAP_FAILED;
+    mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
+    close(opened);
+    return mapped;
+}
+
 static struct trial *
 open_trial(const struct pin *pin, unsigned flags)
 {
@@ -156,8 +179,10 @@ open_trial(const struct pin *pin, unsigned flags)
     trial->device = pin->device->number;
     trial->flags = flags;
     trial->byte_count = whole_pages(pin->byte_count);
-    /* An old size of 0 maps the pages of a shared mapping once more. */
-    trial->bytes = mremap((void *)(uintptr_t)pin->bytes, 0, trial->byte_count, MREMAP_MAYMOVE);
+    /* An old size of 0 maps the pages of a shared mapping once more, as they are mapped. */
+    trial->bytes = (flags & CU_HOST_REGISTER_READ_ONLY) != 0
+                       ? mremap((void *)(uintptr_t)pin->bytes, 0, trial->byte_count, MREMAP_MAYMOVE)
+                       : map_for_writing(pin->descriptor, trial->byte_count);
     if (trial->bytes == MAP_FAILED) {
         free(trial);
         return NULL;
@@ -195,9 +220,9 @@ try_to_register(struct pin *pin, unsigned flags)
     return pin->asked == TUNDISH_CUDA_PIN ? TUNDISH_DEVICE_ASKED : TUNDISH_DEVICE_REGISTERED;
 }
 
-/* The reader's mapping is read-only. A device that reads through the host's page tables, or whose
- * driver knows a flag for such memory, can do with that; others refuse it, so without being asked
- * to the library does not try. */
+/* The reader's mapping is read-only. Where the driver knows a flag for such memory, it can do with
+ * that. Others need a mapping that may be written to, which without being asked to the library does
+ * not make. */
 static tundish_device_why
 register_mapping(struct pin *pin)
 {
@@ -236,7 +261,7 @@ pin_close(struct pin *pin)
 void
 pin_follow(struct pin *pin, tundish_reader *reader)
 {
-    tundish_mapping mapping = { .size = sizeof mapping };
+    tundish_mapping mapping = { .size = sizeof mapping, .descriptor = -1 };
 
     /* A driver that was too slow once is not tried again: each try may leave a thread in it. */
     if (pin->asked == TUNDISH_CUDA_COPY || pin->why == TUNDISH_DEVICE_SLOW ||
@@ -248,6 +273,7 @@ pin_follow(struct pin *pin, tundish_reader *reader)
     pin->number = mapping.number;
     pin->bytes = mapping.bytes;
     pin->byte_count = mapping.byte_count;
+    pin->descriptor = mapping.descriptor;
     pin->why = register_mapping(pin);
 }
 

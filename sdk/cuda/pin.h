@@ -2,9 +2,10 @@
  * out of it without a copy on the host.
  *
  * The reader's mapping comes and goes with servers, so the library registers one of its own of the
- * same pages. Drivers were seen that never return from a registration: it runs on a thread of its
- * own, and when that takes too long batches are copied through the host, and the thread takes back
- * by itself what it did.
+ * same pages. Most drivers take only memory that may be written to: there it may, if the server did
+ * not seal it, until it is registered. Drivers were seen that never return from a registration: it
+ * runs on a thread of its own, and when that takes too long batches are copied through the host,
+ * and the thread takes back by itself what it did.
  */
 #ifndef TND_CUDA_PIN_H
 #define TND_CUDA_PIN_H
@@ -22,6 +23,7 @@ struct pin {
     uint64_t number;      /* the mapping that was last looked at */
     const uint8_t *bytes; /* where the reader has it */
     uint64_t byte_count;
+    int descriptor;      /* of its memory */
     struct trial *trial; /* NULL: it is not registered */
 };
 

@@ -120,7 +120,8 @@ IS(sizeof(tundish_device_figures), 48);
 AT(tundish_mapping, bytes, 8);
 AT(tundish_mapping, byte_count, 16);
 AT(tundish_mapping, number, 24);
-IS(sizeof(tundish_mapping), 32);
+AT(tundish_mapping, descriptor, 32);
+IS(sizeof(tundish_mapping), 40);
 
 AT(tundish_info, size, 0);
 AT(tundish_info, replica, 8);

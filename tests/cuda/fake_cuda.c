@@ -518,6 +518,23 @@ registration_at(const void *from, size_t byte_count)
     return NULL;
 }
 
+/* As the kernel has the page where it begins. */
+static bool
+may_be_written(const void *bytes)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    unsigned long begin, end;
+    char line[4096], writes = '-';
+
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+        if (sscanf(line, "%lx-%lx %*c%c", &begin, &end, &writes) == 3 &&
+            (uintptr_t)bytes >= begin && (uintptr_t)bytes < end)
+            break;
+    if (maps != NULL)
+        fclose(maps);
+    return writes == 'w';
+}
+
 /* The lock is held. */
 static cu_result
 add_registration(const void *bytes, size_t byte_count, unsigned flags)
@@ -526,9 +543,9 @@ add_registration(const void *bytes, size_t byte_count, unsigned flags)
         pthread_cond_wait(&changed, &lock);
     if (byte_count == 0 || (uintptr_t)bytes % 4096 != 0 || byte_count % 4096 != 0)
         return INVALID_VALUE;
-    if (registers == FAKE_CUDA_NEEDS_WRITING)
-        return (flags & READ_ONLY) != 0 ? NOT_SUPPORTED : INVALID_VALUE;
-    if (registers == FAKE_CUDA_REFUSES || (flags & READ_ONLY) == 0)
+    if (registers == FAKE_CUDA_NEEDS_WRITING && (flags & READ_ONLY) != 0)
+        return NOT_SUPPORTED;
+    if (registers == FAKE_CUDA_REFUSES || ((flags & READ_ONLY) == 0 && !may_be_written(bytes)))
         return INVALID_VALUE;
     if (registration_at(bytes, byte_count) != NULL)
         return ALREADY_REGISTERED;

@@ -35,8 +35,8 @@ typedef int fake_cuda_capture_call(int begins);
 #define FAKE_CUDA_LATE "fake_cuda_late"
 typedef void fake_cuda_late_call(unsigned latest_us);
 
-/* What becomes of registrations of host memory, from now on. Like a driver's, none may be written
- * to, and flags that fit the device are needed. */
+/* What becomes of registrations of host memory, from now on. Like a driver's, memory that may not
+ * be written to needs a flag, which not every device knows. */
 enum fake_cuda_register {
     FAKE_CUDA_NEEDS_WRITING, /* as at first: the device does not know read-only memory */
     FAKE_CUDA_READS_ONLY,

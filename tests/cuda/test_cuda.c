@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cuda/compare.h"
+#include "cuda/expand.h"
 #include "cuda/fake_cuda.h"
 #include "rig/numbers.h"
 
@@ -194,6 +195,41 @@ every_batch_is_the_hosts_bit_by_bit(void **state)
         read_epochs(&numbers, depth);
     numbers.narrow = false;
     read_epochs(&numbers, 2);
+}
+
+/* Of some that are no number, and of what becomes none: the bits that this processor makes. */
+static void
+what_is_no_number_has_the_hosts_bits(void **state)
+{
+    static const uint32_t bits[] = { 0x7fc00000, 0xffc00000, 0x7f812345, 0xff9abcde, 0x7f800000 };
+    static const uint64_t wide[] = { 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0123456789abc,
+                                     0xfff4fedcba987654, 0x7ff0000000000000 };
+
+    (void)state;
+    for (uint64_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        struct expansion job = { .from = (uint64_t)(uintptr_t)bits, .from_dtype = TUNDISH_FLOAT32 };
+        volatile float in, factor = i == 4 ? 0 : 2, made;
+        volatile double wide_in, made_wide;
+        float found;
+        double found_wide;
+
+        memcpy((void *)&in, &bits[i], sizeof in);
+        made = in * factor + 1;
+        found = expand_no_float(&job, i);
+        assert_memory_equal(&found, (const void *)&made, sizeof found);
+        made_wide = (double)in * factor + 1;
+        found_wide = expand_no_double(&job, i);
+        assert_memory_equal(&found_wide, (const void *)&made_wide, sizeof found_wide);
+        job.from = (uint64_t)(uintptr_t)wide;
+        job.from_dtype = TUNDISH_FLOAT64;
+        memcpy((void *)&wide_in, &wide[i], sizeof wide_in);
+        made_wide = wide_in * factor + 1;
+        found_wide = expand_no_double(&job, i);
+        assert_memory_equal(&found_wide, (const void *)&made_wide, sizeof found_wide);
+        made = (float)wide_in * factor + 1;
+        found = expand_no_float(&job, i);
+        assert_memory_equal(&found, (const void *)&made, sizeof found);
+    }
 }
 
 static void
@@ -548,7 +584,7 @@ bytes_registered(void)
 /* Two epochs are alike on the host and on the device. Returns how many bytes came out of registered
  * memory. */
 static size_t
-read_large(uint32_t slots, tundish_cuda_mode mode, tundish_device_why *ret_why)
+read_memory(bool is_sealed, uint32_t slots, tundish_cuda_mode mode, tundish_device_why *ret_why)
 {
     struct numbers_options numbers = large_numbers(slots);
     size_t bytes, before, after;
@@ -556,6 +592,7 @@ read_large(uint32_t slots, tundish_cuda_mode mode, tundish_device_why *ret_why)
     struct device_stats told;
     struct job job;
 
+    numbers.memfd = is_sealed;
     registered(&bytes, &before);
     assert_int_equal(bytes, 0);
     open_job_in(&job, &numbers, 2, mode);
@@ -576,6 +613,12 @@ read_large(uint32_t slots, tundish_cuda_mode mode, tundish_device_why *ret_why)
     close_job(&job);
     assert_int_equal(bytes_registered(), 0);
     return after - before;
+}
+
+static size_t
+read_large(uint32_t slots, tundish_cuda_mode mode, tundish_device_why *ret_why)
+{
+    return read_memory(false, slots, mode, ret_why);
 }
 
 static void
@@ -647,12 +690,57 @@ memory_that_cannot_be_registered_is_copied(void **state)
     registers(FAKE_CUDA_NEEDS_WRITING);
     assert_int_equal(read_large(4, TUNDISH_CUDA_AUTO, &why), 0);
     assert_int_equal(why, TUNDISH_DEVICE_UNSUPPORTED);
-    assert_int_equal(read_large(4, TUNDISH_CUDA_PIN, &why), 0);
+    assert_int_equal(read_memory(true, 4, TUNDISH_CUDA_PIN, &why), 0);
     assert_int_equal(why, TUNDISH_DEVICE_REFUSED);
     registers(FAKE_CUDA_REFUSES);
     assert_int_equal(read_large(4, TUNDISH_CUDA_AUTO, &why), 0);
     assert_int_equal(why, TUNDISH_DEVICE_REFUSED);
+    assert_int_equal(read_large(4, TUNDISH_CUDA_PIN, &why), 0);
+    assert_int_equal(why, TUNDISH_DEVICE_REFUSED);
     registers(FAKE_CUDA_NEEDS_WRITING);
+}
+
+/* Mappings of the server's memory, most of which are its own, that this process may write to. */
+static int
+count_writable(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[4096], writes = '-';
+    int count = 0;
+
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps) != NULL)
+        count += sscanf(line, "%*s %*c%c", &writes) == 1 && writes == 'w' &&
+                 strstr(line, "/dev/shm/tundish") != NULL;
+    fclose(maps);
+    return count;
+}
+
+/* Most drivers take only memory that may be written to. */
+static void
+memory_may_be_written_to_until_it_is_registered(void **state)
+{
+    struct numbers_options numbers = large_numbers(4);
+    tundish_device_why why;
+    struct job job;
+    int before;
+
+    (void)state;
+    if (registers == NULL)
+        skip();
+    registers(FAKE_CUDA_NEEDS_WRITING);
+    assert_true(read_large(4, TUNDISH_CUDA_PIN, &why) > 0);
+    assert_int_equal(why, TUNDISH_DEVICE_ASKED);
+    open_job_in(&job, &numbers, 2, TUNDISH_CUDA_COPY);
+    step(&job);
+    before = count_writable();
+    assert_true(before > 0);
+    close_job(&job);
+    open_job_in(&job, &numbers, 2, TUNDISH_CUDA_PIN);
+    step(&job);
+    assert_true(bytes_registered() > 0);
+    assert_int_equal(count_writable(), before);
+    close_job(&job);
 }
 
 /* The registration returns when all is over, and takes back what it did. */
@@ -801,6 +889,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_batch_is_the_hosts_bit_by_bit),
+        cmocka_unit_test(what_is_no_number_has_the_hosts_bits),
         cmocka_unit_test(batches_of_changing_sizes_find_room),
         cmocka_unit_test(held_batches_keep_their_memory),
         cmocka_unit_test(kept_batches_make_room_and_outlive_the_close),
@@ -813,6 +902,7 @@ main(void)
         cmocka_unit_test(another_threads_capture_is_not_spoiled),
         cmocka_unit_test(pinned_batches_come_out_of_the_servers_memory),
         cmocka_unit_test(slots_are_given_back_after_the_device_has_read_them),
+        cmocka_unit_test(memory_may_be_written_to_until_it_is_registered),
         cmocka_unit_test(memory_that_cannot_be_registered_is_copied),
         cmocka_unit_test(a_registration_that_does_not_return_is_given_up),
         cmocka_unit_test(a_trainer_that_never_releases_is_told),

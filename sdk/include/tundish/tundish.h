@@ -337,12 +337,14 @@ TUNDISH_API tundish_status tundish_tell_device(tundish_reader *reader,
 
 /* The shared memory that the reader's batches lie in, but for those that are too large for it. The
  * `number` differs for each mapping that this process ever had; a reader that attaches to another
- * server has a new one. The memory stays mapped until the next tundish_next. */
+ * server has a new one. The memory stays mapped, and the descriptor open, until the next
+ * tundish_next. */
 typedef struct tundish_mapping {
     size_t size; /* set by the caller */
     const void *bytes;
     uint64_t byte_count;
     uint64_t number;
+    int32_t descriptor; /* of the memory, the reader's own; -1: there is none */
 } tundish_mapping;
 
 TUNDISH_API tundish_status tundish_get_mapping(tundish_reader *reader,

@@ -55,7 +55,9 @@ typedef uint64_t tundish_cuda_address;           /* a CUdeviceptr */
 
 /* How batches get to the device. COPY: a thread of the library packs them into memory of its own.
  * PIN: the device reads large columns out of the server's shared memory, which is registered with
- * the driver once; where the driver refuses that, or takes longer than 5 s, it is as COPY. AUTO:
+ * the driver once; where the driver refuses that, or takes longer than 5 s, it is as COPY. Most
+ * drivers refuse memory that this process may not write: it may then, until it is registered, and
+ * not at all where the server seals it (memory: memfd), which is as COPY. AUTO:
  * PIN where the device can read memory that this process may not write, else COPY. `tundish status`
  * says which one it became, and why. */
 typedef enum tundish_cuda_mode {
