@@ -210,7 +210,7 @@ class Job:
     def allow_to_group(self, name):
         """One of which nobody is left goes on, without places, at its lowest step."""
         group = [t for t in self.trainers if t.group == name and not t.is_over]
-        if group and not self.has_shards and not any(trainer.is_attached for trainer in group):
+        if group and not self.has_shards and not any(trainer.is_here() for trainer in group):
             lowest = min(trainer.begins or trainer.last or (0, 0) for trainer in group)
             for trainer in group:
                 trainer.ledger.allow_from(lowest)

@@ -152,6 +152,10 @@ class Trainer:
                 self.ledger.allow_from(self.begins)
             self.job.allow_to_group(self.group)
 
+    def is_here(self):
+        """One that still reads what a dead server left may not have come to the next."""
+        return self.is_attached and not (self.has_batch and self.begins is not None)
+
     def must_hear_of(self, victim):
         if self.is_attached and not self.is_over and self.died_at is None and self.lost_at is None:
             self.lost_at = victim.died_at
