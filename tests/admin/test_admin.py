@@ -143,6 +143,8 @@ class Routes(AdminRig):
         self.assertEqual(batches(reader.finish()), expected)
 
     def test_ends_well_where_its_terminal_closes(self):
+        # Also where the tests are run by nohup.
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
         self.assertEqual(stop(self.admin(), signal.SIGHUP), 0)
 
     def test_metrics_pass_the_linter_of_prometheus(self):

@@ -222,6 +222,8 @@ class Launch(LaunchRig):
         self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
 
     def test_a_terminal_that_closes_twice_leaves_the_grace(self):
+        # Also where the tests are run by nohup.
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
         process = self.start(f"exec {TRAINER} HUP=keep USR2=0")
         self.wait_for_all("{}.txt")
         between = only_child_of(process.pid)

@@ -60,6 +60,8 @@ class AnalysisFolder(Rig):
                 "scale_to_0_1: {columns: x}",
             ]
         )
+        # Also where the tests are run by nohup.
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.analyze(file)
             deadline = time.monotonic() + DEADLINE_S
