@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import hmac
+import re
 import signal
 import socket
 import struct
@@ -40,6 +41,7 @@ class Store:
         self.secrets = {ACCESS_KEY: (SECRET, None)}  # and sessions, by access key
         self.bearers = set()  # tokens that do instead of signatures
         self.signers = set()  # whose requests were taken
+        self.uses_left = {}  # of access keys that expire, how many requests are taken yet
         self.requests = []  # (method, target, range) of all that came
         self.refused = []  # what the verifier of signatures said
         self.server = Server(("127.0.0.1", 0), Handler)
@@ -85,6 +87,14 @@ class Store:
                     fault[1] -= 1
                     return fault[0], fault[3]
         return None, None
+
+    def is_expired(self, header):
+        key = re.search("Credential=([^/]*)", header)
+        with self.lock:
+            if key is None or key[1] not in self.uses_left:
+                return False
+            self.uses_left[key[1]] -= 1
+            return self.uses_left[key[1]] < 0
 
     def left(self):
         """Faults that nobody has met."""
@@ -141,6 +151,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, b"", {"X-Long": "x" * value})
         if kind == "status":
             return self.refuse(*value)
+        if store.is_signed and store.is_expired(self.headers.get("Authorization", "")):
+            return self.refuse(400, "ExpiredToken", {})
         if store.is_signed and (problem := verify(self)) is not None:
             store.refused.append(problem)
             return self.refuse(403, "SignatureDoesNotMatch", {})

@@ -73,7 +73,7 @@ class MachineCredentials(RemoteRig):
 
     def test_that_the_store_calls_expired_are_asked_for_anew(self):
         self.of_container()
-        self.store.fail("status", 2, ".txt", (400, "ExpiredToken", {}))
+        self.store.uses_left["key-1"] = 2
         self.assert_read()
         self.assertEqual(self.store.signers, {"key-1", "key-2"})
 
