@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
 #include "session/session_split.h"
 
@@ -199,8 +200,10 @@ trainer_joined(void *user, struct feed *feed, const char *group, uint32_t replic
     session_link_mute(session, false); /* earlier deaths have been handled */
     if (!session->control.stopping)
         start_barrier_joined(session, full_group_count);
-    if (!session->control.barrier.closed)
+    if (!session->control.barrier.closed) {
+        session_cut_tell_read(session, true);
         session_replay_tell(session, NULL);
+    }
     pthread_mutex_unlock(&session->control.lock);
 }
 
@@ -226,8 +229,10 @@ note_abandoned(struct session *session, struct feed *feed)
 
     pthread_mutex_lock(&session->control.lock);
     abandoned = session->kept.abandoned = feed_is_unused(feed);
-    if (abandoned)
+    if (abandoned) {
         session_split_tell(session, false);
+        session_cut_tell_read(session, false);
+    }
     pthread_mutex_unlock(&session->control.lock);
     /* Without the lock: named_sessions takes it while it holds its own, so a callback under it
      * could deadlock. */

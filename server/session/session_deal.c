@@ -292,6 +292,8 @@ session_deal(void *argument)
     session_cut_begin(session, first);
     status = session_split_agrees(session);
     if (status == TUNDISH_OK)
+        status = session_cut_learn(session, first);
+    if (status == TUNDISH_OK)
         status = session_replay(session);
     if (status != TUNDISH_OK) {
         session_push(session, TND_SLOT_ERROR, first, session->dealing.start.step, NULL, status);
@@ -306,6 +308,7 @@ session_deal(void *argument)
             return NULL;
         }
         if (epoch == first) {
+            session_cut_tell_state(session, epoch);
             feed_tell_begin(session->feed, epoch, number);
             session_state_begin(session, epoch, number);
         }

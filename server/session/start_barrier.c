@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/must.h"
+#include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
 #include "session/session_split.h"
 
@@ -35,6 +36,7 @@ start_barrier_close(struct session *session)
 {
     session->control.barrier =
         (struct start_barrier){ .closed = true, .deadline_ns = TND_CLOCK_NEVER };
+    session_cut_stop(session);
     pthread_mutex_lock(&session->ring.lock);
     session->ring.draining = true; /* nothing goes into the ring */
     pthread_mutex_unlock(&session->ring.lock);
@@ -105,17 +107,26 @@ note_groups(struct start_barrier *barrier, const struct feed_start *start)
         barrier->groups_gone = start->groups_gone;
 }
 
+/* Of an epoch that was cut only a place of that epoch or a later one knows what came of it: one
+ * that was saved between the cut and the next batch does not. So the state is that of the latest
+ * epoch that is not after the start. */
 static void
-take_start_of(struct start_barrier *barrier, const struct place *place,
-              const struct feed_start *start)
+take_state_of(struct start_barrier *barrier, const struct place *place, uint64_t place_epoch)
 {
-    barrier->has_start = true;
+    if (barrier->has_start && barrier->place_epoch <= barrier->epoch + barrier->is_end &&
+        (place_epoch <= barrier->place_epoch || place_epoch > barrier->epoch + barrier->is_end))
+        return;
+    barrier->place_epoch = place_epoch;
+    barrier->place = *place;
+}
+
+static void
+take_start_of(struct start_barrier *barrier, const struct feed_start *start)
+{
     barrier->is_restored = barrier->is_beginning = false;
     barrier->epoch = start->has_kept ? start->kept_epoch : start->epoch;
     barrier->step = start->has_kept ? start->kept_step : start->step;
     barrier->is_end = start->has_kept && start->kept_end;
-    barrier->place_epoch = start->place_epoch;
-    barrier->place = *place;
     barrier->visited_count = start->bit_count < TND_SLOTS_MAX ? start->bit_count : TND_SLOTS_MAX;
     memset(barrier->visited, 0, sizeof barrier->visited);
     if (barrier->visited_count > 0)
@@ -196,10 +207,12 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
      * newer. */
     if (!barrier->has_start || (barrier->is_restored && start->has_kept) ||
         is_before(epoch, step, barrier)) {
-        take_start_of(barrier, place, start);
+        take_start_of(barrier, start);
         snprintf(barrier->brought_by, sizeof barrier->brought_by, "%s",
                  group == NULL || start->has_kept ? "" : group);
     }
+    take_state_of(barrier, place, start->place_epoch);
+    barrier->has_start = true;
     if (start->has_kept)
         note_groups(barrier, start);
     else if (session->plan->stream->distribute.groups <= 1)
@@ -283,8 +296,10 @@ start_barrier_open(struct session *session)
     must(session->control.barrier.closed);
     take_start(session);
     session_split_tell(session, true);
-    if (session->dealing.start.given || feed_has_trainers(session->feed))
+    if (session->dealing.start.given || feed_has_trainers(session->feed)) {
+        session_cut_tell_read(session, true);
         session_replay_tell(session, &session->dealing.start);
+    }
     await_groups(session);
     if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
         lane_set_visited(feed_lane(session->feed, 0), session->dealing.start.visited,

@@ -6,6 +6,7 @@
  *     floats VALUE ...               with --widen: what the consumer makes of it
  *     end EPOCH | end_of_stream | stopped | status NAME TEXT
  *     place TOKEN                    where it stands, after --batches
+ *     left TOKEN                     the same with --places, after --restart-after
  *
  * --batches N     stop after N batches, print the place and end
  * --hold          then wait for ever with the last batch unreleased
@@ -123,13 +124,13 @@ print_floats(const tundish_batch *batch)
 }
 
 static void
-print_place(tundish_reader *reader)
+print_place(tundish_reader *reader, const char *word)
 {
     char token[1024];
     size_t bytes;
 
     if (tundish_place_token(reader, token, sizeof token, &bytes) == TUNDISH_OK)
-        printf("place %s\n", token);
+        printf("%s %s\n", word, token);
     else
         printf("status %s\n", tundish_last_error());
 }
@@ -194,13 +195,13 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
         else
             print_batch(batch);
         if (wishes->places)
-            print_place(reader);
+            print_place(reader, "place");
         /* Killed at any moment it has told all that it gave back; paced, it gave back all it told.
          */
         if (!wishes->paced)
             fflush(stdout);
         if (++taken == wishes->batches) {
-            print_place(reader);
+            print_place(reader, "place");
             fflush(stdout);
             while (wishes->hold)
                 pause();
@@ -210,8 +211,14 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
         if (taken > wishes->keep)
             give_back(reader, wishes, batch);
         fflush(stdout);
-        if (taken == wishes->restart_after && (status = tundish_restart(reader)) != TUNDISH_OK)
-            return status;
+        if (taken == wishes->restart_after) {
+            status = tundish_restart(reader);
+            if (status != TUNDISH_OK)
+                return status;
+            if (wishes->places)
+                print_place(reader, "left");
+            fflush(stdout);
+        }
         rest(wishes->delay_ms);
         if (taken % PAUSE_EVERY == 0)
             rest(wishes->pause_ms);

@@ -179,6 +179,46 @@ class EndlessEpochs(NodesRig):
         self.assertEqual([[epoch for epoch, _, _ in batches(lines)] for lines in rest],
                          [[1] * 6, [0] * 2 + [1] * 4])
 
+    def assert_one_order(self, *lines_of_all):
+        """Of both nodes' first five batches of the second epoch: that is each row twice."""
+        self.assertEqual(
+            sorted(row for lines in lines_of_all for epoch, _, rows in batches(lines) if epoch == 1
+                   for row in rows), sorted(2 * list(range(40))))
+
+    def left_place(self, trainer):
+        return self.wait_for_line(trainer, "left ").split()[1]
+
+    def test_are_dealt_in_one_order_though_one_trainer_has_left_the_last_alone(self):
+        """It has left the epoch and saved a place, before the other asked to."""
+        self.serve_rows()
+        left = self.read_node(0, "--restart-after", "7", "--places")
+        stays = self.read_node(1, "--batches", "9")
+        places = self.left_place(left), place(self.lines(stays))
+        os.kill(self.ranks[1], signal.SIGKILL)
+        self.serve_rows()
+        rest = self.take(["--place", places[0], "--batches", "5"],
+                         ["--place", places[1], "--batches", "7", "--restart-after", "2"])
+        self.assert_one_order(*rest)
+
+    def test_are_dealt_in_the_order_that_one_trainer_has_begun(self):
+        """The other's place is from before: it does not know that order."""
+        self.serve_rows()
+        left = self.read_node(0, "--restart-after", "7", "--places")
+        token = self.left_place(left)
+        first = self.lines(self.read_node(1, "--restart-after", "7", "--batches", "10"))
+        os.kill(self.ranks[1], signal.SIGKILL)
+        for order in (0, 1), (1, 0):
+            with self.subTest(first=order[0]):
+                self.serve_rows()
+                wanted = [["--place", token, "--batches", "5"],
+                          ["--place", place(first), "--batches", "2"]]
+                trainers = {}
+                for rank in order:
+                    trainers[rank] = self.read_node(rank, *wanted[rank])
+                    self.wait_for(lambda: f"continues at epoch 1, step {3 * rank}" in
+                                  self.log_of(rank))
+                self.assert_one_order(first, *map(self.lines, trainers.values()))
+
     def wait_alone(self):
         """The first node's trainer wants the next epoch, the second's does not."""
         job = self.serve_rows()

@@ -64,6 +64,30 @@ class Places(Rig):
         self.assertIn("E_PLACE", lines[-1])
         self.assertIn("another pipeline", lines[-1])
 
+    def test_of_before_and_after_a_cut_go_on_in_one_order(self):
+        """That from before the next epoch's first batch does not say where the last was cut, which
+        its order depends on. That of the other replica does."""
+        file = self.pipeline(["range: 40", "shuffle: {buffer_size: 40}", "repeat: {}", "batch: 16"],
+                             "{replicas: 2}", "{slots: 3}", seed="")
+        server = self.serve(file)
+        first = self.read("--restart-after", "7", "--places", "--batches", "10")
+        other = self.read_paced("--restart-after", "8", "--batches", "9", replica=1)
+        other.take(7)
+        before = self.wait_for_line(first, "left ").split()[1]
+        after = place(other.finish())
+        expected = batches(self.lines(first))
+        for order in (0, 1), (1, 0):
+            with self.subTest(first=order[0]):
+                stop(server)
+                server = self.serve(file)
+                wanted = [("--place", before, "--batches", "3"), ("--place", after, "--batches", "2")]
+                readers = {}
+                for replica in order:
+                    readers[replica] = self.read(*wanted[replica], replica=replica)
+                    self.wait_for_line(readers[replica], "first")
+                self.assertEqual(batches(self.lines(readers[0])), expected)
+                self.lines(readers[1])
+
     def assert_goes_on(self, stages, *counts, epochs=3):
         """From each of these steps as if undisturbed; its epochs' cache files are there by then."""
         file = self.pipeline(stages, deliver=f"{{epochs: {epochs}}}")

@@ -13,10 +13,11 @@ enum restart_part { LEFT, STEP };
  * are; none, if nothing says it. */
 struct told_left {
     uint64_t left, first;
+    uint64_t is_read; /* its trainers are there, and began where this says */
     uint64_t state[PLACE_STATE_MAX];
 };
 
-enum { TOLD_BYTES_MIN = 16 };
+enum { TOLD_BYTES_MIN = 24 };
 
 static struct link_key
 restart_key(const struct session *session, enum restart_part part, uint64_t epoch)
@@ -95,15 +96,20 @@ session_cut_hear(struct session *session, const struct link_key *key)
         answer_cut(session);
 }
 
+/* The lock is held. */
 static void
 tell_left(struct session *session)
 {
     const struct session_link *linked = &session->linked;
-    size_t state_bytes = linked->first_words * sizeof *session->dealing.start.state;
+    size_t state_bytes = linked->first_words * sizeof *linked->first_state;
     struct link_key key = restart_key(session, LEFT, 0);
-    struct told_left told = { .left = linked->left, .first = linked->first };
+    struct told_left told = {
+        .left = linked->left,
+        .first = linked->first,
+        .is_read = linked->is_read,
+    };
 
-    memcpy(told.state, session->dealing.start.state, state_bytes);
+    memcpy(told.state, linked->first_state, state_bytes);
     link_tally(linked->link, &key,
                &(struct link_tally){ .merge = LINK_KINDS,
                                      .is_running = true,
@@ -111,22 +117,150 @@ tell_left(struct session *session)
                                      .byte_count = TOLD_BYTES_MIN + state_bytes });
 }
 
+static void
+leave(struct session *session, uint64_t epochs)
+{
+    pthread_mutex_lock(&session->linked.lock);
+    session->linked.left = epochs;
+    tell_left(session);
+    pthread_mutex_unlock(&session->linked.lock);
+}
+
+/* Rows that all nodes share, from an epoch on whose state the place does not say. */
+static bool
+is_unsure(const struct session *session, uint64_t epoch)
+{
+    const struct start *start = &session->dealing.start;
+
+    return start->given && start->place_epoch < epoch && session->plan->policy == SHARD_DATA &&
+           dealer_state_words(session->dealer) > 0;
+}
+
 void
 session_cut_begin(struct session *session, uint64_t epoch)
 {
     struct session_link *linked = &session->linked;
     const struct start *start = &session->dealing.start;
-    bool is_known = start->given && start->place_epoch == epoch;
+    bool is_known =
+        start->given && start->place_epoch == epoch && session->plan->policy == SHARD_DATA;
 
     if (linked->link == NULL)
         return;
     pthread_mutex_lock(&linked->lock);
     linked->first = epoch;
-    pthread_mutex_unlock(&linked->lock);
-    linked->left = epoch;
-    linked->first_words = is_known && session->plan->policy == SHARD_DATA ? start->state_count : 0;
+    linked->has_begun = true;
+    linked->first_words = is_known ? start->state_count : 0;
+    memcpy(linked->first_state, start->state, linked->first_words * sizeof *start->state);
+    /* Those that come to this epoch wait until its state is told. */
+    linked->left = is_unsure(session, epoch) ? start->place_epoch : epoch;
     tell_left(session);
+    pthread_mutex_unlock(&linked->lock);
     answer_cut(session); /* what was heard before was compared with another beginning */
+}
+
+void
+session_cut_tell_read(struct session *session, bool is_read)
+{
+    struct session_link *linked = &session->linked;
+
+    if (linked->link == NULL)
+        return;
+    pthread_mutex_lock(&linked->lock);
+    if (linked->is_read != is_read) {
+        linked->is_read = is_read;
+        if (linked->has_begun)
+            tell_left(session);
+    }
+    pthread_mutex_unlock(&linked->lock);
+}
+
+void
+session_cut_stop(struct session *session)
+{
+    session_cut_tell_read(session, false);
+    pthread_mutex_lock(&session->linked.lock);
+    session->linked.has_begun = false;
+    pthread_mutex_unlock(&session->linked.lock);
+}
+
+/* The trainers of all nodes are there: where does each begin? */
+static bool
+are_all_read(struct link *link, void *context)
+{
+    struct session *session = context;
+    struct link_key key = restart_key(session, LEFT, 0);
+    struct link_total total;
+    struct told_left told;
+    struct byte_view rest;
+    bool all;
+    size_t words;
+
+    if (!link_find_total(link, &key, &total))
+        return false;
+    all = total.nodes == link_size(link);
+    rest = (struct byte_view){ total.bytes, total.byte_count };
+    while (next_told(&rest, &told, &words))
+        all = all && told.is_read != 0;
+    free(total.bytes);
+    return all;
+}
+
+/* The state of an epoch as others have told it; false: none has, or it is as here. */
+static bool
+find_other_state(struct session *session, uint64_t epoch, struct told_left *ret_told,
+                 size_t own_count, const uint64_t *own)
+{
+    struct link_key key = restart_key(session, LEFT, 0);
+    struct link_total total;
+    struct byte_view rest;
+    bool differs = false;
+    size_t words;
+
+    if (!link_find_total(session->linked.link, &key, &total))
+        return false;
+    rest = (struct byte_view){ total.bytes, total.byte_count };
+    while (!differs && next_told(&rest, ret_told, &words))
+        differs = ret_told->first == epoch && words == own_count &&
+                  (own == NULL || memcmp(ret_told->state, own, own_count * sizeof *own) != 0);
+    free(total.bytes);
+    return differs;
+}
+
+tundish_status
+session_cut_learn(struct session *session, uint64_t epoch)
+{
+    struct start *start = &session->dealing.start;
+    size_t count = dealer_state_words(session->dealer);
+    struct told_left told;
+    tundish_status status;
+
+    if (session->linked.link == NULL || !is_unsure(session, epoch))
+        return TUNDISH_OK;
+    status = link_wait(session->linked.link, are_all_read, session, -1, &session->stop);
+    if (status != TUNDISH_OK || !find_other_state(session, epoch, &told, count, NULL))
+        return status;
+    start->place_epoch = epoch;
+    start->state_count = count;
+    memcpy(start->state, told.state, count * sizeof *start->state);
+    return TUNDISH_OK;
+}
+
+void
+session_cut_tell_state(struct session *session, uint64_t epoch)
+{
+    struct session_link *linked = &session->linked;
+    const uint64_t *state;
+    size_t count = dealer_epoch_state(session->dealer, &state);
+
+    if (linked->link == NULL || linked->left >= epoch || count > PLACE_STATE_MAX)
+        return;
+    pthread_mutex_lock(&linked->lock);
+    linked->left = epoch;
+    linked->first_words = count;
+    memcpy(linked->first_state, state, count * sizeof *state);
+    tell_left(session);
+    pthread_mutex_unlock(&linked->lock);
+    answer_cut(session);
 }
 
 bool
@@ -148,10 +282,8 @@ session_cut(struct session *session, uint64_t number, bool *ret_cut)
     *ret_cut = true;
     if (linked->link == NULL)
         return TUNDISH_OK;
-    if (linked->left <= linked->epoch) {
-        linked->left = linked->epoch + 1;
-        tell_left(session);
-    }
+    if (linked->left <= linked->epoch)
+        leave(session, linked->epoch + 1);
     if (linked->cut_step == UINT64_MAX && !session_cut_is_due(session)) {
         bool has_end = !order_is_endless(session->plan->graph->root);
 
@@ -178,21 +310,12 @@ tundish_status
 session_cut_follow(struct session *session, uint64_t epoch)
 {
     struct session_link *linked = &session->linked;
-    struct link_key key = restart_key(session, LEFT, 0);
     bool was_cut = linked->link != NULL && linked->cut_step != UINT64_MAX;
     const uint64_t *own;
-    size_t count = dealer_epoch_state(session->dealer, &own), words = 0;
-    struct link_total total = { 0 };
+    size_t count = dealer_epoch_state(session->dealer, &own);
     struct told_left told;
-    struct byte_view rest;
-    bool differs = false;
 
-    if (!was_cut || !link_find_total(linked->link, &key, &total))
-        return TUNDISH_OK;
-    rest = (struct byte_view){ total.bytes, total.byte_count };
-    while (!differs && next_told(&rest, &told, &words))
-        differs = told.first == epoch && words == count &&
-                  memcmp(told.state, own, count * sizeof *own) != 0;
-    free(total.bytes);
-    return differs ? dealer_resume(session->dealer, epoch, 0, told.state, words) : TUNDISH_OK;
+    return was_cut && find_other_state(session, epoch, &told, count, own)
+               ? dealer_resume(session->dealer, epoch, 0, told.state, count)
+               : TUNDISH_OK;
 }

@@ -6,7 +6,9 @@
  * worker can take back a step that it has dealt. A node that began with a later epoch has none.
  *
  * The order of the next epoch may depend on where this one was cut. A node that began with that
- * one, at a place, tells what its place says of it, and those that come to it deal the same.
+ * one, at a place, tells what its place says of it, and those that come to it deal the same. A
+ * place from between the cut and the next batch does not say it: then another node's place may, and
+ * if none does, each such node works out the same.
  */
 #ifndef SESSION_CUT_H
 #define SESSION_CUT_H
@@ -18,6 +20,20 @@ struct session;
 /* The dealing thread, before it deals: `epoch` is the first, whose state the start that was given
  * may know. */
 void session_cut_begin(struct session *session, uint64_t epoch);
+
+/* The trainers are there, and the start is that of their places; or all are gone. */
+void session_cut_tell_read(struct session *session, bool is_read);
+
+/* The start is about to be moved: nothing is told until session_cut_begin. */
+void session_cut_stop(struct session *session);
+
+/* The dealing thread, before it goes to the start: if the start does not know the state of its own
+ * epoch, waits until the trainers of all nodes are there, and takes the state from those that do.
+ * E_PEER_LOST: the job has failed; E_TIMEOUT: the session is being stopped. */
+tundish_status session_cut_learn(struct session *session, uint64_t epoch);
+
+/* The dealing thread has gone to such a start: tells what the epoch's state is. */
+void session_cut_tell_state(struct session *session, uint64_t epoch);
 
 /* Every replica here has asked for the next epoch. Is `number` the step at which this one ends,
  * for all? A node that replays the epoch always asks, and ends it wherever the others do.

@@ -25,17 +25,20 @@ struct session_link {
     bool ended;            /* there are no more */
     bool asked;            /* another worker waits to know how far this one is */
     uint64_t marks_posted; /* of the order's digest (session_marks.h) */
-    uint64_t first;        /* the epoch that the session began with */
-    bool mute;             /* session_link_mute */
-    bool told_start;       /* session_replay.h; under `control` */
-    bool is_level;         /* this node takes part in the epochs of all, or will from the first */
-    bool replays;          /* this epoch, for others; the dealing thread's (session_replay.h) */
-    bool told_split;       /* session_split_tell; under `control` */
+    bool has_begun;        /* the next four are told (session_cut.h) */
+    bool is_read;
+    uint64_t left;  /* epochs; only the dealing thread changes it */
+    uint64_t first; /* the epoch that the session began with, and the state of that, if known */
+    size_t first_words;
+    uint64_t first_state[PLACE_STATE_MAX];
+    bool mute;       /* session_link_mute */
+    bool told_start; /* session_replay.h; under `control` */
+    bool is_level;   /* this node takes part in the epochs of all, or will from the first */
+    bool replays;    /* this epoch, for others; the dealing thread's (session_replay.h) */
+    bool told_split; /* session_split_tell; under `control` */
 
-    /* The dealing thread's (session_cut.h). */
-    uint64_t left;      /* epochs */
-    uint64_t cut_step;  /* where the epoch ends early, or UINT64_MAX: not agreed */
-    size_t first_words; /* of the start's state, which that of `first` is */
+    /* The dealing thread's. */
+    uint64_t cut_step; /* where the epoch ends early, or UINT64_MAX: not agreed */
 
     /* Where trainers began again last (session_level.h); NULL: at the beginning, or never. */
     uint8_t *level;
