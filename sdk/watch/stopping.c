@@ -79,10 +79,9 @@ watch_say_stopping(const struct watch_observation *observation, struct watch_dia
 
     find_left(observation, &list);
     if (list.count == 0) {
-        watch_say(
-            diagnosis, WATCH_STOPPING, WATCH_CAUSE_SERVER, "",
-            "the server on node %.63s is stopping: no trainer has batches of stream '%s' left",
-            watch_node(observation->now), observation->stream);
+        watch_say(diagnosis, WATCH_STOPPING, WATCH_CAUSE_SERVER, "",
+                  "the server on node %.63s is stopping: no trainer holds batches of stream '%s'",
+                  watch_node(observation->now), observation->stream);
         return;
     }
     name_left(&list, who, sizeof who);

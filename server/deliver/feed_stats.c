@@ -66,7 +66,7 @@ fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *l
         .released = stats.released,
         .taken = stats.taken,
         .taken_in_all = stats.taken_in_all,
-        .published = lane.published,
+        .published = stats.published,
         .waits = stats.waits_ns >= 0,
         .usual_step_ns = member->usual_step_ns,
         .pace = member->pace,

@@ -66,6 +66,7 @@ struct device_stats {
 struct lane_reader_stats {
     bool attached;
     uint64_t released, taken; /* positions; a queue counts slots */
+    uint64_t published;       /* to which the lane is filled; in a queue, the slots granted */
     uint64_t taken_in_all;
     int64_t waits_ns;                 /* -1: it does not wait */
     uint64_t waited_ns;               /* all waits, this one included */

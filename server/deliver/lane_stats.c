@@ -40,6 +40,21 @@ lane_count_encoded(struct lane *lane, const struct slot *slot)
     }
 }
 
+/* A queue's readers count what they were given, not positions. */
+static uint64_t
+count_without_holder(const struct lane *lane)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        const struct lane_slot *slot = &lane->slots[i];
+
+        count += slot->state == SLOT_PUBLISHED && !slot->passed && slot->kind == TND_SLOT_BATCH &&
+                 slot->holder == NOBODY;
+    }
+    return count;
+}
+
 void
 lane_stats(struct lane *lane, struct lane_stats *ret_stats)
 {
@@ -69,13 +84,15 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
          * slowest. */
         if (reader == NULL || reader->cut_off)
             continue;
-        if (reader->taken < stats.taken)
+        if (!lane->config.queue && reader->taken < stats.taken)
             stats.taken = reader->taken;
         waits_ns = lane_reader_waits_ns(reader);
         stats.trainer_waits |= waits_ns >= 0;
         if (waits_ns > stats.trainer_waits_ns)
             stats.trainer_waits_ns = waits_ns;
     }
+    if (lane->config.queue)
+        stats.taken -= count_without_holder(lane);
     pthread_mutex_unlock(&lane->lock);
     *ret_stats = stats;
 }
@@ -139,6 +156,7 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
         .attached = reader->connection != NULL,
         .released = reader->released,
         .taken = reader->taken,
+        .published = lane->config.queue ? reader->granted : lane->published,
         .taken_in_all = reader->taken_in_all,
         .waits_ns = lane_reader_waits_ns(reader),
         .waited_ns = lane_reader_waited_ns(reader),

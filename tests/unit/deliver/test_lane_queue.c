@@ -65,6 +65,7 @@ publish_one(struct lane *lane)
     struct slot slot;
 
     slot_init(lane, &slot);
+    slot.position = lane->published;
     slot.columns[0].shape[0] = 8;
     slot_values(&slot, 0)->stored_bytes = 8;
     assert_int_equal(lane_reserve(lane, &slot), TUNDISH_OK);
@@ -122,11 +123,35 @@ a_server_that_ends_offers_no_batch_again(void **state)
     close_queue(&queue);
 }
 
+static void
+a_batch_is_taken_once_it_has_a_holder(void **state)
+{
+    struct lane_stats stats;
+    struct lane_reader_stats reader;
+    struct queue queue;
+
+    (void)state;
+    open_queue(&queue);
+    for (int i = 0; i < 3; i++)
+        publish_one(queue.lane);
+    lane_stats(queue.lane, &stats);
+    assert_int_equal(stats.taken, 0);
+    ask(&queue);
+    lane_stats(queue.lane, &stats);
+    assert_int_equal(stats.published, 3);
+    assert_int_equal(stats.taken, 2);
+    assert_int_equal(stats.released, 0);
+    lane_reader_stats(queue.readers[1], &reader);
+    assert_int_equal(reader.published, 1);
+    close_queue(&queue);
+}
+
 TEST_FILE(test_lane_queue)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_goes_to_the_next_reader_once_its_holder_is_gone),
         cmocka_unit_test(a_server_that_ends_offers_no_batch_again),
+        cmocka_unit_test(a_batch_is_taken_once_it_has_a_holder),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -954,7 +954,7 @@ a_server_that_stops_says_who_has_batches_left(void **state)
     tnd_stats_set(&world->readers[1]->attached, 0);
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.level, WATCH_STOPPING);
-    says(&diagnosis, " is stopping: no trainer has batches of stream 'train' left");
+    says(&diagnosis, " is stopping: no trainer holds batches of stream 'train'");
     assert_string_equal(diagnosis.advice, "");
 }
 
