@@ -26,7 +26,7 @@ restart_key(const struct session *session, enum restart_part part, uint64_t epoc
         .topic = LINK_RESTART,
         .stream = session->linked.stream,
         .epoch = epoch,
-        .part = part,
+        .part = part | atomic_load(&session->linked.restart) << RESTART_SHIFT,
     };
 }
 
@@ -92,7 +92,7 @@ answer_cut(struct session *session)
 void
 session_cut_hear(struct session *session, const struct link_key *key)
 {
-    if (key->part == LEFT)
+    if ((uint32_t)key->part == LEFT)
         answer_cut(session);
 }
 

@@ -167,7 +167,7 @@ lower_start(struct session *session, const struct session_standing *level)
 }
 
 static tundish_status
-go_back(struct session *session, const struct session_standing *level)
+go_back(struct session *session, uint64_t number, const struct session_standing *level)
 {
     tundish_status status = TUNDISH_OK;
 
@@ -178,6 +178,7 @@ go_back(struct session *session, const struct session_standing *level)
                      session->plan->stream->name);
     if (status == TUNDISH_OK) {
         session_halt(session);
+        session_link_restart(session, number);
         status = feed_rewind_groups(session->feed);
         start_barrier_reclose(session);
     }
@@ -221,7 +222,7 @@ session_level_reach(struct session *session, uint64_t number, const _Atomic int 
         status = compare(session, number, stop, &lowest.place, &differ);
     /* All nodes go back: a node that goes back needs steps that the others have already dealt. */
     if (status == TUNDISH_OK && differ)
-        status = go_back(session, &lowest);
+        status = go_back(session, number, &lowest);
     if (status == TUNDISH_OK)
         tnd_log(TND_LOG_NOTICE, "resume",
                 "stream %s: the trainers of all nodes restart at epoch %" PRIu64 ", step %" PRIu64,

@@ -19,7 +19,7 @@
 #include "session/session_private.h"
 #include "session/session_split.h"
 
-enum { GROUP_BYTES = 64, TEXT_BYTES = 1024 };
+enum { GROUP_BYTES = 64, TEXT_BYTES = 1024, EPOCHS_KEPT = 3 };
 enum { DEATH_OF_REPLICA, DEATH_OF_GROUP }; /* parts of LINK_DEATH */
 
 /* Marks keys of sessions that trainers asked for, which have no number. */
@@ -70,7 +70,8 @@ session_link_key(const struct session *session, enum link_topic topic, uint64_t 
         .topic = topic,
         .stream = session->linked.stream,
         .epoch = epoch,
-        .part = start_barrier_depends_on_seed(session) ? session->plan->options.root_seed : 0,
+        .part = (start_barrier_depends_on_seed(session) ? session->plan->options.root_seed : 0) ^
+                atomic_load(&session->linked.restart) << RESTART_SHIFT,
     };
 }
 
@@ -196,6 +197,21 @@ forget_epoch(struct session *session, uint64_t epoch)
     session_marks_forget(session, epoch);
 }
 
+/* Of the epochs that this node or another may be in. */
+void
+session_link_restart(struct session *session, uint64_t number)
+{
+    struct session_link *linked = &session->linked;
+    uint64_t first = linked->epoch >= EPOCHS_KEPT ? linked->epoch - EPOCHS_KEPT + 1 : 0;
+
+    for (uint64_t epoch = first; epoch <= linked->epoch + 1; epoch++)
+        forget_epoch(session, epoch);
+    pthread_mutex_lock(&linked->lock);
+    linked->has_begun = false;
+    atomic_store(&linked->restart, number);
+    pthread_mutex_unlock(&linked->lock);
+}
+
 tundish_status
 session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
 {
@@ -211,9 +227,9 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
     linked->marks_posted = 0;
     linked->cut_step = UINT64_MAX;
     pthread_mutex_unlock(&linked->lock);
-    /* Another node may be an epoch late and still ask about it, so keep a few. */
-    if (epoch >= 3)
-        forget_epoch(session, epoch - 3);
+    /* Another node may be an epoch late and still ask about it. */
+    if (epoch >= EPOCHS_KEPT)
+        forget_epoch(session, epoch - EPOCHS_KEPT);
     return link_check(linked->link);
 }
 

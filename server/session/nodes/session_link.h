@@ -8,6 +8,7 @@
 #define SESSION_LINK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "link/link.h"
 #include "session/checkpoint/place_contents.h"
@@ -40,14 +41,21 @@ struct session_link {
     /* The dealing thread's. */
     uint64_t cut_step; /* where the epoch ends early, or UINT64_MAX: not agreed */
 
+    /* Of the trainers of all nodes together, the last that took this node back (session_level.h).
+     * Written while no thread of the session runs. */
+    _Atomic uint64_t restart;
+
     /* Where trainers began again last (session_level.h); NULL: at the beginning, or never. */
     uint8_t *level;
     size_t level_bytes;
 };
 
+/* In `part` of keys: the restart is above the numbers of marks and of session_cut.h. */
+enum { RESTART_SHIFT = 32 };
+
 enum job_step { JOB_STEP_ROWS, JOB_STEP_EMPTY, JOB_STEP_END };
 
-/* Facts about an epoch hold for one root seed, if that matters at all. */
+/* Facts about an epoch hold until all go back, and for one root seed, if that matters at all. */
 struct link_key session_link_key(const struct session *session, enum link_topic topic,
                                  uint64_t epoch);
 
@@ -64,6 +72,11 @@ bool session_link_needs_all(const struct session *session);
  * steps of sessions that each worker asked for itself, to read at its own pace (from_function). */
 void session_link_open(struct session *session, const struct session_options *options);
 void session_link_close(struct session *session);
+
+/* This node goes back, as all will. From here on it takes no total that was made before: a node
+ * that has not gone back yet may forget its value, and would then wait for one that is not given
+ * again. No thread of the session runs. */
+void session_link_restart(struct session *session, uint64_t number);
 
 /* The dealing thread: an epoch begins. E_PEER_LOST: the job has failed. */
 tundish_status session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step);

@@ -732,16 +732,33 @@ indexes_are_made_once_and_given_to_all(void **state)
     tnd_clock_install(NULL);
 }
 
+static const _Atomic int never_stops;
+
+static void *
+tell_level(void *argument)
+{
+    struct node_of_job *node = argument;
+
+    node->status = session_level_tell(node->served->session, 1, &never_stops);
+    return NULL;
+}
+
+static void *
+reach_level(void *argument)
+{
+    struct node_of_job *node = argument;
+
+    node->status = session_level_reach(node->served->session, 1, &never_stops);
+    return NULL;
+}
+
 static void *
 level(void *argument)
 {
-    static const _Atomic int stop;
     struct node_of_job *node = argument;
 
-    node->status = session_level_tell(node->served->session, 1, &stop);
-    if (node->status == TUNDISH_OK)
-        node->status = session_level_reach(node->served->session, 1, &stop);
-    return NULL;
+    tell_level(node);
+    return node->status == TUNDISH_OK ? reach_level(node) : NULL;
 }
 
 static void
@@ -766,6 +783,50 @@ trainers_that_begin_again_begin_at_the_lowest_step_of_all_nodes(void **state)
     close_job(&job);
 }
 
+static bool
+knows_state(const struct node_of_job *node, uint64_t epoch)
+{
+    const struct link_key key = session_link_key(node->served->session, LINK_EPOCH_STATE, epoch);
+    struct link_total total = { 0 };
+    bool is_known = link_find_total(node->options.link, &key, &total);
+
+    free(total.bytes);
+    return is_known;
+}
+
+/* The other node may be dealing still, and forgets what it was told of an epoch once it is far. */
+static void
+a_node_that_has_gone_back_takes_nothing_of_before(void **state)
+{
+    static const struct served_options options = {
+        .stages = FILES "{shuffle: {buffer_size: 2}}, {batch: 4}",
+        .deliver = "epochs: 2",
+        .seed = 7,
+    };
+    struct job_of_nodes job;
+
+    (void)state;
+    start_job(2, &options, &job);
+    expect_all(
+        &job, (const char *const[2][TEXTS]){ { "0.0 value=...", "0.1 value=..." }, { "0.0 ..." } });
+    for (int i = 0; i < 2; i++) {
+        tundish_close(job.nodes[i].reader);
+        assert_true(knows_state(&job.nodes[i], 0));
+    }
+    in_all(&job, tell_level);
+    for (int i = 0; i < 2; i++) {
+        reach_level(&job.nodes[i]);
+        assert_int_equal(job.nodes[i].status, TUNDISH_OK);
+        if (i == 0)
+            assert_false(knows_state(&job.nodes[i], 0));
+    }
+    for (int i = 0; i < 2; i++)
+        job.nodes[i].reader = served_reader(job.nodes[i].served, &(struct wanted){ 0 });
+    for (int i = 0; i < 2; i++)
+        expect_in_the_end(job.nodes[i].reader, TUNDISH_END_OF_STREAM, "");
+    close_job(&job);
+}
+
 TEST_FILE(test_nodes)
 {
     const struct CMUnitTest tests[] = {
@@ -784,6 +845,7 @@ TEST_FILE(test_nodes)
         cmocka_unit_test(indexes_are_made_once_and_given_to_all),
         cmocka_unit_test(rows_that_differ_between_nodes_are_the_epoch_s_error),
         cmocka_unit_test(trainers_that_begin_again_begin_at_the_lowest_step_of_all_nodes),
+        cmocka_unit_test(a_node_that_has_gone_back_takes_nothing_of_before),
     };
 
     return cmocka_run_group_tests(tests, served_make_folder, served_remove_folder);
