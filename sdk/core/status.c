@@ -71,6 +71,24 @@ tnd_fail(tundish_status status, const char *format, ...)
     return status;
 }
 
+/* The explanation without the name that it begins with, where what was being done names it, too: at
+ * its end, or first ("FILE, row group 2"). */
+static const char *
+without_name(const char *before)
+{
+    const char *colon = strstr(explanation, ": ");
+    size_t name = colon != NULL ? (size_t)(colon - explanation) : 0;
+    size_t all = strlen(before);
+    const char *last;
+
+    if (name == 0 || name > all)
+        return explanation;
+    last = before + all - name;
+    if (memcmp(last, explanation, name) == 0 && (last == before || last[-1] == ' '))
+        return colon + 2;
+    return memcmp(before, explanation, name) == 0 && before[name] == ',' ? colon + 2 : explanation;
+}
+
 tundish_status
 tnd_fail_while(tundish_status status, const char *format, ...)
 {
@@ -81,7 +99,7 @@ tnd_fail_while(tundish_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(before, sizeof before, format, arguments);
     va_end(arguments);
-    snprintf(text, sizeof text, "%.900s: %.1100s", before, explanation);
+    snprintf(text, sizeof text, "%.900s: %.1100s", before, without_name(before));
     make_readable(text);
     memcpy(explanation, text, sizeof text);
     return status;

@@ -143,14 +143,14 @@ describe_file(const char *name, uint64_t file_bytes, const struct parquet_footer
         most = to_read > most ? to_read : most;
         largest = decoded > largest ? decoded : largest;
     }
-    return tnd_sprintf("%s: %" PRIu64 " rows in %" PRIu32 " row group%s of at most %" PRIu64
-                       " rows, each %.1f MiB at most and about %.1f MiB decoded; %" PRIu32
+    return tnd_sprintf("%s: %" PRIu64 " row%s in %" PRIu32 " row group%s of at most %" PRIu64
+                       " row%s, each %.1f MiB at most and about %.1f MiB decoded; %" PRIu32
                        " of %" PRIu32 " columns are read, %.1f of %.1f MiB; codecs: %s",
-                       name, footer->row_count, footer->group_count,
-                       footer->group_count == 1 ? "" : "s", rows, (double)most / (1 << 20),
-                       (double)largest / (1 << 20), footer->wanted_count, footer->schema.count,
-                       (double)packed / (1 << 20), (double)file_bytes / (1 << 20),
-                       codecs[0] != '\0' ? codecs : "none");
+                       name, footer->row_count, footer->row_count == 1 ? "" : "s",
+                       footer->group_count, footer->group_count == 1 ? "" : "s", rows,
+                       rows == 1 ? "" : "s", (double)most / (1 << 20), (double)largest / (1 << 20),
+                       footer->wanted_count, footer->schema.count, (double)packed / (1 << 20),
+                       (double)file_bytes / (1 << 20), codecs[0] != '\0' ? codecs : "none");
 }
 
 static tundish_status
@@ -224,8 +224,10 @@ open_columns(struct parquet *parquet, const struct stage_config *config)
                  : open_footer(path, &choice, &file_bytes, &footer);
     if (status == TUNDISH_OK)
         parquet->about = describe_file(name, file_bytes, &footer, &parquet->columns);
-    else if (!opening.has_complained)
-        status = stage_complain(config, "%s: %s", name, tnd_error_text());
+    else if (!opening.has_complained) {
+        (void)tnd_fail_while(status, "%s", name);
+        status = stage_complain(config, "%s", tnd_error_text());
+    }
     parquet_footer_close(&footer);
     free(opening.leaves);
     free(path);

@@ -19,6 +19,23 @@ fail_while_puts_the_outer_action_first(void **state)
 }
 
 static void
+fail_while_names_a_file_once(void **state)
+{
+    (void)state;
+    tnd_fail(TUNDISH_E_DATA, "s3://b/a: the store answers 404: gone");
+    tnd_fail_while(TUNDISH_E_DATA, "s3://b/a");
+    assert_string_equal(tnd_error_text(), "s3://b/a: the store answers 404: gone");
+    tnd_fail_while(TUNDISH_E_DATA, "s3://b/a, row group 2");
+    assert_string_equal(tnd_error_text(), "s3://b/a, row group 2: the store answers 404: gone");
+    tnd_fail(TUNDISH_E_DATA, "s3://b/a: gone");
+    tnd_fail_while(TUNDISH_E_DATA, "vocabulary %s", "s3://b/a");
+    assert_string_equal(tnd_error_text(), "vocabulary s3://b/a: gone");
+    tnd_fail(TUNDISH_E_DATA, "a: gone");
+    tnd_fail_while(TUNDISH_E_DATA, "s3://b/a");
+    assert_string_equal(tnd_error_text(), "s3://b/a: a: gone");
+}
+
+static void
 fail_errno_names_the_reason(void **state)
 {
     (void)state;
@@ -39,6 +56,7 @@ TEST_FILE(test_status)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fail_while_puts_the_outer_action_first),
+        cmocka_unit_test(fail_while_names_a_file_once),
         cmocka_unit_test(fail_errno_names_the_reason),
         cmocka_unit_test(bytes_that_are_no_text_are_marked),
     };
