@@ -527,11 +527,10 @@ check_held(tundish_reader *reader)
     held_count = reader->attachments->held_count;
     pthread_mutex_unlock(&reader->lock);
     if (held_count >= slot_count - 2)
-        return tnd_fail(
-            TUNDISH_E_ARGUMENT,
-            "%u batches are held and the lane has %u slots: release one first, or raise "
-            "deliver.slots",
-            held_count, slot_count);
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "%u batch%s held and the lane has %u slots: release one first, or raise "
+                        "deliver.slots",
+                        held_count, held_count == 1 ? " is" : "es are", slot_count);
     return TUNDISH_OK;
 }
 

@@ -204,7 +204,8 @@ make_notice(uint64_t dropped, size_t *ret_bytes)
     char sentence[160];
 
     snprintf(sentence, sizeof sentence,
-             "%" PRIu64 " lines are missing here because standard error was not read", dropped);
+             "%" PRIu64 " line%s missing here because standard error was not read", dropped,
+             dropped == 1 ? " is" : "s are");
     return make_line(TND_LOG_WARNING, "log", sentence, ret_bytes);
 }
 

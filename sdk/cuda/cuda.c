@@ -227,8 +227,8 @@ tundish_cuda_next(tundish_cuda *cuda, int64_t timeout_ns, const tundish_cuda_bat
 
     if (status == TUNDISH_OK && cuda->held >= cuda->depth)
         return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "%u batches are held: release one first, or raise options.depth",
-                        cuda->held);
+                        "%u batch%s held: release one first, or raise options.depth", cuda->held,
+                        cuda->held == 1 ? " is" : "es are");
     if (status == TUNDISH_OK)
         status = peek(cuda, timeout_ns, &region);
     if (status == TUNDISH_OK)

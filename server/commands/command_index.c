@@ -43,8 +43,9 @@ say(const struct indexing *indexing, const char *path, const struct source_index
         putchar('\n');
         return;
     }
-    printf("%s: %" PRIu64 " records in %" PRIu64 " bytes, %s\n", path, index->record_count,
-           index->file_bytes,
+    printf("%s: %" PRIu64 " record%s in %" PRIu64 " byte%s, %s\n", path, index->record_count,
+           index->record_count == 1 ? "" : "s", index->file_bytes,
+           index->file_bytes == 1 ? "" : "s",
            index->is_kept ? "index kept" : "too small or too new to be worth an index");
 }
 

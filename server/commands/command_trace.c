@@ -296,11 +296,12 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
     if (status != TUNDISH_OK)
         fprintf(stderr, "tundish trace: %s\n", tnd_error_text());
     else
-        fprintf(stderr, "%" PRIu64 " events of %u threads%s%s\n", trace.events, trace.track_count,
+        fprintf(stderr, "%" PRIu64 " event%s of %u thread%s%s%s\n", trace.events,
+                trace.events == 1 ? "" : "s", trace.track_count, trace.track_count == 1 ? "" : "s",
                 path != NULL ? " in " : "", path != NULL ? path : "");
     if (trace.lost > 0)
-        fprintf(stderr, "%" PRIu64 " events were lost: they came faster than they could be read\n",
-                trace.lost);
+        fprintf(stderr, "%" PRIu64 " event%s lost: they came faster than they could be read\n",
+                trace.lost, trace.lost == 1 ? " was" : "s were");
     tnd_stats_close(&trace.file);
     tnd_stats_close(&trace.lanes_file);
     return status == TUNDISH_OK ? EXIT_OK : EXIT_SYSTEM;

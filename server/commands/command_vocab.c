@@ -39,8 +39,8 @@ say_table(const struct inspection *inspection, const char *path, const struct vo
         putchar('\n');
         return;
     }
-    printf("%s: %" PRIu64 " terms, fingerprint %016" PRIx64 ", %.3f s\n", path, vocab_count(vocab),
-           vocab_fingerprint(vocab), (double)took_ns * 1e-9);
+    printf("%s: %" PRIu64 " term%s, fingerprint %016" PRIx64 ", %.3f s\n", path, vocab_count(vocab),
+           vocab_count(vocab) == 1 ? "" : "s", vocab_fingerprint(vocab), (double)took_ns * 1e-9);
 }
 
 static tundish_status

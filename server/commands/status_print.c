@@ -426,11 +426,12 @@ put_groups(const struct print *print)
             next(print, "group", NULL) == set)
             return;
         put(print, STATUS_PLAIN,
-            "  job %-20.20s epoch %llu step %llu, lag %llu batches, %llu trainers here", group,
+            "  job %-20.20s epoch %llu step %llu, lag %llu batch%s, %llu trainer%s here", group,
             (unsigned long long)watch_value(set, "epoch"),
             (unsigned long long)watch_value(set, "step"),
-            (unsigned long long)watch_value(set, "lag"),
-            (unsigned long long)watch_value(set, "attached"));
+            (unsigned long long)watch_value(set, "lag"), watch_value(set, "lag") == 1 ? "" : "es",
+            (unsigned long long)watch_value(set, "attached"),
+            watch_value(set, "attached") == 1 ? "" : "s");
     }
 }
 
@@ -512,7 +513,7 @@ put_stores(const struct print *print)
         snprintf(text, sizeof text,
                  "%s: %s/s, %s in all, %s from the cache on disk, %s requests/s, 99%% within %s, "
                  "%.0f%% of reads found their "
-                 "bytes here, threads waited %.0f%% of the time, %llu retries, %llu failures",
+                 "bytes here, threads waited %.0f%% of the time, retries: %llu, failures: %llu",
                  name, shorten(per_second(print, set, "received"), "B", bytes),
                  shorten((double)watch_value(set, "received"), "B", all),
                  shorten((double)watch_value(set, "cached"), "B", cached),

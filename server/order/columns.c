@@ -123,7 +123,7 @@ pad_shape(const struct order_planning *planning, const struct plan_node *node,
     }
     if ((int)shape->count != column->rank - 1)
         return order_complain(planning->errors, node,
-                              "padded_shapes has %u dimensions for column '%s', which has %d",
+                              "padded_shapes has rank %u for column '%s', which has rank %d",
                               shape->count, column->name, column->rank - 1);
     for (uint32_t k = 0; k < shape->count; k++) {
         int64_t wanted = shape->items[k].kind == SPEC_INTEGER ? shape->items[k].integer : -1;
@@ -223,7 +223,7 @@ merge_column(const struct order_planning *planning, struct plan_node *node,
         into->maximum = other->maximum;
     if (into->kind != TUNDISH_DENSE && (ranks_differ || into->ragged_rank != other->ragged_rank))
         return order_complain(planning->errors, node,
-                              "%s: column '%s' has %d dimensions here, %d there, and only those of "
+                              "%s: column '%s' has rank %d here, %d there, and only those of "
                               "dense columns may differ",
                               node->name, into->name, into->rank, other->rank);
     if (ranks_differ) {

@@ -133,7 +133,8 @@ print_shards(const struct plan *plan, FILE *file)
     int32_t shards = plan->stream->distribute.evaluation_shards;
 
     if (shards > 0)
-        fprintf(file, "evaluation: %" PRId32 " shards; one reader reads a whole shard\n", shards);
+        fprintf(file, "evaluation: %" PRId32 " shard%s; one reader reads a whole shard\n", shards,
+                shards == 1 ? "" : "s");
     else if (shards < 0)
         fputs("evaluation: five shards for each reader present at the start\n", file);
 }

@@ -56,7 +56,7 @@ class Stores(StatusRig):
         printed = subprocess.run([TUNDISH, "status"], env=self.environment, capture_output=True,
                                  text=True, check=True).stdout
         self.assertIn("s3://bucket: ", printed)
-        self.assertIn(f"{retries} retries, 0 failures", " ".join(printed.split()))
+        self.assertIn(f"retries: {retries}, failures: 0", " ".join(printed.split()))
 
     def test_it_is_named_with_the_object_that_does_not_come(self):
         self.serve_lines(", connections: 1")

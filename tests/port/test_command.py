@@ -46,7 +46,7 @@ class Command(unittest.TestCase):
         done = self.run_port(f"{rig.PROGRAMS}/failing.py:prints", "--check", "5")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.startswith("streams:\n  train:\n"), done.stdout)
-        self.assertIn("2 batches of 1 columns are the same, to the bit", done.stderr)
+        self.assertIn("2 batches of 1 column are the same, to the bit", done.stderr)
 
     def test_all_that_is_not_carried_over_is_listed_and_no_file_written(self):
         done = self.run_port(f"{rig.PROGRAMS}/refused.py:functions", "-o", "out.yaml")
@@ -59,7 +59,7 @@ class Command(unittest.TestCase):
         (self.folder / "to").mkdir()
         done = self.run_port("input.py:make", "-o", "to/out.yaml", "--check", "9")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("8 batches of 1 columns are the same, to the bit", done.stderr)
+        self.assertIn("8 batches of 1 column are the same, to the bit", done.stderr)
         self.assertEqual(sorted(path.suffix for path in (self.folder / "to").iterdir()), [".npy", ".yaml"])
         seen = self.run_tundish("peek", "to/out.yaml", "--root", ".", "--steps", "1")
         self.assertEqual(seen.returncode, 0, seen.stderr)

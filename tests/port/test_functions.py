@@ -19,7 +19,7 @@ class Functions(rig.PortTest):
         self.assertEqual(ported.problems, [])
         for checked in self.check(ported):
             self.assertFalse(checked.failed, f"{checked.lines}\n{ported.compared}")
-            self.assertRegex(checked.lines[0], r"^[1-9]\d* batches of \d+ columns are the same, to the bit")
+            self.assertRegex(checked.lines[0], r"^[1-9]\d* batch(es)? of \d+ columns? are the same, to the bit")
 
     def test_what_is_not_carried_over_is_listed(self):
         for target, names in LISTED.items():

@@ -34,7 +34,7 @@ class Transforms(rig.PortTest):
         ported.transform.analyze(file)
         for checked in self.check(ported):
             self.assertFalse(checked.failed, f"{checked.lines}\n{ported.compared}")
-            self.assertRegex(checked.lines[0], r"^\d batches of \d+ columns are the same, to the bit")
+            self.assertRegex(checked.lines[0], r"^\d batch(es)? of \d+ columns? are the same, to the bit")
 
     def test_what_is_not_carried_over_is_listed(self):
         ported = self.transformed("transform_mappers:raw:refused")

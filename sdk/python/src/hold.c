@@ -30,16 +30,17 @@ warn(const struct source *source, uint32_t count, const struct line *taken)
     if (source_device(source) >= 0)
         return PyErr_WarnFormat(
             PyExc_RuntimeWarning, 1,
-            "tundish: %u batches are in use on cuda:%d and the next one needs memory: took memory "
+            "tundish: %u batch%s in use on cuda:%d and the next one needs memory: took memory "
             "for one more, for as long as the oldest, taken at %s:%d, is in use. Drop batches and "
             "arrays that are done with",
-            (unsigned)count, source_device(source), taken->file, taken->number);
+            (unsigned)count, count == 1 ? " is" : "es are", source_device(source), taken->file,
+            taken->number);
     return PyErr_WarnFormat(
         PyExc_RuntimeWarning, 1,
-        "tundish: %u batches are in use and the next one needs a slot: copied the oldest, taken at "
+        "tundish: %u batch%s in use and the next one needs a slot: copied the oldest, taken at "
         "%s:%d, out of its slot, which takes time and memory. Its arrays stay valid. Drop batches "
         "and arrays that are done with, or raise deliver.slots",
-        (unsigned)count, taken->file, taken->number);
+        (unsigned)count, count == 1 ? " is" : "es are", taken->file, taken->number);
 }
 
 static int

@@ -21,7 +21,7 @@ open_column(const struct stage_config *config, const struct expand_dims *stage,
                               column->kind == TUNDISH_SPARSE ? "sparse; use to_dense"
                                                              : "of unknown rank");
     if (axis < 0 || axis > column->rank || column->rank == RANK_MAX)
-        return stage_complain(config, "expand_dims: axis %lld is outside: '%s' has %d dimensions",
+        return stage_complain(config, "expand_dims: axis %lld is outside: '%s' has rank %d",
                               (long long)stage->axis, column->name, column->rank);
     /* After `batch`, dimension 0 is that of the batch: a new one before it takes the rows
      * together. */

@@ -92,7 +92,7 @@ open_column(const struct stage_config *config, const struct one_hot *stage,
         column->rank == RANK_MAX || (column->kind == TUNDISH_RAGGED && axis != column->rank))
         return stage_complain(config, "one_hot: '%s' must be dense, of known rank", column->name);
     if (axis > column->rank)
-        return stage_complain(config, "one_hot: axis %lld is outside: '%s' has %d dimensions",
+        return stage_complain(config, "one_hot: axis %lld is outside: '%s' has rank %d",
                               (long long)stage->axis, column->name, column->rank);
     if (config->depth > 0 && axis == 0)
         *batch_wide = true;

@@ -32,8 +32,8 @@ open_column(const struct stage_config *config, const struct pad_or_truncate *sta
             column->name);
     if (k < 0 || k >= column->rank)
         return stage_complain(config,
-                              "pad_or_truncate: axis %lld is outside: '%s' has %d "
-                              "dimensions",
+                              "pad_or_truncate: axis %lld is outside: '%s' has rank "
+                              "%d",
                               (long long)axis, column->name, column->rank);
     if (column->kind == TUNDISH_RAGGED && k < column->ragged_rank)
         return stage_complain(config,

@@ -20,8 +20,8 @@ add_axis(const struct stage_config *config, const struct column_spec *column,
 
     if (k < 0 || k >= column->rank)
         return spec_complain(config->errors, axis->line, axis->column,
-                             "axis %lld is outside: '%s' has %d dimensions",
-                             (long long)axis->integer, column->name, column->rank);
+                             "axis %lld is outside: '%s' has rank %d", (long long)axis->integer,
+                             column->name, column->rank);
     if (column->shape[k] >= 0 && column->shape[k] != 1)
         return spec_complain(config->errors, axis->line, axis->column,
                              "axis %lld of '%s' has size %lld; only size 1 can be squeezed",

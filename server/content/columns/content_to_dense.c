@@ -45,7 +45,7 @@ open_column(const struct stage_config *config, const struct to_dense *stage,
             config, "to_dense: '%s' is dense already; use pad_or_truncate to change its length",
             column->name);
     if (column->rank == RANK_UNKNOWN || (stage->has_shape && (int)stage->rank != column->rank))
-        return stage_complain(config, "to_dense: the shape has %u dimensions, but '%s' has %d",
+        return stage_complain(config, "to_dense: the shape has rank %u, but '%s' has rank %d",
                               stage->rank, column->name, column->rank);
     for (int k = 0; k < column->rank; k++) {
         bool is_set = stage->has_shape && stage->shape[k] >= 0;

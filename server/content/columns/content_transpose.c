@@ -29,7 +29,7 @@ read_permutation(const struct stage_config *config, const struct column_spec *co
 
     if (is_given && perm->count != rank)
         return spec_complain(config->errors, perm->line, perm->column,
-                             "perm has %u dimensions, but '%s' has %u", perm->count, column->name,
+                             "perm is for rank %u, but '%s' has rank %u", perm->count, column->name,
                              rank);
     for (uint32_t k = 0; k < rank; k++) {
         int64_t axis = is_given ? perm->items[k].integer : (int64_t)rank - 1 - k;
@@ -37,7 +37,7 @@ read_permutation(const struct stage_config *config, const struct column_spec *co
         axis += axis < 0 ? rank : 0;
         if (axis < 0 || axis >= rank || (seen >> axis & 1) != 0)
             return spec_complain(config->errors, perm->line, perm->column,
-                                 "perm names each of the %u dimensions once", rank);
+                                 "perm names each dimension once, of rank %u", rank);
         seen |= 1U << axis;
         permutation->axes[k] = (uint32_t)axis;
     }

@@ -66,8 +66,8 @@ find_axis(const struct stage_config *config, struct joined *joined, int rank)
 
     if (axis->integer < -limit || axis->integer >= limit || limit > RANK_MAX)
         return spec_complain(config->errors, axis->line, axis->column,
-                             "axis %lld is outside: there are %d dimensions",
-                             (long long)axis->integer, limit);
+                             "axis %lld is outside: the rank is %d", (long long)axis->integer,
+                             limit);
     joined->axis = (uint32_t)(axis->integer < 0 ? axis->integer + limit : axis->integer);
     return TUNDISH_OK;
 }

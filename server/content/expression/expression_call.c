@@ -230,7 +230,7 @@ add_axis(struct checker *checker, const struct tree *tree, int rank, uint32_t *a
     if (axis.kind != OPERAND_INTEGER || number < -rank || number >= rank) {
         operand_complain(checker, tree->at,
                          axis.kind == OPERAND_INTEGER
-                             ? "axis %lld is outside: there are %d dimensions"
+                             ? "axis %lld is outside: the rank is %d"
                              : "an axis is an integer literal, or a list of them",
                          (long long)number, rank);
         return false;

@@ -18,8 +18,8 @@ open_column(const struct decoded *decoded, const struct stage_config *config,
                               column->name, tnd_dtype_name(column->dtype));
     if (column->kind != TUNDISH_DENSE || column->rank != 0 || config->depth > 0)
         return stage_complain(config,
-                              "%s takes one file, but '%s' has %d dimensions: put it before batch",
-                              stage, column->name, column->rank);
+                              "%s takes one file, but '%s' has rank %d: put it before batch", stage,
+                              column->name, column->rank);
     column->dtype = decoded->options.dtype;
     column->has_range = false;
     if (decoded->options.expand_animations) {

@@ -76,7 +76,7 @@ given_statistics(const struct stage_config *config, struct normalized *layer)
         return stage_complain(config, "normalization: mean and variance must have the same shape");
     if (rank_of(mean) > axis_count(config))
         return spec_complain(config->errors, mean->line, mean->column,
-                             "mean has %u dimensions, but axis names %u", rank_of(mean),
+                             "mean has rank %u, but axis names %u", rank_of(mean),
                              axis_count(config));
     status = read_floats(config, mean, "mean", layer->count, &layer->means);
     if (status == TUNDISH_OK)

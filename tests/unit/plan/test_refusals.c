@@ -152,7 +152,7 @@ datasets_that_do_not_go_together(void **state)
         { "{concatenate: [[{range: {stop: 3, name: a}}, {ragged_batch: 1}, {ragged_batch: 2}], "
           "[{range: {stop: 3, name: a}}, {ragged_batch: 1}, {ragged_batch: 1}, {ragged_batch: "
           "2}]]}",
-          "column 'a' has 2 dimensions here, 3 there, and only those of dense columns may differ" },
+          "column 'a' has rank 2 here, 3 there, and only those of dense columns may differ" },
         { "{sample_from_datasets: {datasets: [" A ", " B "], seed: 1}}",
           "must have the same columns in the same order" },
         { "{sample_from_datasets: {datasets: [" A ", " A "], weights: [1]}}",
@@ -212,7 +212,7 @@ lengths_that_there_are_not(void **state)
         { "{range: 5}, {batch: 2}, " BUCKETS("length"), "there is no column 'length'" },
         { "{range: 5}, {unbatch: {}}", "column 'value' is a scalar" },
         { "{range: 5}, {padded_batch: {batch_size: 2, padded_shapes: [3]}}",
-          "padded_shapes has 1 dimensions for column 'value', which has 0" },
+          "padded_shapes has rank 1 for column 'value', which has rank 0" },
     };
 
     (void)state;

@@ -51,7 +51,8 @@ def _answer(options: argparse.Namespace, ported: Ported, compared_in: str) -> in
         print(f"note: {note}", file=sys.stderr)
     if ported.problems:
         lines = report.lines(ported.problems)
-        print(f"{len(lines)} constructs are not carried over, so there is no pipeline file:", file=sys.stderr)
+        count = "1 construct is" if len(lines) == 1 else f"{len(lines)} constructs are"
+        print(f"{count} not carried over, so there is no pipeline file:", file=sys.stderr)
         print("\n".join(lines))
         return INCOMPLETE
     status = _deliver(options, ported)

@@ -212,7 +212,7 @@ def _in_order(question: Question, checked: Checked, found: list[Batches]) -> Che
             return checked.fail(question.job + told)
     columns = len(nest.flatten(question.structure))
     count = max(len(each.ours) for each in found)
-    text = f"{count} batches of {columns} columns are the same, to the bit"
+    text = f"{_number(count, 'batch')} of {_number(columns, 'column')} are the same, to the bit"
     if near:
         text += f", but {', '.join(sorted(near))} within {within:g}, as documented for {function}"
     checked.lines.append(question.job + text)
@@ -236,7 +236,7 @@ def _difference(question: Question, each: Batches, within: float, near: set[str]
     more = each.ours[len(each.theirs) :]
     is_empty = question.job and not any(compare.count_rows(batch.values()) for batch in more)
     if len(each.theirs) > len(each.ours) or more and not is_empty:
-        return f"{who}TensorFlow has {len(each.theirs)} batches, Tundish {len(each.ours)}"
+        return f"{who}TensorFlow has {_number(len(each.theirs), 'batch')}, Tundish {len(each.ours)}"
     return None
 
 
@@ -257,7 +257,8 @@ def _where(question: Question, each: Batches, step: int, row: int | None) -> str
 def _as_sets(question: Question, checked: Checked, all_of: list[Batches], count: int) -> Checked:
     why = question.unordered
     if any(len(batches) == count for each in all_of for batches in (each.theirs, each.ours)):
-        checked.lines.append(f"not compared: {why}, and {count} batches are not all of them: give a larger N")
+        are = "is" if count == 1 else "are"
+        checked.lines.append(f"not compared: {why}, and {_number(count, 'batch')} {are} not all of them: give a larger N")
         return checked
     halves = ([b for each in all_of for b in each.theirs], [b for each in all_of for b in each.ours])
     expected, found = (compare.rows([list(b.values()) for b in half]) for half in halves)
@@ -269,4 +270,4 @@ def _as_sets(question: Question, checked: Checked, all_of: list[Batches], count:
 
 
 def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"
