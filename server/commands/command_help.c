@@ -61,9 +61,10 @@ print_man_commands(void)
         puts(".fi");
     }
     puts(".SH EXIT STATUS\n"
-         "0 success; 1 the pipeline file or the data is bad; 2 wrong usage; 3 a system error:\n"
-         "a missing file, no memory, no server, a port or socket in use; 4 (tundish status)\n"
-         "a stream is stuck or has failed.\n"
+         "0 success; 1 the pipeline file or the data is bad, or (tundish stop) the server has not\n"
+         "stopped yet; 2 wrong usage; 3 a system error: a missing file, no memory, no server, a\n"
+         "port or socket in use; 4 a stream is stuck or has failed (tundish status), or something\n"
+         "is to be changed (tundish doctor).\n"
          ".SH ENVIRONMENT\n"
          ".TP\n"
          "TUNDISH_SERVER\n"

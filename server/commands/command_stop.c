@@ -68,8 +68,8 @@ stop_server(const char *path, int64_t timeout_ns)
         /* The server has not ended in time; a second signal would end it at once. */
         if (found == 0 || (found < 0 && errno != EINTR)) {
             fprintf(stderr,
-                    "tundish stop: process %d is still draining because a trainer holds batches; "
-                    "run tundish stop again to stop it at once\n",
+                    "tundish stop: process %d is still draining: tundish status says who has "
+                    "batches left; run tundish stop again to stop it at once\n",
                     (int)id);
             close(gone.fd);
             return EXIT_REFUSED;
@@ -104,6 +104,10 @@ const struct command command_stop = {
     .arguments = "",
     .help = "Drain and stop this node's server.",
     .details = "  --socket PATH       the server's socket (default: as for trainers)\n"
-               "  --timeout SECONDS   how long to wait for the server to stop (default 30)\n",
+               "  --timeout SECONDS   how long to wait for the server to stop (default 30)\n"
+               "\n"
+               "The server delivers what is made before it stops; tundish status counts what its\n"
+               "trainers have left. Exit status: 0 it has stopped; 1 it has not yet, and the same\n"
+               "command again ends it at once; 3 there is no server.\n",
     .run = command_stop_run,
 };

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* No command has more options. */
@@ -59,8 +60,12 @@ options_read(const struct command *command, int argc, char **argv, const struct 
 {
     enum { FIRST_ROW = 256 }; /* the value that getopt returns for rows[0] */
     struct option options[ROWS_MAX + 1] = { 0 };
+    static char program[32];
     int result = EXIT_OK;
 
+    /* The name in getopt's messages. */
+    snprintf(program, sizeof program, "tundish %s", command->name);
+    argv[0] = program;
     /* getopt_long also takes unique prefixes of the names, as users expect of GNU options. */
     for (int i = 0; i < ROWS_MAX && rows[i].name != NULL; i++)
         options[i] =

@@ -39,7 +39,7 @@ find_stage(struct check *check, const struct spec_value *name)
                       "there is no stage \"%.60s\"; did you mean %s?", name->text, nearest);
     else
         spec_complain(check->errors, name->line, name->column,
-                      "there is no stage \"%.60s\"; `tundish help` lists them", name->text);
+                      "there is no stage \"%.60s\"; `tundish help stages` lists them", name->text);
     return NULL;
 }
 

@@ -50,8 +50,8 @@ stage_help_for(const char *name, const struct stage_info **ret_stage)
     if (nearest != NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT, "there is no stage \"%s\"; did you mean %s?", name,
                         nearest);
-    return tnd_fail(TUNDISH_E_ARGUMENT, "there is no stage \"%s\"; `tundish help` lists them",
-                    name);
+    return tnd_fail(TUNDISH_E_ARGUMENT,
+                    "there is no stage \"%s\"; `tundish help stages` lists them", name);
 }
 
 /* Print text in indented lines of at most TEXT_COLUMNS. */

@@ -154,7 +154,7 @@ unknown_names_bring_the_nearest(void **state)
                   "6:16: batch needs batch_size: Elements of a batch.\n"
                   "6:17: batch has no \"batchsize\"; did you mean batch_size?\n"
                   "7:9: scan is not supported\n"
-                  "8:9: there is no stage \"xyzzy\"; `tundish help` lists them\n");
+                  "8:9: there is no stage \"xyzzy\"; `tundish help stages` lists them\n");
     assert_error_has(STREAM_OF("range: 5", "hashing: {num_bins: 3, output_mode: tf_idf}"),
                      "output_mode of hashing must be int, one_hot, multi_hot or count, not "
                      "\"tf_idf\"");
