@@ -110,6 +110,12 @@ is_passed(const struct lane_look *look, struct lane_until until)
            (look->epoch < until.epoch || (look->epoch == until.epoch && look->step < until.step));
 }
 
+bool
+lane_reader_passes(const struct lane_reader *reader)
+{
+    return reader->passes.epoch > 0 || reader->passes.step > 0;
+}
+
 static void
 pass_over(const struct lane *lane, struct lane_reader *reader)
 {
@@ -136,7 +142,7 @@ collect_lane(struct lane *lane)
             continue;
         if (reader->connection != NULL)
             lane_reader_read(lane, reader);
-        else if (reader->passes.epoch > 0 || reader->passes.step > 0)
+        else if (lane_reader_passes(reader))
             pass_over(lane, reader);
         released = released_by_group(reader);
         lowest = released < lowest ? released : lowest;

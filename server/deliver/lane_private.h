@@ -180,6 +180,9 @@ void lane_count_encoded(struct lane *lane, const struct slot *slot);
 /* Read its page and clamp each value to its valid range. The lock is held, here and below. */
 void lane_reader_read(struct lane *lane, struct lane_reader *reader);
 
+/* Is there something that its trainer, which is still to come, has had already? */
+bool lane_reader_passes(const struct lane_reader *reader);
+
 /* Has the reader's trainer given this slot back, by its own account? */
 bool lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, uint64_t position);
 

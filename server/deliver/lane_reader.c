@@ -278,8 +278,9 @@ lane_reader_rewind(struct lane_reader *reader, uint64_t position)
     struct lane *lane = reader->lane;
 
     pthread_mutex_lock(&lane->lock);
-    must(reader->connection == NULL && position >= lane->released && position <= reader->released);
-    reader->released = reader->taken = position;
+    must(reader->connection == NULL && position <= reader->released);
+    must(position >= lane->released || lane_reader_passes(reader));
+    reader->released = reader->taken = position > lane->released ? position : lane->released;
     lane_collect(lane);
     pthread_mutex_unlock(&lane->lock);
 }

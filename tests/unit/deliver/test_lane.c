@@ -317,6 +317,25 @@ an_absent_trainer_passes_over_what_it_has_had(void **state)
     lane_close(lane);
 }
 
+/* A group whose first trainer comes goes back to its lowest step, while lanes go on. */
+static void
+what_an_absent_trainer_has_passed_over_does_not_come_back(void **state)
+{
+    struct lane *lane = open_lane(4096, 0);
+    struct lane_reader *reader;
+
+    (void)state;
+    assert_int_equal(lane_reader_open(lane, 0, &reader), TUNDISH_OK);
+    lane_reader_pass(reader, (struct lane_until){ 1, 3 });
+    publish_steps(lane, 0, 2);
+    assert_int_equal(lane_lowest(lane), 2);
+    lane_reader_rewind(reader, 0);
+    assert_int_equal(lane_lowest(lane), 2);
+    publish_steps(lane, 2, 3);
+    assert_int_equal(lane_lowest(lane), 3);
+    lane_close(lane);
+}
+
 /* It shares the flags of whatever it was sent. */
 static void
 a_trainer_cannot_make_the_server_wait_for_its_event(void **state)
@@ -409,6 +428,7 @@ TEST_FILE(test_lane)
         cmocka_unit_test(too_few_slots_and_a_bad_spec_are_refused),
         cmocka_unit_test(a_trainer_cannot_release_what_it_was_not_given),
         cmocka_unit_test(an_absent_trainer_passes_over_what_it_has_had),
+        cmocka_unit_test(what_an_absent_trainer_has_passed_over_does_not_come_back),
         cmocka_unit_test(a_trainer_cannot_make_the_server_wait_for_its_event),
         cmocka_unit_test(a_starved_trainer_gets_the_next_batch_though_the_arena_is_full),
         cmocka_unit_test(a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena),
