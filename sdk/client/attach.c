@@ -251,6 +251,7 @@ send_hello(const tundish_reader *reader, int socket, const struct attempt *attem
         .kept_step = reader->kept.step,
         .groups_present = reader->kept.groups_present,
         .groups_gone = reader->kept.groups_gone,
+        .kept_generation = reader->kept.generation,
         .place_bytes = attempt->place_bytes,
     };
     struct tnd_message_head head = { .type = TND_HELLO, .bytes = sizeof hello };

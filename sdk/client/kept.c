@@ -85,13 +85,21 @@ raise_to_siblings(const tundish_reader *reader, struct kept *kept)
     kept->step = lowest.step;
 }
 
-/* Nobody lacks a step before the first that the server was to publish. An earlier note is of a
- * server that did publish, and true still. */
+/* Nothing came through this lane. Nobody lacks a step before the first that the server was to
+ * publish. If it had not begun at all, what is noted of the server before is true of it too. */
 static bool
-is_begin_known(const tundish_reader *reader)
+note_begin(tundish_reader *reader, struct kept *kept)
 {
-    return !reader->kept.is_known && reader->attachments->has_begin &&
-           tnd_find_header(reader, reader->attachments->begin_epoch) != NULL;
+    const struct attachment *attachment = reader->attachments;
+
+    if (!attachment->has_begin)
+        reader->kept.generation = attachment->view.server_generation;
+    if (!attachment->has_begin || tnd_find_header(reader, attachment->begin_epoch) == NULL)
+        return false;
+    *kept = (struct kept){ .is_known = true,
+                           .epoch = attachment->begin_epoch,
+                           .step = attachment->begin_step };
+    return true;
 }
 
 void
@@ -103,7 +111,7 @@ tnd_reader_note_kept(tundish_reader *reader)
     struct tnd_slot_view view = { 0 };
     struct kept kept = { 0 };
 
-    if (attachment->is_queue || (published == 0 && !is_begin_known(reader)) ||
+    if (attachment->is_queue || (published == 0 && !note_begin(reader, &kept)) ||
         tnd_slot_view_open(&attachment->view, &view) != TUNDISH_OK)
         return;
     first = published > attachment->view.slot_count ? published - attachment->view.slot_count : 0;
@@ -111,15 +119,12 @@ tnd_reader_note_kept(tundish_reader *reader)
          entry > first && step_back(reader, entry - 1, &view, &kept); entry--)
         ;
     tnd_slot_view_close(&view);
-    if (published == 0)
-        kept = (struct kept){ .is_known = true,
-                              .epoch = attachment->begin_epoch,
-                              .step = attachment->begin_step };
     /* This reader itself lacks the step at which it stands. */
     if (!kept.is_known || is_after(&kept, reader))
         kept = (struct kept){ .is_known = true, .epoch = reader->epoch, .step = reader->step };
     kept.groups_present = atomic_load(&batches->groups_present);
     kept.groups_gone = atomic_load(&batches->groups_gone);
+    kept.generation = attachment->view.server_generation;
     raise_to_siblings(reader, &kept);
     reader->kept = kept;
 }

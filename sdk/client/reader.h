@@ -103,6 +103,7 @@ struct kept {
     bool is_end; /* the epoch's end, and `step` the number of its steps */
     uint64_t epoch, step;
     uint32_t groups_present, groups_gone;
+    uint64_t generation; /* of that server, or of a later one that gave out nothing */
 };
 
 enum { READER_TEXT_BYTES = 2048 };

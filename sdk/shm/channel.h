@@ -101,6 +101,7 @@ struct tnd_hello {
     char group[TND_NAME_BYTES];
     uint32_t groups_present, groups_gone; /* as tnd_batches had them; an older library's hello ends
                                            * before these */
+    uint64_t kept_generation; /* of the server that kept_* is true of; 0: an older library's */
 };
 
 #define TND_WELCOME_BEGIN 1u /* the lanes have begun: BEGIN follows */

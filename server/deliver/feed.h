@@ -41,8 +41,9 @@ struct feed_start {
      * kept_step), or at that epoch's end; `place` is true there as well. */
     bool has_kept, kept_end;
     uint64_t kept_epoch, kept_step;
-    uint32_t groups_present; /* those that had trainers */
-    uint32_t groups_gone;    /* those whose trainers were all gone, but might still come back */
+    uint32_t groups_present;  /* those that had trainers */
+    uint32_t groups_gone;     /* those whose trainers were all gone, but might still come back */
+    uint64_t kept_generation; /* of that server; 0: not known */
 
     /* A queue's place: (epoch, step) is the first that was not given back; a bit is set for those
      * from there on that were. */

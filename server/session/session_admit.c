@@ -10,15 +10,22 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "session/checkpoint/session_state.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
 #include "session/session_split.h"
 
-/* No trainer needs the session's present position, so restart it at the place. */
+/* No trainer needs the session's present position, so restart it at the place. If that is one of a
+ * file, and no trainer has come since, others without places may need it: begin at the lower one. A
+ * queue's place says itself which batches are still to be visited. */
 static tundish_status
 move_start(struct session *session, const char *group, const struct place *place,
            const struct feed_start *start)
 {
+    const uint64_t root_seed = session->plan->options.root_seed;
+    bool stays = session->control.barrier.is_restored &&
+                 session->plan->stream->distribute.delivery != DELIVER_QUEUE &&
+                 start_barrier_is_same_run(session, place->root_seed, root_seed);
     tundish_status status;
 
     session_halt(session);
@@ -27,7 +34,10 @@ move_start(struct session *session, const char *group, const struct place *place
         (void)session_run(session);
         return status;
     }
-    start_barrier_reclose(session);
+    if (stays)
+        start_barrier_return(session);
+    else
+        start_barrier_reclose(session);
     return start_barrier_lower(session, group, place, start);
 }
 
@@ -181,6 +191,8 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
         status = admit_to_queue(session, group, start);
     else
         status = admit_at_place(session, group, replica, start);
+    if (status == TUNDISH_OK)
+        session_state_note_server(session);
     pthread_mutex_unlock(&session->control.lock);
     return status;
 }

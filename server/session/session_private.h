@@ -123,7 +123,8 @@ struct shard_share {
 struct start_barrier {
     bool closed;
     bool has_start, has_kept;
-    bool is_restored;                /* the start is one that an earlier server kept in a file */
+    bool is_restored;                /* the start is one that an earlier server kept in a file, and
+                                      * no trainer is there yet that counts on it */
     bool is_beginning;               /* places do not move the start: see start_barrier_begin */
     char brought_by[TND_NAME_BYTES]; /* the group whose trainer's place the start is, or "" */
     uint32_t full_group_count;
@@ -143,7 +144,9 @@ struct session_control {
     pthread_mutex_t lock;
     struct start_barrier barrier;
     bool stopping;
-    bool restored; /* it began where an earlier server had kept its place */
+    bool restored;            /* it began where an earlier server had kept its place */
+    uint64_t last_generation; /* of the last server before that let a trainer in; 0: not known */
+    bool is_noted;            /* this one has, and it is in the file */
 };
 
 /* The place that the server keeps in a file (serve --state). */
@@ -286,6 +289,7 @@ void session_shards_settle(struct session *session);
 /* The barrier; `control` is held. Lowering it may refuse the place. */
 void start_barrier_close(struct session *session);
 void start_barrier_reclose(struct session *session); /* after it was open */
+void start_barrier_return(struct session *session);  /* the same; the start stays as it was */
 /* `group`: whose trainer brings the place; NULL: a file. */
 tundish_status start_barrier_lower(struct session *session, const char *group,
                                    const struct place *place, const struct feed_start *start);

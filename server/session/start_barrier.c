@@ -7,7 +7,9 @@
  *
  * A survivor may know which batches its dead server still kept for its groups. It opens the barrier
  * at once: no trainer has a lower place, and groups that are not back yet will find what they lack
- * (feed_await).
+ * (feed_await). Of several servers that died only the last one's survivors know that. If the place
+ * in a file is lower than what the others know of, the start is there, since trainers without
+ * places began there at a later server.
  */
 #include "session/session_private.h"
 
@@ -31,11 +33,11 @@ wait_until(struct start_barrier *barrier, int64_t deadline_ns)
         barrier->deadline_ns = deadline_ns;
 }
 
-void
-start_barrier_close(struct session *session)
+static void
+close_barrier(struct session *session)
 {
-    session->control.barrier =
-        (struct start_barrier){ .closed = true, .deadline_ns = TND_CLOCK_NEVER };
+    session->control.barrier.closed = true;
+    session->control.barrier.deadline_ns = TND_CLOCK_NEVER;
     session_cut_stop(session);
     pthread_mutex_lock(&session->ring.lock);
     session->ring.draining = true; /* nothing goes into the ring */
@@ -43,11 +45,25 @@ start_barrier_close(struct session *session)
 }
 
 void
-start_barrier_reclose(struct session *session)
+start_barrier_close(struct session *session)
 {
-    start_barrier_close(session);
+    session->control.barrier = (struct start_barrier){ 0 };
+    close_barrier(session);
+}
+
+void
+start_barrier_return(struct session *session)
+{
+    close_barrier(session);
     wait_until(&session->control.barrier,
                tnd_clock_deadline_ns(session->plan->stream->deliver.rejoin_ns));
+}
+
+void
+start_barrier_reclose(struct session *session)
+{
+    session->control.barrier = (struct start_barrier){ 0 };
+    start_barrier_return(session);
 }
 
 /* The place may come from a job with another root seed. The unseeded stages need that seed to
@@ -175,6 +191,17 @@ must_begin(const struct session *session, const char *group, const struct feed_s
            feed_has_unplaced(session->feed, group);
 }
 
+/* The server writes the file from time to time, so its memory, which a survivor has seen, is newer.
+ */
+static bool
+is_newer_than_file(const struct session *session, const struct feed_start *start)
+{
+    uint64_t last = session->control.last_generation;
+
+    return session->control.barrier.is_restored && start->has_kept &&
+           (last == 0 || start->kept_generation == 0 || start->kept_generation == last);
+}
+
 tundish_status
 start_barrier_lower(struct session *session, const char *group, const struct place *place,
                     const struct feed_start *start)
@@ -203,9 +230,7 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
         barrier->place = *place;
         return TUNDISH_OK;
     }
-    /* The server writes the file from time to time, so its memory, which a survivor has seen, is
-     * newer. */
-    if (!barrier->has_start || (barrier->is_restored && start->has_kept) ||
+    if (!barrier->has_start || is_newer_than_file(session, start) ||
         is_before(epoch, step, barrier)) {
         take_start_of(barrier, start);
         snprintf(barrier->brought_by, sizeof barrier->brought_by, "%s",
@@ -213,6 +238,7 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
     }
     take_state_of(barrier, place, start->place_epoch);
     barrier->has_start = true;
+    barrier->is_restored &= group == NULL;
     if (start->has_kept)
         note_groups(barrier, start);
     else if (session->plan->stream->distribute.groups <= 1)
@@ -317,8 +343,10 @@ start_barrier_joined(struct session *session, uint32_t full_group_count)
     uint32_t wanted = session->plan->stream->distribute.groups;
     int64_t wait_ns = session->plan->stream->deliver.group_wait_ns;
 
-    if (!session->control.barrier.closed)
+    if (!session->control.barrier.closed) {
+        session->control.barrier.is_restored = false;
         return;
+    }
     session->control.barrier.full_group_count = full_group_count;
     if (full_group_count >= wanted || session->control.barrier.has_kept)
         start_barrier_open(session);

@@ -32,6 +32,12 @@ has_survivors(const struct run *run)
     return run->story == STORY_LANES || run->story == STORY_LATE;
 }
 
+bool
+is_kept(const struct run *run)
+{
+    return run->story == STORY_KEPT;
+}
+
 /* The batch holds what its step always holds. Returns its rows. */
 static uint32_t
 check_values(const struct trainer *trainer, const tundish_batch *batch, int64_t values[SLICE])
@@ -77,6 +83,8 @@ work(struct trainer *trainer)
 {
     if (trainer->run->story == STORY_LATE && turns_draw(40) == 0)
         turns_sleep(STOP_NS);
+    else if (is_kept(trainer->run) && turns_draw(8) == 0)
+        turns_sleep((int64_t)turns_draw(SECOND));
     else if (trainer->is_slow && turns_draw(4) == 0)
         turns_sleep(3 * SECOND);
     else if (turns_draw(3) == 0)
@@ -108,6 +116,47 @@ take_batch(struct trainer *trainer, const tundish_batch *batch)
         work(trainer);
     tundish_release(trainer->reader, batch);
     run->batches++;
+}
+
+/* Its first batch: what is before it was done by those who were this replica before. What is in
+ * the server's file does not come again. */
+static void
+begin_at(struct trainer *trainer, const tundish_batch *batch)
+{
+    const struct run *run = trainer->run;
+    struct position kept = run->kept;
+
+    for (uint64_t i = 0; i < batch->epoch * STEPS + batch->step; i++)
+        if (!run->is_done[trainer->replica][i / STEPS][i % STEPS])
+            complain("%s: epoch %u, step %u is passed over", name_of(trainer),
+                     (unsigned)(i / STEPS), (unsigned)(i % STEPS));
+    if (batch->epoch < kept.epoch || (batch->epoch == kept.epoch && batch->step < kept.step))
+        complain("%s: epoch %u, step %u comes again, the file says %u, %u", name_of(trainer),
+                 (unsigned)batch->epoch, (unsigned)batch->step, (unsigned)kept.epoch,
+                 (unsigned)kept.step);
+    trainer->next = (struct position){ batch->epoch, batch->step };
+    trainer->has_next = true;
+}
+
+/* Like take_batch, of a trainer that saves no places. */
+static void
+take_kept(struct trainer *trainer, const tundish_batch *batch)
+{
+    int64_t values[SLICE];
+
+    check_values(trainer, batch, values);
+    if (!trainer->has_next)
+        begin_at(trainer, batch);
+    if (batch->epoch != trainer->next.epoch || batch->step != trainer->next.step)
+        complain("%s: epoch %u, step %u came where %u, %u was to come", name_of(trainer),
+                 (unsigned)batch->epoch, (unsigned)batch->step, (unsigned)trainer->next.epoch,
+                 (unsigned)trainer->next.step);
+    trainer->next.step++;
+    tell("%s takes %u/%u", name_of(trainer), (unsigned)batch->epoch, (unsigned)batch->step);
+    work(trainer);
+    trainer->run->is_done[trainer->replica][batch->epoch][batch->step] = true;
+    tundish_release(trainer->reader, batch);
+    trainer->run->batches++;
 }
 
 /* What nobody has given back is offered again only if its holder died, or the server did since it
@@ -187,7 +236,7 @@ may_be_cut(const struct trainer *trainer, tundish_status status)
 {
     if (trainer->run->story == STORY_SLOW)
         return trainer->is_slow && (status == TUNDISH_E_DETACHED || status == TUNDISH_E_PLACE);
-    if (has_survivors(trainer->run))
+    if (has_survivors(trainer->run) || is_kept(trainer->run))
         return trainer->run->group_is_cut[trainer->group] ||
                (is_left_alone(trainer) && status == TUNDISH_E_PEER_LOST);
     return trainer->run->group_is_cut[trainer->group] && status == TUNDISH_E_PEER_LOST;
@@ -250,6 +299,8 @@ train(void *argument)
             told = 0;
             if (is_queue(trainer->run))
                 take_visit(trainer, batch);
+            else if (is_kept(trainer->run))
+                take_kept(trainer, batch);
             else
                 take_batch(trainer, batch);
         } else if (status == TUNDISH_END) {
@@ -272,6 +323,7 @@ void
 start_trainer(struct trainer *trainer)
 {
     trainer->next = trainer->saved;
+    trainer->has_next = false;
     trainer->turn = turns_start(train, trainer);
 }
 

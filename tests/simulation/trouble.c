@@ -1,9 +1,12 @@
 /* trouble.c - the server, and what befalls it and its trainers. */
+#include <unistd.h>
+
 #include "core/status.h"
 #include "deliver/wakeup.h"
 #include "pipeline/pipeline.h"
 #include "session/checkpoint/session_state.h"
 #include "session/session.h"
+#include "shm/place.h"
 #include "stats/stats_writer.h"
 #include "world.h"
 
@@ -18,7 +21,7 @@ serve(struct run *run)
         .plan = { .worker_count = 1, .root_seed = 7 },
         .thread_count = 1 + (uint32_t)turns_draw(2),
         .server_generation = 1 + turns_draw(1000000),
-        .state = run->story == STORY_STATE ? world_folder : NULL,
+        .state = run->story == STORY_STATE || is_kept(run) ? world_folder : NULL,
     };
     struct server *server = &run->server;
 
@@ -81,7 +84,7 @@ pause_before_successor(const struct run *run)
     case 1:
         return (int64_t)turns_draw(20 * MS);
     default:
-        return run->story == STORY_LANES ? (int64_t)turns_draw(2 * SECOND) : 0;
+        return run->story == STORY_LANES || is_kept(run) ? (int64_t)turns_draw(2 * SECOND) : 0;
     }
 }
 
@@ -116,7 +119,7 @@ kill_some(struct run *run)
 static bool
 loses_servers(const struct run *run)
 {
-    return has_survivors(run) || run->story == STORY_STATE;
+    return has_survivors(run) || run->story == STORY_STATE || is_kept(run);
 }
 
 /* Who has no place yet would begin a new server at the start. */
@@ -133,13 +136,36 @@ kill_server(struct run *run)
     serve(run);
 }
 
-const char *
-state_path(void)
+void
+remove_state(void)
 {
-    static char name[sizeof world_folder + 32];
+    static const char *const names[] = { "train.place", "train.server" };
+    char path[sizeof world_folder + 32];
 
-    snprintf(name, sizeof name, "%s/train.place", world_folder);
-    return name;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", world_folder, names[i]);
+        unlink(path);
+    }
+}
+
+/* Of lanes. The file may be newer than this says, never older. */
+static void
+keep_place(struct run *run)
+{
+    size_t count;
+    uint8_t *bytes = session_state_place(run->server.session, &count);
+    struct tnd_place place;
+
+    session_state_keep(run->server.session);
+    if (bytes == NULL)
+        return;
+    if (tnd_place_read(bytes, count, &place) != TUNDISH_OK)
+        complain("the server keeps no place: %s", tnd_error_text());
+    if (place.epoch > run->kept.epoch ||
+        (place.epoch == run->kept.epoch && place.step > run->kept.step))
+        run->kept = (struct position){ place.epoch, place.step };
+    tell("the server keeps %u/%u", (unsigned)place.epoch, (unsigned)place.step);
+    free(bytes);
 }
 
 /* As a server does ten times a second. What was given back before is in it. */
@@ -148,6 +174,8 @@ keep_state(struct run *run)
 {
     bool is_done[EPOCHS][STEPS];
 
+    if (is_kept(run) && turns_draw(6) == 0)
+        keep_place(run);
     if (run->story != STORY_STATE || turns_draw(3) == 0)
         return;
     for (unsigned e = 0; e < EPOCHS; e++)
@@ -164,16 +192,27 @@ static void
 make_trouble(struct run *run)
 {
     run->troubles++;
-    if (loses_servers(run) && turns_draw(3) == 0)
+    if (loses_servers(run) && turns_draw(3) == 0) {
         kill_server(run);
-    else
+        /* Again, before all have come to it. */
+        if (is_kept(run) && turns_draw(2) == 0) {
+            kill_some(run);
+            turns_sleep((int64_t)turns_draw(60 * MS));
+            kill_server(run);
+        }
+    } else
         kill_some(run);
 }
 
 static void
 check_all(const struct run *run)
 {
-    for (unsigned g = 0; g < run->groups && !is_queue(run); g++)
+    for (unsigned r = 0; r < run->replicas && is_kept(run) && !run->group_is_cut[0]; r++)
+        for (unsigned e = 0; e < EPOCHS; e++)
+            for (unsigned s = 0; s < STEPS; s++)
+                if (!run->is_done[r][e][s])
+                    complain("replica %u: epoch %u, step %u is lost", r, e, s);
+    for (unsigned g = 0; g < run->groups && !is_queue(run) && !is_kept(run); g++)
         for (unsigned e = 0; e < EPOCHS && !run->group_is_cut[g]; e++)
             for (unsigned row = 0; row < ROWS; row++)
                 if (run->rows[g][e][row] != 1)

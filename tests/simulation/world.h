@@ -34,6 +34,7 @@ enum story {
     STORY_SLOW,
     STORY_STATE,
     STORY_LATE,
+    STORY_KEPT,
     STORY_COUNT
 };
 
@@ -50,6 +51,7 @@ struct trainer {
     bool is_slow;
     struct position next;    /* what comes next by its own account */
     struct position saved;   /* what came next when it last saved a place */
+    bool has_next;           /* it knows what comes next: it has a place, or a first batch */
     char token[TOKEN_BYTES]; /* that place; "": none yet */
     unsigned lives;
     int64_t comes_after_ns;
@@ -86,6 +88,8 @@ struct run {
     uint64_t batches;
     uint8_t rows[GROUPS_MAX][EPOCHS][ROWS]; /* how often a row was kept by a place */
     struct visit visits[EPOCHS][STEPS];
+    struct position kept; /* what the server's file says: nobody lacks what is before */
+    bool is_done[REPLICAS_MAX][EPOCHS][STEPS]; /* by this replica, of whatever life */
 };
 
 extern char world_folder[32];
@@ -116,6 +120,9 @@ bool is_queue(const struct run *run);
 /* Lanes, whose trainers go on with the server that follows one that was killed. */
 bool has_survivors(const struct run *run);
 
+/* Lanes, whose server keeps the place for trainers that save none. */
+bool is_kept(const struct run *run);
+
 /* For people; until the next call. */
 const char *name_of(const struct trainer *trainer);
 
@@ -129,8 +136,8 @@ bool kill_trainer(struct trainer *trainer);
 /* Who stands where, for whoever has to find out why. */
 void print_standing(const struct run *run);
 
-/* Where the server keeps what the STATE story is about. */
-const char *state_path(void);
+/* Forget what a server has kept in files. */
+void remove_state(void);
 
 /* Start all, make trouble until they are through, and check what they got: the first turn. */
 void direct(void *run);

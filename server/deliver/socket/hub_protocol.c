@@ -110,6 +110,7 @@ read_kept(const struct tnd_hello *hello, struct feed_start *start)
     start->kept_step = hello->kept_step;
     start->groups_present = hello->groups_present;
     start->groups_gone = hello->groups_gone;
+    start->kept_generation = hello->kept_generation;
 }
 
 static tundish_status

@@ -20,11 +20,12 @@
 static const int64_t CLAIM_PATIENCE_NS = 5000000000;
 enum { CLAIM_LOOK_NS = 10000000 };
 
-/* The file's path. As in a URL, encode '/', which could lead out of the folder, and '%', which
- * marks the encoding. */
+/* The path of one of the stream's files. As in a URL, encode '/', which could lead out of the
+ * folder, and '%', which marks the encoding. */
 static char *
-path_in(const char *folder, const struct session *session)
+path_of(const struct session *session, const char *suffix)
 {
+    const char *folder = session->options.state;
     const char *name = session->plan->stream->name;
     char *encoded = tnd_alloc(3 * strlen(name) + 1), *next = encoded, *path;
 
@@ -34,7 +35,7 @@ path_in(const char *folder, const struct session *session)
         else
             *next++ = *name;
     *next = '\0';
-    path = tnd_sprintf("%s/%s.place", folder, encoded);
+    path = tnd_sprintf("%s/%s.%s", folder, encoded, suffix);
     free(encoded);
     return path;
 }
@@ -133,6 +134,22 @@ start_at(struct session *session, const uint8_t *bytes, size_t count)
     return status;
 }
 
+/* 0: it is not known. */
+static uint64_t
+read_generation(const struct session *session)
+{
+    char *path = path_of(session, "server");
+    FILE *file = fopen(path, "re");
+    uint64_t generation = 0;
+
+    if (file != NULL && fread(&generation, sizeof generation, 1, file) != 1)
+        generation = 0;
+    if (file != NULL)
+        fclose(file);
+    free(path);
+    return generation;
+}
+
 tundish_status
 session_state_restore(struct session *session)
 {
@@ -143,7 +160,8 @@ session_state_restore(struct session *session)
 
     if (session->options.state == NULL)
         return TUNDISH_OK;
-    path = path_in(session->options.state, session);
+    session->control.last_generation = read_generation(session);
+    path = path_of(session, "place");
     status = read_whole(path, &bytes, &count);
 
     if (status == TUNDISH_OK && bytes != NULL) {
@@ -155,6 +173,28 @@ session_state_restore(struct session *session)
     free(bytes);
     free(path);
     return status;
+}
+
+/* Over the older one, which is as long, and not synced: a power failure leaves no survivors. */
+void
+session_state_note_server(struct session *session)
+{
+    uint64_t generation = session->options.server_generation;
+    char *path;
+    int file;
+
+    if (session->options.state == NULL || session->control.is_noted)
+        return;
+    session->control.is_noted = true;
+    path = path_of(session, "server");
+    file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0 || write(file, &generation, sizeof generation) != sizeof generation) {
+        (void)tnd_fail_errno(errno, "write %s", path);
+        tnd_log(TND_LOG_ERROR, "state", "%s", tnd_error_text());
+    }
+    if (file >= 0)
+        close(file);
+    free(path);
 }
 
 static tundish_status
@@ -172,13 +212,13 @@ write_whole(const char *path, const uint8_t *bytes, size_t count)
 static tundish_status
 replace_file(const struct session *session, const uint8_t *bytes, size_t count)
 {
-    const char *folder = session->options.state;
-    char *path = path_in(folder, session);
+    char *path = path_of(session, "place");
     char *fresh = tnd_sprintf("%s.new", path);
     /* The rename is durable only after the folder is synced, too. */
-    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    tundish_status status = directory >= 0 ? write_whole(fresh, bytes, count)
-                                           : tnd_fail_errno(errno, "open %s", folder);
+    int directory = open(session->options.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    tundish_status status = directory >= 0
+                                ? write_whole(fresh, bytes, count)
+                                : tnd_fail_errno(errno, "open %s", session->options.state);
 
     if (status == TUNDISH_OK && (rename(fresh, path) != 0 || fsync(directory) != 0))
         status = tnd_fail_errno(errno, "replace %s", path);

@@ -7,6 +7,11 @@
  * are restarted, and queues, get some batches again: those given back since the last write, or by
  * only some of their group.
  *
+ * DIR/STREAM.server is the generation of the last server that let a trainer in. What its survivors
+ * know of its memory is newer than the place. Survivors of servers before it may know of more
+ * batches given back, but trainers that were restarted without a place got these again, so the
+ * place counts.
+ *
  * The folder is session_options.state, which each session keeps its own file in.
  */
 #ifndef SESSION_STATE_H
@@ -23,6 +28,9 @@ tundish_status session_state_claim(const char *folder, int *ret_claim);
 
 /* Before session_start. E_PLACE: the kept place is of another pipeline. */
 tundish_status session_state_restore(struct session *session);
+
+/* A trainer is about to be let in: it may outlive this server. `control` is held. */
+void session_state_note_server(struct session *session);
 
 /* The session begins there: the seed and the state of the epoch are on disk when this returns. The
  * dealing thread, before the first step. */

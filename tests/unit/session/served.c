@@ -226,6 +226,7 @@ start(struct served *served)
 static tundish_status
 open_all(struct served *served)
 {
+    static _Atomic uint64_t generations;
     tundish_status status = read_pipeline(served);
 
     if (status == TUNDISH_OK)
@@ -243,7 +244,7 @@ open_all(struct served *served)
                   .catalogue = &served->catalogue },
         .thread_count = served->options.threads != 0 ? served->options.threads : 2,
         .reader_count = 1,
-        .server_generation = (uint64_t)(uintptr_t)served,
+        .server_generation = ++generations,
         .link = served->link,
     };
     status = reach_agreement(served);

@@ -387,6 +387,110 @@ a_server_that_keeps_its_place_goes_on_there(void **state)
         free(texts[i]);
 }
 
+/* The first batch that comes to `reader`, for which `other` may have to pass over some: it is at
+ * its own place, whose batch it does not get yet. */
+static void
+expect_beside(tundish_reader *reader, tundish_reader *other, const char *text)
+{
+    const tundish_batch *batch;
+    tundish_status status;
+
+    while ((status = tundish_next(reader, 0, &batch)) == TUNDISH_E_TIMEOUT)
+        assert_true(served_is_quiet(other));
+    assert_int_equal(status, TUNDISH_OK);
+    assert_string_equal(served_text(batch), text);
+    tundish_release(reader, batch);
+}
+
+/* With a folder of its own. */
+static struct served_options
+kept_replicas(char folder[128])
+{
+    snprintf(folder, 128, "%s/XXXXXX", served_folder);
+    assert_non_null(mkdtemp(folder));
+    return (struct served_options){ .stages = "{range: 100}, {batch: 2}",
+                                    .distribute = "replicas: 2",
+                                    .deliver = "slots: 4",
+                                    .state = folder };
+}
+
+/* Both replicas take so many steps of a server that keeps its place, and the survivor lives on. The
+ * file says that nobody has had a step. */
+static tundish_reader *
+outlive(const struct served_options *options, unsigned steps, char *ret_token)
+{
+    struct served *served;
+    tundish_reader *readers[2];
+
+    served = served_open(options);
+    for (int r = 0; r < 2; r++)
+        readers[r] = served_reader(served, &(struct wanted){ .replica = r });
+    for (unsigned i = 0; i < steps; i++)
+        for (int r = 0; r < 2; r++)
+            assert_int_equal(served_next(readers[r])[0], '0');
+    if (ret_token != NULL)
+        strcpy(ret_token, served_token(readers[0]));
+    served_kill(served);
+    tundish_close(readers[1]);
+    return readers[0];
+}
+
+static void
+read_until_gone(tundish_reader *reader)
+{
+    const char *text;
+
+    while ((text = served_next(reader))[0] == '0')
+        ;
+    assert_string_equal(text, "E_SERVER_GONE");
+}
+
+static void
+survivors_of_several_servers_go_on_where_the_last_one_began(void **state)
+{
+    char folder[128];
+    struct served_options options = kept_replicas(folder);
+    struct served *served;
+    tundish_reader *first, *second;
+
+    (void)state;
+    options.name = "kept";
+    first = outlive(&options, 8, NULL);
+    served = served_open(&options);
+    second = served_reader(served, &(struct wanted){ .replica = 1 });
+    /* All slots: the other replica has given back none. */
+    served_expect(second, (const char *[]){ "0.0 value=1", "0.1 value=3", "0.2 value=5",
+                                            "0.3 value=7", NULL });
+    served_kill(served);
+    served = served_open(&options);
+    read_until_gone(first);
+    assert_true(served_is_quiet(first)); /* and is at the server */
+    read_until_gone(second);
+    expect_beside(second, first, "0.4 value=9");
+    tundish_close(first);
+    tundish_close(second);
+    served_close(served);
+}
+
+static void
+a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one(void **state)
+{
+    char folder[128], token[4096];
+    const struct served_options options = kept_replicas(folder);
+    struct served *served;
+    tundish_reader *readers[2];
+
+    (void)state;
+    tundish_close(outlive(&options, 8, token));
+    served = served_open(&options);
+    readers[0] = served_reader(served, &(struct wanted){ .token = token });
+    readers[1] = served_reader(served, &(struct wanted){ .replica = 1 });
+    expect_beside(readers[1], readers[0], "0.0 value=1");
+    for (int r = 0; r < 2; r++)
+        tundish_close(readers[r]);
+    served_close(served);
+}
+
 static void
 a_queue_without_its_server_s_memory_is_not_gone_on_with(void **state)
 {
@@ -426,6 +530,8 @@ TEST_FILE(test_start_barrier)
         cmocka_unit_test(a_place_moves_a_session_that_nobody_reads),
         cmocka_unit_test(survivors_go_on_where_they_were),
         cmocka_unit_test(a_server_that_keeps_its_place_goes_on_there),
+        cmocka_unit_test(survivors_of_several_servers_go_on_where_the_last_one_began),
+        cmocka_unit_test(a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one),
         cmocka_unit_test(a_queue_without_its_server_s_memory_is_not_gone_on_with),
     };
 
