@@ -136,6 +136,7 @@ begin_at(struct trainer *trainer, const tundish_batch *batch)
                  (unsigned)kept.step);
     trainer->next = (struct position){ batch->epoch, batch->step };
     trainer->has_next = true;
+    trainer->begun = run->servers;
 }
 
 /* Like take_batch, of a trainer that saves no places. */
@@ -242,11 +243,26 @@ may_be_cut(const struct trainer *trainer, tundish_status status)
     return trainer->run->group_is_cut[trainer->group] && status == TUNDISH_E_PEER_LOST;
 }
 
+/* It has read all, perhaps of a server that is gone. The others may have begun at a later one,
+ * which waits for it. */
+static void
+note_waiting(const struct trainer *trainer)
+{
+    struct run *run = trainer->run;
+
+    for (unsigned i = 0; i < run->trainer_count && is_kept(run); i++) {
+        const struct trainer *other = &run->trainers[i];
+
+        run->may_wait |= !other->is_over && (!other->has_next || other->begun > trainer->begun);
+    }
+}
+
 static void
 end_trainer(struct trainer *trainer, bool is_cut)
 {
     tundish_reader *reader = trainer->reader;
 
+    note_waiting(trainer);
     trainer->reader = NULL;
     trainer->is_over = true;
     trainer->run->group_is_cut[trainer->group] |= is_cut;

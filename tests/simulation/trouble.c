@@ -88,6 +88,15 @@ pause_before_successor(const struct run *run)
     }
 }
 
+static bool
+some_are_over(const struct run *run)
+{
+    for (unsigned i = 0; i < run->trainer_count; i++)
+        if (run->trainers[i].is_over)
+            return true;
+    return false;
+}
+
 static void
 kill_some(struct run *run)
 {
@@ -97,6 +106,9 @@ kill_some(struct run *run)
     struct trainer *dead[GROUPS_MAX * REPLICAS_MAX];
     unsigned count = 0;
 
+    /* The last one alone can tell a new server that the others have read all. */
+    if (is_kept(run) && some_are_over(run))
+        return;
     for (unsigned i = 0; i < run->trainer_count; i++) {
         struct trainer *trainer = &run->trainers[i];
 
@@ -244,6 +256,10 @@ direct(void *argument)
         if (run->batches != batches)
             progress_ns = turns_now_ns();
         batches = run->batches;
+        if (turns_now_ns() - progress_ns > PATIENCE_S * SECOND && run->may_wait) {
+            end_server(run);
+            return;
+        }
         if (turns_now_ns() - progress_ns > PATIENCE_S * SECOND) {
             print_standing(run);
             complain("nothing has come for %d s", PATIENCE_S);

@@ -51,7 +51,8 @@ struct trainer {
     bool is_slow;
     struct position next;    /* what comes next by its own account */
     struct position saved;   /* what came next when it last saved a place */
-    bool has_next;           /* it knows what comes next: it has a place, or a first batch */
+    bool has_next;           /* without a place: it has had a batch */
+    unsigned begun;          /* the server that this was of */
     char token[TOKEN_BYTES]; /* that place; "": none yet */
     unsigned lives;
     int64_t comes_after_ns;
@@ -84,6 +85,7 @@ struct run {
     bool is_restarted;
     struct trainer trainers[GROUPS_MAX * REPLICAS_MAX];
     bool group_is_cut[GROUPS_MAX];
+    bool may_wait; /* nobody can tell the last of a group that the others have read all */
     unsigned troubles, servers;
     uint64_t batches;
     uint8_t rows[GROUPS_MAX][EPOCHS][ROWS]; /* how often a row was kept by a place */
