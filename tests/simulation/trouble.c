@@ -116,8 +116,9 @@ kill_some(struct run *run)
             !trainer->is_over && !run->group_is_cut[trainer->group] && kill_trainer(trainer))
             dead[count++] = trainer;
     }
-    /* Its group ends, if nobody follows; what is left of it must be told in time. */
-    if (count > 0 && run->story == STORY_ENDING && turns_draw(2) == 0) {
+    /* Its group ends, if nobody follows; what is left of it must be told in time. Before the first
+     * batch the other one would wait for it. */
+    if (count > 0 && run->story == STORY_ENDING && turns_draw(2) == 0 && run->batches > 0) {
         run->group_is_cut[victim->group] = true;
         for (; count > 0; count--)
             dead[count - 1]->is_over = true;
