@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "client/reader.h"
 #include "core/log.h"
 #include "pipeline/pipeline.h"
 #include "seeds.h"
@@ -80,6 +81,13 @@ story_of(uint64_t seed)
 }
 
 static void
+complain_of(tundish_reader *reader, void *user)
+{
+    (void)user;
+    complain("replica %u of group %s is left to the next run", reader->replica, reader->group);
+}
+
+static void
 play(uint64_t seed)
 {
     struct run run = { .seed = seed, .story = story_of(seed) };
@@ -99,6 +107,7 @@ play(uint64_t seed)
         };
     run.file = pipeline_of(&run);
     turns_run(seed, direct, &run);
+    tnd_reader_each(complain_of, NULL);
     spec_close(run.file);
     remove_state();
 }
@@ -119,14 +128,15 @@ every_interleaving_brings_every_row_once(void **state)
  * before an epoch's end that a survivor had passed over; an end kept in a lane that it filled; a
  * group that came back whole, when the only other one had ended; a queue's batch that an ending
  * server offered to a second trainer; survivors of several servers, of which the first knew of more
- * batches given back than those of the last had had again. */
+ * batches given back than those of the last had had again; a cursor that passed over a step while
+ * its group was levelled. */
 static void
 what_once_went_wrong_does_not_again(void **state)
 {
-    static const uint64_t seeds[] = { 1882521938690860, 1882522405311424, 1882523146649672,
-                                      1882523377337630, 1882523696104012, 1882523824033598,
-                                      1882524196274826, 1882691830024934, 18827080923873706,
-                                      18827081112617357 };
+    static const uint64_t seeds[] = { 1882521938690860,  1882522405311424, 1882523146649672,
+                                      1882523377337630,  1882523696104012, 1882523824033598,
+                                      1882524196274826,  1882691830024934, 18827080923873706,
+                                      18827081112617357, 1882733464788052 };
 
     (void)state;
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)

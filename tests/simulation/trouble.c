@@ -238,6 +238,15 @@ check_all(const struct run *run)
                 complain("epoch %u, step %u was not visited", e, s);
 }
 
+/* The library would take a reader that is left for a sibling of those of the next run. */
+static void
+end_trainers(struct run *run)
+{
+    for (unsigned i = 0; i < run->trainer_count; i++)
+        while (!run->trainers[i].is_over && !kill_trainer(&run->trainers[i]))
+            turns_sleep(MS);
+}
+
 void
 direct(void *argument)
 {
@@ -258,6 +267,7 @@ direct(void *argument)
             progress_ns = turns_now_ns();
         batches = run->batches;
         if (turns_now_ns() - progress_ns > PATIENCE_S * SECOND && run->may_wait) {
+            end_trainers(run);
             end_server(run);
             return;
         }
