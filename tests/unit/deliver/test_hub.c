@@ -217,9 +217,9 @@ whoever_says_nothing_is_cut_off_in_time(void **state)
 }
 
 static tundish_status
-say_hello(const struct numbers *numbers, const struct tnd_hello *hello)
+say_hello_of(const struct numbers *numbers, const void *hello, uint32_t bytes)
 {
-    struct tnd_message_head head = { .type = TND_HELLO, .bytes = sizeof *hello };
+    struct tnd_message_head head = { .type = TND_HELLO, .bytes = bytes };
     struct tnd_message answer;
     int socket = visit(numbers);
     tundish_status status = TUNDISH_OK;
@@ -231,6 +231,12 @@ say_hello(const struct numbers *numbers, const struct tnd_hello *hello)
         status = (tundish_status)answer.head.status;
     close(socket);
     return status;
+}
+
+static tundish_status
+say_hello(const struct numbers *numbers, const struct tnd_hello *hello)
+{
+    return say_hello_of(numbers, hello, sizeof *hello);
 }
 
 /* The server has not had a turn between the first's hello, its death, and the second's hello. */
@@ -291,6 +297,28 @@ versions_that_do_not_meet_are_refused_with_a_reason(void **state)
 }
 
 static void
+libraries_older_and_newer_than_the_server_are_let_in(void **state)
+{
+    struct numbers_options options = { .idle = true };
+    struct {
+        struct tnd_hello known;
+        uint64_t newer;
+    } hello = { .known = { .protocol_min = TND_PROTOCOL_MIN,
+                           .protocol_max = TND_PROTOCOL_MAX,
+                           .layout_major = TND_LAYOUT_MAJOR },
+                .newer = UINT64_MAX };
+    const uint32_t first = offsetof(struct tnd_hello, groups_present);
+    struct numbers *numbers;
+
+    (void)state;
+    numbers_open(&options, &numbers);
+    for (uint32_t bytes = first; bytes <= sizeof hello; bytes += 8)
+        assert_int_equal(say_hello_of(numbers, &hello, bytes), TUNDISH_OK);
+    assert_int_equal(say_hello_of(numbers, &hello, first - 8), TUNDISH_E_SERVER_GONE);
+    numbers_close(numbers);
+}
+
+static void
 descriptors_from_a_visitor_are_not_taken(void **state)
 {
     struct numbers_options options = { .idle = true };
@@ -328,6 +356,7 @@ TEST_FILE(test_hub)
         cmocka_unit_test(whoever_says_nothing_is_cut_off_in_time),
         cmocka_unit_test(a_successor_finds_the_member_slot_free_however_soon_it_comes),
         cmocka_unit_test(versions_that_do_not_meet_are_refused_with_a_reason),
+        cmocka_unit_test(libraries_older_and_newer_than_the_server_are_let_in),
         cmocka_unit_test(descriptors_from_a_visitor_are_not_taken),
     };
 
