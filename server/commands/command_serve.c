@@ -195,10 +195,10 @@ say_ready(const struct serve *serve)
     struct pollfd room = { .fd = serve->ready_descriptor, .events = POLLOUT };
     const char *line = serve_ready_line(serve);
 
-    tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->session_count,
-            serve->session_count == 1 ? "" : "s", serve->socket);
-    serve_notify("READY=1", "serving %u stream%s at %s", serve->session_count,
-                 serve->session_count == 1 ? "" : "s", serve->socket);
+    tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->stream_count,
+            serve->stream_count == 1 ? "" : "s", serve->socket);
+    serve_notify("READY=1", "serving %u stream%s at %s", serve->stream_count,
+                 serve->stream_count == 1 ? "" : "s", serve->socket);
     if (serve->ready_descriptor < 0)
         return;
     /* Never block: a launcher that does not read must not hold up the server. */

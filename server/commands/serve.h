@@ -48,8 +48,9 @@ struct serve {
     struct spec_errors errors;
     struct spec_file *file;
     struct learned *learned;
+    uint32_t stream_count; /* that are served */
     uint32_t session_count;
-    struct session **sessions; /* one a stream that is served */
+    struct session **sessions; /* one a stream, but for evaluations: their readers ask for theirs */
     struct wakeup **wakeups;
     struct hub *hub;
     struct shard_trackers *trackers;       /* of evaluations */

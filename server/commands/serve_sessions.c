@@ -126,21 +126,21 @@ tundish_status
 serve_open_sessions(struct serve *serve)
 {
     tundish_status status = TUNDISH_OK;
-    bool evaluates = false;
 
     serve->trackers = shard_trackers_open(serve->file, serve->link);
     open_named_sessions(serve);
     serve->sessions = tnd_zalloc(serve->file->stream_count, sizeof(struct session *));
     serve->wakeups = tnd_zalloc(serve->file->stream_count, sizeof(struct wakeup *));
-    for (uint32_t i = 0; status == TUNDISH_OK && i < serve->file->stream_count; i++)
-        if (is_served(serve, &serve->file->streams[i]) &&
-            serve->file->streams[i].distribute.evaluation_shards != 0) {
-            status = check_evaluation(serve, &serve->file->streams[i]);
-            evaluates = true;
-        } else if (is_served(serve, &serve->file->streams[i])) {
-            status = open_session(serve, &serve->file->streams[i]);
-        }
-    if (status == TUNDISH_OK && serve->session_count == 0 && !evaluates)
+    for (uint32_t i = 0; status == TUNDISH_OK && i < serve->file->stream_count; i++) {
+        const struct spec_stream *stream = &serve->file->streams[i];
+
+        if (!is_served(serve, stream))
+            continue;
+        status = stream->distribute.evaluation_shards != 0 ? check_evaluation(serve, stream)
+                                                           : open_session(serve, stream);
+        serve->stream_count++;
+    }
+    if (status == TUNDISH_OK && serve->stream_count == 0)
         return spec_complain(&serve->errors, 0, 0, "there is no stream '%s'",
                              serve->pipeline_options.stream);
     return status;

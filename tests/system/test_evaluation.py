@@ -48,6 +48,7 @@ class Evaluation(Rig):
         distribute = "{auto_shard: DATA, evaluation_shards: 7}"
         server = self.serve(self.pipeline(self.stages, distribute, "{epochs: 2}", seed=""))
         lines = self.all_lines(self.come_together(server, self.readers(3, "--delay-ms", "1")))
+        self.assertIn("ready: serving 1 stream", self.log())
         self.check(lines, 2, 7)
         for of_one in lines:
             self.assertEqual(of_one.count("end"), 2)
