@@ -266,8 +266,10 @@ add_region(struct ahead *ahead)
         free(region);
         return status;
     }
+    pthread_mutex_lock(&ahead->lock);
     region->sibling = ahead->regions;
     ahead->regions = region;
+    pthread_mutex_unlock(&ahead->lock);
     ahead_give(ahead, region);
     return TUNDISH_OK;
 }

@@ -52,7 +52,8 @@ bool ahead_take(struct ahead *ahead);
 /* A region that was taken may be filled again. Any thread. */
 void ahead_give(struct ahead *ahead, struct region *region);
 
-/* A region is lent for long: let the thread have another. The device's context is current. */
+/* A region is away for long: let the thread have another. The device's context is current. Any
+ * thread. */
 tundish_status ahead_replace(struct ahead *ahead);
 
 /* One that was lent for long came back: it serves for the next such loan. Any thread. */

@@ -185,12 +185,35 @@ tundish_cuda_close(tundish_cuda *cuda)
     drop_user(cuda);
 }
 
+/* One region is away for long, or for good: have another. */
+static tundish_status
+replace(tundish_cuda *cuda)
+{
+    tundish_status status = device_enter(&cuda->device);
+
+    if (status != TUNDISH_OK)
+        return status;
+    status = ahead_replace(&cuda->ahead);
+    device_leave(&cuda->device);
+    return status;
+}
+
+/* A region that came back while a stream was being captured could be used again only after a wait
+ * for the whole device, which breaks a capture. Nobody says when that is over, so the region rests
+ * until the close. */
+static void
+give(tundish_cuda *cuda, struct region *region)
+{
+    if (!region->was_in_capture || replace(cuda) != TUNDISH_OK)
+        ahead_give(&cuda->ahead, region);
+}
+
 /* What next_into copied from is looked at by its caller until here. */
 static void
 give_last(tundish_cuda *cuda)
 {
     if (cuda->last != NULL)
-        ahead_give(&cuda->ahead, cuda->last);
+        give(cuda, cuda->last);
     cuda->last = NULL;
 }
 
@@ -250,10 +273,15 @@ check_stream(const tundish_cuda *cuda, cu_stream stream)
 
     if (stream != NULL)
         result = cuda->device.driver->stream_context(stream, &context);
-    if (result == CU_SUCCESS && (stream == NULL || context == cuda->device.context))
-        return TUNDISH_OK;
-    return tnd_fail(TUNDISH_E_ARGUMENT, "the stream is not of the primary context of this reader's "
-                                        "device");
+    if (result != CU_SUCCESS || (stream != NULL && context != cuda->device.context))
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "the stream is not of the primary context of this reader's device");
+    if (device_is_capturing(&cuda->device, stream))
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "the stream is being captured: each launch of the graph would read where "
+                        "this batch was. Capture reads of fixed addresses, and call "
+                        "tundish_cuda_next_into before each launch");
+    return TUNDISH_OK;
 }
 
 /* The batch is the region's first member, so that a caller's pointer needs no table to be looked up
@@ -311,11 +339,7 @@ tundish_cuda_keep(tundish_cuda *cuda, const tundish_cuda_batch *batch)
         status = tnd_fail(TUNDISH_E_ARGUMENT, "the batch is NULL");
     if (status != TUNDISH_OK || region_of(batch)->is_kept)
         return status;
-    status = device_enter(&cuda->device);
-    if (status != TUNDISH_OK)
-        return status;
-    status = ahead_replace(&cuda->ahead);
-    device_leave(&cuda->device);
+    status = replace(cuda);
     if (status != TUNDISH_OK)
         return status;
     region_of(batch)->is_kept = true;
@@ -333,7 +357,8 @@ give_kept(tundish_cuda *cuda, struct region *region)
     pthread_mutex_lock(&cuda->lock);
     region->is_kept = false;
     if (!cuda->is_closed) {
-        ahead_spare(&cuda->ahead, region);
+        if (!region->was_in_capture)
+            ahead_spare(&cuda->ahead, region);
         region = NULL;
     }
     pthread_mutex_unlock(&cuda->lock);
@@ -362,7 +387,7 @@ tundish_cuda_release(tundish_cuda *cuda, const tundish_cuda_batch *batch,
         return;
     }
     cuda->held--;
-    ahead_give(&cuda->ahead, region);
+    give(cuda, region);
 }
 
 /* Before anything is put into the stream: a batch that does not fit stays the next one. */

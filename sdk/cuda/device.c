@@ -1,7 +1,6 @@
 /* device.c - opening a device, and the constants that stay on it. */
 #include "cuda/device.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/status.h"
@@ -20,6 +19,15 @@ device_leave(const struct device *device)
     cu_context left;
 
     device->driver->context_pop(&left);
+}
+
+bool
+device_is_capturing(const struct device *device, cu_stream stream)
+{
+    int capture = 0;
+    cu_result result = device->driver->stream_is_capturing(stream, &capture);
+
+    return result == CU_CAPTURE_IMPLICIT || (result == CU_SUCCESS && capture != 0);
 }
 
 /* The first image that this driver takes: code for its architectures, else the text that it

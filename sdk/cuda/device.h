@@ -3,6 +3,8 @@
 #ifndef TND_CUDA_DEVICE_H
 #define TND_CUDA_DEVICE_H
 
+#include <stdbool.h>
+
 #include "cuda/driver.h"
 #include "cuda/pack.h"
 
@@ -25,5 +27,8 @@ void device_close(struct device *device); /* accepts zeros, and what was half op
  * that succeeded. */
 tundish_status device_enter(const struct device *device);
 void device_leave(const struct device *device);
+
+/* What this stream is given goes into a graph, or would break one. The context is current. */
+bool device_is_capturing(const struct device *device, cu_stream stream);
 
 #endif

@@ -14,6 +14,9 @@
 typedef int cu_result; /* CUresult: 0 is success */
 enum { CU_SUCCESS = 0, CU_NOT_READY = 600, CU_INVALID_CONTEXT = 201, CU_INVALID_HANDLE = 400 };
 enum {
+    CU_CAPTURE_IMPLICIT = 906
+}; /* the default stream, while one that it waits for is captured */
+enum {
     CU_EVENT_DEFAULT = 0,
     CU_EVENT_DISABLE_TIMING = 2,
     CU_STREAM_NON_BLOCKING = 1,
@@ -53,6 +56,7 @@ typedef tundish_cuda_address cu_address;
     CALL(cuStreamWaitEvent, stream_wait_event, (cu_stream, cu_event, unsigned))                    \
     CALL(cuStreamSynchronize, stream_synchronize, (cu_stream))                                     \
     CALL(cuStreamGetCtx, stream_context, (cu_stream, cu_context *))                                \
+    CALL(cuStreamIsCapturing, stream_is_capturing, (cu_stream, int *))                             \
     CALL(cuCtxSynchronize, context_synchronize, (void))                                            \
     CALL(cuEventCreate, event_create, (cu_event *, unsigned))                                      \
     CALL(cuEventDestroy_v2, event_destroy, (cu_event))                                             \

@@ -94,7 +94,7 @@ await_reuse(struct way *way, struct region *region)
         result = driver->context_synchronize();
     for (uint32_t i = 0; i < region->user_count && result == CU_SUCCESS; i++)
         result = driver->stream_wait_event(device->stream, region->done[i], 0);
-    region->must_synchronize = region->was_filled = false;
+    region->must_synchronize = region->was_in_capture = region->was_filled = false;
     region->user_count = 0;
     return cuda_check(driver, result, "wait for the last use of a batch's memory");
 }
@@ -288,13 +288,17 @@ void
 region_end_use(const struct device *device, struct region *region, cu_stream stream)
 {
     cu_event done = stream == TUNDISH_CUDA_ANY_STREAM ? NULL : event_of(region, stream);
-    bool is_recorded;
+    bool is_recorded = false;
 
     if (done == NULL || device_enter(device) != TUNDISH_OK) {
         region->must_synchronize = true;
         return;
     }
-    is_recorded = device->driver->event_record(done, stream) == CU_SUCCESS;
+    /* An event of a graph is none that another stream can wait for. */
+    if (device_is_capturing(device, stream))
+        region->was_in_capture = true;
+    else
+        is_recorded = device->driver->event_record(done, stream) == CU_SUCCESS;
     region->must_synchronize = region->must_synchronize || !is_recorded;
     device_leave(device);
 }

@@ -36,6 +36,7 @@ struct region {
     bool was_filled;       /* begun, copied and ready were recorded */
     bool reads_slot;       /* the device copies out of the batch's slot */
     bool must_synchronize; /* done could not be recorded: wait for the whole device */
+    bool was_in_capture;   /* so it was, since a stream was being captured */
     tundish_status status; /* OK: a batch; else what tundish_next said */
     char text[1024];       /* of the status */
     char *token;           /* the place after it; "" where there is none */

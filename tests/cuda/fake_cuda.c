@@ -15,6 +15,12 @@
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, LAUNCH_FAILED = 719, UNKNOWN = 999 };
 enum { LATEST_US = 300, NOISE = 0xA5, READ_ONLY_SUPPORTED = 113, READ_ONLY = 8 };
 enum { NOT_SUPPORTED = 801, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713 };
+enum {
+    CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_INVALIDATED = 901,
+    CAPTURE_ISOLATION = 905,
+    CAPTURED_EVENT = 907
+};
 
 struct CUctx_st {
     int retained;
@@ -23,6 +29,7 @@ struct CUctx_st {
 struct CUevent_st {
     uint64_t recorded, completed; /* how often */
     bool is_timed;
+    bool is_captured; /* last recorded in a stream that was captured */
 };
 
 enum { REGISTRATIONS = 16 };
@@ -50,6 +57,7 @@ struct CUstream_st {
     pthread_t thread;
     struct op *head, **tail;
     bool is_busy, ends;
+    bool is_blocking, is_captured;
     unsigned seed;
     int waits, records; /* that it was given */
 };
@@ -60,7 +68,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *streams, *default_stream, *thread_stream, *stranger;
 static int alive, calls, fail_in;
 static int fails_with = UNKNOWN;
-static bool is_lost_after, is_capturing, is_spoiled;
+static bool is_lost_after, is_capture_global, is_spoiled;
 static _Atomic bool is_lost; /* nothing is done any more */
 /* Held for writing while the device is lost: what is being done ends before the program is told. */
 static pthread_rwlock_t doing = PTHREAD_RWLOCK_INITIALIZER;
@@ -151,19 +159,6 @@ fake_cuda_calls(void)
     return count;
 }
 
-EXPORT int
-fake_cuda_capture(int begins)
-{
-    int spoiled;
-
-    pthread_mutex_lock(&lock);
-    spoiled = is_spoiled;
-    is_capturing = begins;
-    is_spoiled = false;
-    pthread_mutex_unlock(&lock);
-    return spoiled;
-}
-
 /* Count a call, and fail it if it is its turn. Those that end something do not fail: a test asks of
  * failures whether all is given back. */
 static cu_result
@@ -173,7 +168,7 @@ begin_call(const char *symbol, bool needs_context, bool spoils)
 
     pthread_mutex_lock(&lock);
     calls++;
-    if (spoils && is_capturing && capture_mode != CU_CAPTURE_RELAXED)
+    if (spoils && is_capture_global && capture_mode != CU_CAPTURE_RELAXED)
         is_spoiled = true;
     if (fail_in > 0 && (strcmp(fail_symbol, "any") == 0 || strcmp(fail_symbol, symbol) == 0) &&
         --fail_in == 0) {
@@ -305,18 +300,60 @@ fake_cuda_uses(cu_stream handle, int of_waits)
     return count;
 }
 
+/* The lock is held. */
+static cu_result
+spoil(cu_result result)
+{
+    is_spoiled = true;
+    return result;
+}
+
+/* A stream that is captured; NULL: none. The lock is held. */
+static struct CUstream_st *
+captured_stream(bool blocks)
+{
+    struct CUstream_st *at = streams;
+
+    while (at != NULL && !(at->is_captured && (at->is_blocking || !blocks)))
+        at = at->next;
+    return at;
+}
+
+/* The lock is held. */
+static bool
+breaks_a_capture(const struct CUstream_st *stream)
+{
+    return stream == default_stream && captured_stream(true) != NULL;
+}
+
+/* Whether a stream may be given this, which a graph keeps if it is captured. The lock is held. */
+static cu_result
+check_capture(const struct CUstream_st *stream, const struct op *op)
+{
+    if (breaks_a_capture(stream))
+        return spoil(CU_CAPTURE_IMPLICIT);
+    if (op->kind == OP_WAIT && op->event->is_captured != stream->is_captured)
+        return spoil(stream->is_captured ? CAPTURE_ISOLATION : CAPTURED_EVENT);
+    if (op->kind == OP_RECORD)
+        op->event->is_captured = stream->is_captured;
+    return CU_SUCCESS;
+}
+
 static cu_result
 enqueue(struct CUstream_st *handle, struct op op)
 {
     struct op *queued = malloc(sizeof *queued);
     struct CUstream_st *stream;
+    cu_result result = CU_INVALID_HANDLE;
 
     pthread_mutex_lock(&lock);
     stream = stream_of(handle);
-    if (stream->context != stack[depth - 1]) {
+    if (stream->context == stack[depth - 1])
+        result = check_capture(stream, &op);
+    if (result != CU_SUCCESS || stream->is_captured) {
         pthread_mutex_unlock(&lock);
         free(queued);
-        return CU_INVALID_HANDLE;
+        return result;
     }
     if (op.kind == OP_RECORD)
         op.ticket = ++op.event->recorded;
@@ -624,11 +661,11 @@ cuMemcpyDtoH_v2(void *to, cu_address from, size_t bytes)
 EXPORT cu_result
 cuStreamCreateWithPriority(cu_stream *stream, unsigned flags, int priority)
 {
-    (void)flags;
     (void)priority;
     BEGIN(true, false);
     pthread_mutex_lock(&lock);
     *stream = make_stream(&primary);
+    (*stream)->is_blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
     alive++;
     pthread_mutex_unlock(&lock);
     return CU_SUCCESS;
@@ -665,10 +702,60 @@ cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
 EXPORT cu_result
 cuStreamSynchronize(cu_stream stream)
 {
+    cu_result result = CU_SUCCESS;
+
     BEGIN(true, true);
     pthread_mutex_lock(&lock);
+    if (stream_of(stream)->is_captured)
+        result = spoil(CAPTURE_UNSUPPORTED);
     drain(stream_of(stream));
     pthread_mutex_unlock(&lock);
+    return result;
+}
+
+EXPORT cu_result
+cuStreamIsCapturing(cu_stream stream, int *capture)
+{
+    cu_result result;
+
+    BEGIN(true, false);
+    pthread_mutex_lock(&lock);
+    *capture = stream_of(stream)->is_captured;
+    result = breaks_a_capture(stream_of(stream)) ? CU_CAPTURE_IMPLICIT : CU_SUCCESS;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+EXPORT cu_result
+cuStreamBeginCapture_v2(cu_stream stream, int mode)
+{
+    BEGIN(true, false);
+    pthread_mutex_lock(&lock);
+    stream->is_captured = true;
+    is_capture_global = mode == 0;
+    is_spoiled = false;
+    pthread_mutex_unlock(&lock);
+    return CU_SUCCESS;
+}
+
+EXPORT cu_result
+cuStreamEndCapture(cu_stream stream, void **graph)
+{
+    cu_result result;
+
+    BEGIN(true, false);
+    pthread_mutex_lock(&lock);
+    result = is_spoiled ? CAPTURE_INVALIDATED : CU_SUCCESS;
+    stream->is_captured = is_capture_global = false;
+    pthread_mutex_unlock(&lock);
+    *graph = NULL;
+    return result;
+}
+
+EXPORT cu_result
+cuGraphDestroy(void *graph)
+{
+    (void)graph;
     return CU_SUCCESS;
 }
 
@@ -695,9 +782,15 @@ fake_cuda_stranger(void)
 EXPORT cu_result
 cuCtxSynchronize(void)
 {
+    cu_result result = CU_SUCCESS;
+
     BEGIN(true, true);
+    pthread_mutex_lock(&lock);
+    if (captured_stream(false) != NULL)
+        result = spoil(CAPTURE_UNSUPPORTED);
+    pthread_mutex_unlock(&lock);
     drain_all();
-    return CU_SUCCESS;
+    return result;
 }
 
 EXPORT cu_result
@@ -728,15 +821,18 @@ cuEventRecord(cu_event event, cu_stream stream)
 EXPORT cu_result
 cuEventSynchronize(cu_event event)
 {
+    cu_result result = CU_SUCCESS;
     uint64_t ticket;
 
     BEGIN(true, true);
     pthread_mutex_lock(&lock);
+    if (event->is_captured)
+        result = spoil(CAPTURED_EVENT);
     ticket = event->recorded;
     while (event->completed < ticket)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
-    return CU_SUCCESS;
+    return result;
 }
 
 /* A millisecond each time. */

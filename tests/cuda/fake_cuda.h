@@ -8,6 +8,12 @@
  * after a lost device), FAKE_CUDA_INIT=N (what cuInit returns), FAKE_CUDA_VERSION=N,
  * FAKE_CUDA_REGISTER=N (enum fake_cuda_register). "SYMBOL:N:memory" fails as if the device had no
  * memory left.
+ *
+ * A stream that is captured does nothing, and its graph is empty. The capture breaks, which its end
+ * tells, where a driver's does: by a wait across its border, by waiting for the stream, for an
+ * event in it or for the whole device, by use of the default stream if the captured one waits for
+ * that, and, in global mode, by a call that may take long of any thread that is not in relaxed
+ * mode.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
@@ -25,11 +31,6 @@ typedef int fake_cuda_calls_call(void);
 /* Fail the Nth call of this symbol from now on ("any": of all); 0: none. */
 #define FAKE_CUDA_FAIL_AT "fake_cuda_fail_at"
 typedef void fake_cuda_fail_at_call(const char *symbol, int n, int is_lost);
-
-/* Between these a thread captures a graph in global mode: a call that may not be made then, by a
- * thread that is not in relaxed mode, spoils it. End returns 0 if nothing did. */
-#define FAKE_CUDA_CAPTURE "fake_cuda_capture"
-typedef int fake_cuda_capture_call(int begins);
 
 /* The longest delay before a stream does what comes next; 0: as at first. */
 #define FAKE_CUDA_LATE "fake_cuda_late"

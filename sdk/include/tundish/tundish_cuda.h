@@ -30,9 +30,13 @@
  * Threads:   one thread at a time, but any thread may call tundish_cuda_wait, tundish_cuda_used,
  *            tundish_cuda_release and tundish_cuda_tensor_*.
  * Memory:    is allocated by tundish_cuda_open and with the first batches; again for a batch that
- * is larger than all before, unless options.batch_bytes sets a limit. Fork:      in a forked child
- * every call fails; tundish_cuda_close frees nothing on the device. Errors:    as in tundish.h; the
- * sentence is tundish_cuda_last_error().
+ *            is larger than all before, unless options.batch_bytes sets a limit.
+ * Fork:      in a forked child every call fails; tundish_cuda_close frees nothing on the device.
+ * Capture:   no batch is for a stream that is being captured into a graph: see
+ *            tundish_cuda_next_into. The thread of the library breaks no capture, unless it has to
+ *            wait for the whole device: after TUNDISH_CUDA_ANY_STREAM, and where more than four
+ *            streams used a batch. tundish_cuda_close waits for it, too.
+ * Errors:    as in tundish.h; the sentence is tundish_cuda_last_error().
  */
 #ifndef TUNDISH_CUDA_H
 #define TUNDISH_CUDA_H
@@ -135,7 +139,7 @@ TUNDISH_API tundish_status tundish_cuda_next(tundish_cuda *cuda, int64_t timeout
                                              const tundish_cuda_batch **ret_batch);
 
 /* Make the stream wait until the batch is on the device. Does not wait itself. E_ARGUMENT: the
- * stream is of another device or context. */
+ * stream is of another device or context, or is being captured, which goes on. */
 TUNDISH_API tundish_status tundish_cuda_wait(tundish_cuda *cuda, const tundish_cuda_batch *batch,
                                              tundish_cuda_stream stream);
 
@@ -154,7 +158,8 @@ TUNDISH_API tundish_status tundish_cuda_keep(tundish_cuda *cuda, const tundish_c
 
 /* Return a batch: its memory is used again once the stream has done what was put into it before
  * this call. Never blocks, cannot fail. Accepts a NULL batch. The last batch that is returned after
- * tundish_cuda_close waits for the device. */
+ * tundish_cuda_close waits for the device. While the stream is being captured nothing is put into
+ * it: the memory is not used again before tundish_cuda_close, and other memory takes its place. */
 TUNDISH_API void tundish_cuda_release(tundish_cuda *cuda, const tundish_cuda_batch *batch,
                                       tundish_cuda_stream stream);
 
@@ -162,7 +167,8 @@ TUNDISH_API void tundish_cuda_release(tundish_cuda *cuda, const tundish_cuda_bat
  * `columns` (one address a column, 0: leave it out; capacities in bytes) in the order of the
  * stream, and release it there. Strings' offsets, splits and indices are not copied. ret_batch and
  * its tensors may be looked at until the next call, for their shapes; their addresses are not to be
- * used. E_ARGUMENT: a column is larger than its capacity; the batch is then still to come. */
+ * used. E_ARGUMENT: a column is larger than its capacity, or the stream is being captured (the call
+ * belongs before each launch of the graph); the batch is then still to come. */
 TUNDISH_API tundish_status tundish_cuda_next_into(tundish_cuda *cuda, int64_t timeout_ns,
                                                   const tundish_cuda_address *columns,
                                                   const uint64_t *capacities,
