@@ -139,8 +139,8 @@ make_room(const struct device *device, struct region *region, uint64_t limit)
 }
 
 /* One launch for all columns: a launch costs as much as expanding a small one. */
-static tundish_status
-start_kernel(const struct device *device, const struct region *region)
+tundish_status
+region_expand(const struct device *device, const struct region *region)
 {
     cu_address jobs = region->memory;
     uint32_t job_count = region->pack.job_count;
@@ -221,7 +221,7 @@ send(const struct device *device, struct region *region)
         result = driver->event_record(region->copied, device->stream);
     status = cuda_check(driver, result, "copy a batch to the device");
     if (status == TUNDISH_OK)
-        status = start_kernel(device, region);
+        status = region_expand(device, region);
     if (status == TUNDISH_OK)
         status = cuda_check(driver, driver->event_record(region->ready, device->stream),
                             "record an event");

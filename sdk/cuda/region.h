@@ -52,6 +52,10 @@ void region_close(const struct device *device, struct region *region); /* accept
 tundish_status region_fill(struct way *way, struct region *region, const tundish_batch *batch);
 void region_await_copy(const struct device *device, const struct region *region);
 
+/* Put the kernel that makes the columns of what was copied into the device's stream. region_fill
+ * did so; doing it again makes the same columns. */
+tundish_status region_expand(const struct device *device, const struct region *region);
+
 /* The caller has put its use of the batch into `stream`, or what stands for streams. Cannot fail.
  * One thread at a time. */
 void region_end_use(const struct device *device, struct region *region, cu_stream stream);

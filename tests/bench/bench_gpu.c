@@ -4,8 +4,10 @@
  * to device 0, and prints one line of JSON: bytes of columns a second on the device, how long
  * `next` and `wait` take the trainer's thread, and, for as many bytes as a batch of columns has,
  * the peaks of copies from pinned memory and from other memory and one core's memcpy into pinned
- * memory. With a second GROUP, which reads the same steps to the host, also the time from there to
- * the device, and that of the bare copy.
+ * memory. Where the kernel makes columns, also the bytes that it reads and writes, by itself and
+ * again and again, a second, and those of copies on the device of as many. With a second GROUP,
+ * which reads the same steps to the host, instead the time from there to the device, and that of
+ * the bare copy.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -15,7 +17,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "cuda/driver.h"
+#include "cuda/region.h"
 
 enum { WARM_UP = 8, CALLS_MAX = 1 << 20, STEPS = 1 << 16 };
 #define PEAK_NS INT64_C(300000000)
@@ -133,6 +135,92 @@ print_peaks(size_t bytes, cu_stream stream)
     free(pageable);
 }
 
+/* What is put into the device's stream, again and again. */
+struct work {
+    struct device device;
+    const struct region *region;
+    cu_address from, to;
+    size_t bytes;
+};
+typedef tundish_status put_call(const struct work *work);
+
+static tundish_status
+put_kernel(const struct work *work)
+{
+    return region_expand(&work->device, work->region);
+}
+
+static tundish_status
+put_copy(const struct work *work)
+{
+    return cuda_check(
+        driver, driver->copy_on_device(work->to, work->from, work->bytes, work->device.stream),
+        "copy on the device");
+}
+
+/* Seconds on the device, by its own clock, of one among as many as take PEAK_NS. */
+static double
+device_seconds(put_call *put, const struct work *work)
+{
+    cu_stream stream = work->device.stream;
+    int64_t begun_ns, passed_ns = 0;
+    cu_event begun, ended;
+    float passed_ms = 0;
+    uint64_t count = 1;
+
+    must_work(driver->event_create(&begun, CU_EVENT_DEFAULT), "make an event");
+    must_work(driver->event_create(&ended, CU_EVENT_DEFAULT), "make an event");
+    for (;; count *= 2) {
+        begun_ns = tnd_clock_ns();
+        must_work(driver->event_record(begun, stream), "record an event");
+        for (uint64_t i = 0; i < count; i++)
+            if (put(work) != TUNDISH_OK)
+                fail("kernel", tundish_cuda_last_error());
+        must_work(driver->event_record(ended, stream), "record an event");
+        must_work(driver->event_synchronize(ended), "wait for an event");
+        must_work(driver->event_elapsed(&passed_ms, begun, ended), "time events");
+        passed_ns = tnd_clock_ns() - begun_ns;
+        if (passed_ns >= PEAK_NS)
+            break;
+    }
+    driver->event_destroy(begun);
+    driver->event_destroy(ended);
+    return (double)passed_ms / 1e3 / (double)count;
+}
+
+/* Of one launch: what it reads, and what it writes. */
+static uint64_t
+kernel_bytes(const struct pack *pack)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < pack->job_count; i++) {
+        const struct expansion *job = &pack->jobs[i];
+        uint64_t bits = job->is_packed ? job->bits : 8 * job->value_bytes;
+        uint8_t made = job->to_dtype != 0 ? job->to_dtype : job->from_dtype;
+
+        bytes += (job->count * bits + 7) / 8;
+        bytes += job->count * tundish_dtype_bytes((tundish_dtype)made);
+    }
+    return bytes;
+}
+
+/* Beside a copy of half as many bytes, each of which is read and written. */
+static void
+print_kernel(struct work *work)
+{
+    uint64_t bytes = kernel_bytes(&work->region->pack);
+
+    work->bytes = bytes / 2;
+    must_work(driver->memory_alloc(&work->from, work->bytes), "get memory");
+    must_work(driver->memory_alloc(&work->to, work->bytes), "get memory");
+    printf(", \"kernel\": {\"bytes\": %" PRIu64 ", \"bytes_per_s\": %.0f", bytes,
+           (double)bytes / device_seconds(put_kernel, work));
+    printf(", \"copy_bytes_per_s\": %.0f}", (double)bytes / device_seconds(put_copy, work));
+    driver->memory_free(work->from);
+    driver->memory_free(work->to);
+}
+
 static void *
 read_to_host(void *group)
 {
@@ -153,25 +241,37 @@ read_to_host(void *group)
 
 /* What was measured of one loop. */
 struct figures {
-    uint64_t batches, rows, bytes, batch_bytes;
+    uint64_t batches, rows, bytes, batch_bytes, batch_rows; /* of a batch: the most rows */
     int64_t begun_ns, ended_ns;
     uint64_t calls, late_count;
     int64_t *call_ns; /* of next and wait, once the batch was there */
     int64_t late_ns;  /* from the host to the device */
 };
 
+static uint64_t
+rows_of(const tundish_cuda_batch *batch)
+{
+    const tundish_cuda_tensor *tensor;
+
+    if (tundish_cuda_tensor_at(batch, 0, &tensor) != TUNDISH_OK)
+        fail("rows", tundish_cuda_last_error());
+    return tensor->rank > 0 ? (uint64_t)tensor->shape[0] : 1;
+}
+
 static void
 count_columns(const tundish_cuda_batch *batch, struct figures *figures)
 {
+    uint64_t rows = rows_of(batch);
+
     figures->batch_bytes = 0;
     for (uint32_t i = 0; i < batch->tensor_count; i++) {
         const tundish_cuda_tensor *tensor;
 
         tundish_cuda_tensor_at(batch, i, &tensor);
         figures->batch_bytes += tensor->data_bytes;
-        if (i == 0)
-            figures->rows += tensor->rank > 0 ? (uint64_t)tensor->shape[0] : 1;
     }
+    figures->rows += rows;
+    figures->batch_rows = rows > figures->batch_rows ? rows : figures->batch_rows;
     figures->bytes += figures->batch_bytes;
     figures->batches++;
 }
@@ -257,6 +357,35 @@ print_figures(struct figures *figures)
                (double)figures->late_ns / 1e3 / (double)figures->late_count);
 }
 
+/* On a batch that is no short one, if the kernel has anything to do. */
+static void
+measure_kernel(tundish_reader *reader, tundish_cuda *cuda, const struct figures *figures)
+{
+    const tundish_cuda_options options = TUNDISH_CUDA_OPTIONS_INIT;
+    const tundish_cuda_batch *batch = NULL;
+    const tundish_spec *spec;
+    struct work work = { 0 };
+    tundish_status status;
+
+    if (tundish_element_spec(reader, &spec) != TUNDISH_OK ||
+        device_open(&options, spec, &work.device) != TUNDISH_OK)
+        fail("device", tundish_cuda_last_error());
+    do {
+        tundish_cuda_release(cuda, batch, TUNDISH_CUDA_NO_STREAM);
+        batch = NULL;
+        status = tundish_cuda_next(cuda, TUNDISH_FOREVER, &batch);
+    } while (status == TUNDISH_END ||
+             (status == TUNDISH_OK && rows_of(batch) < figures->batch_rows));
+    if (status != TUNDISH_OK || tundish_cuda_wait(cuda, batch, work.device.stream) != TUNDISH_OK)
+        fail("next", tundish_cuda_last_error());
+    work.region = (const struct region *)(const void *)batch; /* of which it is the first member */
+    if (work.region->pack.blocks > 0)
+        print_kernel(&work);
+    tundish_cuda_release(cuda, batch, work.device.stream);
+    must_work(driver->stream_synchronize(work.device.stream), "synchronize");
+    device_close(&work.device);
+}
+
 static tundish_cuda_mode
 mode_of(const char *name)
 {
@@ -289,9 +418,11 @@ main(int argc, char **argv)
     is_over = true;
     if (is_watched)
         pthread_join(host, NULL);
+    print_figures(&figures);
+    if (!is_watched)
+        measure_kernel(reader, cuda, &figures);
     tundish_cuda_close(cuda);
     tundish_close(reader);
-    print_figures(&figures);
     print_peaks(figures.batch_bytes, stream);
     printf("}\n");
     free(figures.call_ns);

@@ -119,8 +119,17 @@ class Gpus(unittest.TestCase):
         self.assertEqual(line["ratio_to"], {"pinned": 0.5, "pageable": 2.0, "memcpy": 1.0})
         line = gpu.add_ratios({"ready_us": 130.0, "copy_us": 100.0})
         self.assertEqual(line["ready_to_copy"], 1.3)
+        line = gpu.add_ratios({"bytes_per_s": 1.0, **peaks, "kernel": {"bytes_per_s": 7.0, "copy_bytes_per_s": 10.0}})
+        self.assertEqual(line["kernel_to_copy"], 0.7)
         failed = {"error": "it ended"}
         self.assertEqual(gpu.add_ratios(failed), failed)
+
+    def test_a_server_that_has_no_stream_yet_is_asked_again(self):
+        tundish, trainer = mock.Mock(), mock.Mock()
+        trainer.poll.return_value = None
+        there = {"devices": [{"mode": "copy", "why": "as the program asked"}]}
+        tundish.stream.side_effect = [IndexError, subprocess.CalledProcessError(3, "status"), there]
+        self.assertEqual(gpu.way_of(tundish, trainer, "socket"), there["devices"][0])
 
     def test_pixels_are_an_array_of_numpys(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(gpu, "IMAGES", 2):

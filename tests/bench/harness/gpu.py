@@ -2,8 +2,9 @@
 
 Blocks of 1, 8 and 64 MiB in both modes; images of uint8 that are normalised to bfloat16, channels first, on the
 device; the click log. `bench_gpu` reads each for some seconds, then copies as many bytes as a batch has
-as fast as the link does, from pinned memory and from other memory, and with one core's memcpy. With
-TUNDISH_BENCH_STAND_IN=1 it runs on the stand-in for a driver of tests/cuda, to see that it runs.
+as fast as the link does, from pinned memory and from other memory, and with one core's memcpy. Of images and
+of the click log it also times the kernel alone, against copies on the device. With TUNDISH_BENCH_STAND_IN=1
+it runs on the stand-in for a driver of tests/cuda, to see that it runs.
 """
 
 import json
@@ -127,8 +128,8 @@ def way_of(tundish, trainer, socket):
         try:
             for device in tundish.stream(socket)["devices"]:
                 return {"mode": device["mode"], "why": device["why"]}
-        except subprocess.CalledProcessError:
-            pass  # the trainer has not come yet
+        except (subprocess.CalledProcessError, IndexError):
+            pass  # the server has no stream yet
         time.sleep(0.05)
     return {}
 
@@ -142,9 +143,12 @@ def line_of(program, timeout_s):
 
 
 def add_ratios(line):
-    """To the link's peaks, and of the time to readiness to that of the bare copy."""
+    """To the link's peaks, of the time to readiness to that of the bare copy, of the kernel to copies there."""
     if "error" in line:
         return line
+    if "kernel" in line:
+        kernel = line["kernel"]
+        line = {**line, "kernel_to_copy": round(kernel["bytes_per_s"] / kernel["copy_bytes_per_s"], 3)}
     if "ready_us" in line:
         return {**line, "ready_to_copy": round(line["ready_us"] / line["copy_us"], 3)}
     rate = line["bytes_per_s"]
@@ -188,6 +192,9 @@ def show(line, as_json):
         parts.append(f"{ratio:.2f} of {name}")
     if "ready_to_copy" in line:
         parts.append(f"ready after {line['ready_us']:,.0f} us, {line['ready_to_copy']:.2f} of a bare copy")
+    if "kernel_to_copy" in line:
+        rate = line["kernel"]["bytes_per_s"] / 1e9
+        parts.append(f"kernel {rate:,.0f} GB/s, {line['kernel_to_copy']:.2f} of a copy on the device")
     if "next_wait_us" in line:
         times = line["next_wait_us"]
         parts.append(f"next and wait {times['p50']:.1f} us, p99 {times['p99']:.1f}")
