@@ -194,6 +194,21 @@ class Streams(Case):
             array.__dlpack__(stream=stranger())
         gpu.take(array, self.stream, dl_device=(2, 0), copy=False).delete()
 
+    def test_a_stream_that_is_captured_is_refused_and_its_capture_goes_on(self):
+        _, reader = self.serve(rig.pipeline(*ROWS))
+        arrays, handle, graph = reader.next(), ctypes.c_void_p(self.stream), ctypes.c_void_p()
+        taken = gpu.take(arrays["value"], self.stream)
+        GPU.call("cuStreamBeginCapture_v2", handle, 0)
+        with self.assertRaisesRegex(tundish.ArgumentError, "is being captured"):
+            arrays["value"].__dlpack__(stream=self.stream)
+        taken.delete()
+        del arrays
+        for _ in range(5):
+            reader.next()
+        GPU.call("cuStreamEndCapture", handle, ctypes.byref(graph))
+        GPU.call("cuGraphDestroy", graph)
+        self.assertEqual(reader.info.held_count, 0)
+
 
 class Lives(Case):
     """How long a batch's memory is its own."""
