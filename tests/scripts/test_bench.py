@@ -194,6 +194,14 @@ class Reports(unittest.TestCase):
         self.assertEqual(line["ratio_to_best_peer"], 3.0)
         self.assertNotIn("ratio_to_limit", line)
 
+    def test_more_threads_stand_beside_the_fewest(self):
+        first = report.line_of_threads(self.line(passes_at(500)), 1, {})
+        line = report.line_of_threads(self.line(passes_at(1000)), 2, first)
+        self.assertEqual((first["threads"], first["busy_cores"], first["busy_cores_of_trainer"]), (1, 0.2, 0.05))
+        self.assertEqual((line["threads"], line["busy_cores"], line["ratio_to_first"]), (2, 0.4, 2.0))
+        failed = report.line_of_failure(cells.choose(["criteo"])[0], "tundish", "no room")
+        self.assertNotIn("ratio_to_first", report.line_of_threads(self.line(passes_at(9)), 4, failed))
+
     def test_a_quicker_start_is_a_higher_ratio(self):
         line, peer = (self.line(measure.Measurement(start_s=[s])) for s in (0.5, 2.0))
         report.add_ratios(line, [peer], None)

@@ -63,6 +63,8 @@ def _measure(cell, environments, options):
     if cell.name == "order":
         stages.measure(options)
     folder = data.ensure(cell.data, options.data, options.build)
+    if options.threads:
+        return _measure_threads(cell, folder, options)
     own = _attempt(
         cell, "tundish", lambda: Tundish(options.build).measure(cell, folder, options.passes)
     )
@@ -85,6 +87,17 @@ def _measure(cell, environments, options):
     return good
 
 
+def _measure_threads(cell, folder, options):
+    """A line for each number of the server's threads, with how many of them were busy."""
+    lines = []
+    for count in options.threads:
+        served = Tundish(options.build, count)
+        line = _attempt(cell, "tundish", lambda: served.measure(cell, folder, options.passes))
+        lines.append(report.line_of_threads(line, count, lines[0] if lines else line))
+        report.print_line(lines[-1], options.json)
+    return not any("error" in line for line in lines)
+
+
 def _attempt(cell, name, measure):
     """A subject's line, also where it did not run; None where there is nothing to measure."""
     try:
@@ -105,6 +118,12 @@ def _options():
     parser.add_argument("--peers", action="store_true", help="measure the peers too")
     parser.add_argument("--data", type=Path, metavar="DIR", help="default: BUILD/bench")
     parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument(
+        "--threads",
+        type=lambda text: [int(word) for word in text.split(",")],
+        metavar="N,N",
+        help="of the server: Tundish alone is measured with each number",
+    )
     parser.add_argument("--passes", type=int, default=5, metavar="N", help="timed (default: 5)")
     parser.add_argument(
         "--seconds", type=float, default=5, metavar="S", help="of admin's, gpu's and nodes' windows (default: 5)"

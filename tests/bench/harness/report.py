@@ -30,6 +30,19 @@ def line_of(cell, name, measurement):
     return line | measurement.extra
 
 
+def line_of_threads(line, count, first):
+    """What more threads bring, and whether they or something else are the limit: busy ones are."""
+    line = {**line, "threads": count}
+    if "rows_per_s" in line:
+        server_s_per_gb = line["cpu_s_per_gb"]["median"] - line["trainer_cpu_s_per_gb"]["median"]
+        gb_per_s = line["bytes_per_s"]["median"] / 1e9
+        line["busy_cores"] = round(server_s_per_gb * gb_per_s, 2)
+        line["busy_cores_of_trainer"] = round(line["trainer_cpu_s_per_gb"]["median"] * gb_per_s, 2)
+        if "rows_per_s" in first:
+            line["ratio_to_first"] = round(line["rows_per_s"]["median"] / first["rows_per_s"]["median"], 2)
+    return line
+
+
 def line_of_failure(cell, name, error):
     return {"cell": cell.name, "peer": name, "error": str(error)}
 
@@ -94,6 +107,10 @@ def print_line(line, as_json):
         parts.append(f"{line['bytes_per_s']['median'] / 1e9:6.2f} GB/s")
         parts.append(f"{line['cpu_s_per_gb']['median']:.3f} CPU s/GB")
         parts.append(f"{cpu['median']:8.2f} CPU s/M rows")
+    if "busy_cores" in line:
+        parts.append(f"{line['threads']} threads of the server: {line['busy_cores']} cores busy")
+        parts.append(f"{line['busy_cores_of_trainer']} of the trainer")
+        parts.append(f"{line.get('ratio_to_first', 1)} of the first")
     if "start_s" in line:
         parts.append(f"{line['start_s']['median']:.3f} s to the first batch")
     if "latency_ns" in line:

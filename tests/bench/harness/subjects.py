@@ -19,8 +19,9 @@ PEERS_SEGMENTS = ("psm_", "sem.mp-", "torch_", "00000")  # the last: of MosaicML
 class Tundish:
     name = "tundish"
 
-    def __init__(self, build):
+    def __init__(self, build, threads=None):
         self.server = build / "server" / "tundish"
+        self.options = ["--threads", str(threads)] if threads else []
         self.trainer = build / "tests" / "bench" / "consume"
 
     def measure(self, cell, data, passes):
@@ -98,6 +99,7 @@ class Tundish:
     def serve(self, cell, data, scratch):
         pipeline = BENCH / "pipelines" / f"{cell.pipeline}.yaml"
         command = [self.server, "serve", pipeline, "--root", data, "--socket", scratch / "socket"]
+        command += self.options
         environment = dict(cell.environment, TUNDISH_CACHE=str(scratch / "cache"))
         return processes.Program(command, environment, name="the server")
 
