@@ -91,8 +91,7 @@ half_to_float(uint16_t half)
     return half_float_of(sign | half_bits_of((float)fraction * 0x1p-24f));
 }
 
-/* What is not a number is taken by its bits: a device makes one of its own of it in a conversion.
- */
+/* NaN is taken by its bits: a device's conversion makes a NaN of its own of any. */
 HALF_INLINE uint16_t
 half_from_float(float value)
 {

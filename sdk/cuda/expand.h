@@ -100,11 +100,11 @@ expand_integer(const struct expansion *job, uint64_t i)
 DEFINE_EXPAND_REAL(expand_float, float)
 DEFINE_EXPAND_REAL(expand_double, double)
 
-/* The bits of a double that is no number, made of value i by a multiplication and an addition. The
- * host's processor keeps the sign and the payload of what was none before, and makes the one with a
- * sign of what was; a device makes one of its own of all. */
+/* The bits of a double that is NaN, made of value i by a multiplication and an addition. The host's
+ * processor keeps the sign and the payload of a value that was NaN before, and makes the NaN with a
+ * sign of any other; a device makes a NaN of its own of all. */
 HALF_INLINE uint64_t
-expand_no_number(const struct expansion *job, uint64_t i)
+expand_nan_bits(const struct expansion *job, uint64_t i)
 {
     uint64_t infinity = UINT64_C(0x7ff) << 52, quiet = UINT64_C(1) << 51, bits = 0;
     uint32_t single = 0;
@@ -125,9 +125,9 @@ expand_no_number(const struct expansion *job, uint64_t i)
 }
 
 HALF_INLINE double
-expand_no_double(const struct expansion *job, uint64_t i)
+expand_nan_double(const struct expansion *job, uint64_t i)
 {
-    uint64_t bits = expand_no_number(job, i);
+    uint64_t bits = expand_nan_bits(job, i);
     double value;
 
     __builtin_memcpy(&value, &bits, sizeof value);
@@ -135,9 +135,9 @@ expand_no_double(const struct expansion *job, uint64_t i)
 }
 
 HALF_INLINE float
-expand_no_float(const struct expansion *job, uint64_t i)
+expand_nan_float(const struct expansion *job, uint64_t i)
 {
-    uint64_t bits = expand_no_number(job, i);
+    uint64_t bits = expand_nan_bits(job, i);
 
     return half_float_of((uint32_t)(bits >> 63) << 31 | 0x7f800000 |
                          ((uint32_t)(bits >> 29) & 0x7fffff));
@@ -158,13 +158,13 @@ expand_widened(const struct expansion *job, const struct expand_step *step)
         double value =
             expand_double(job, step->from) * numbers[step->at] + numbers[job->period + step->at];
 
-        ((double *)job->to)[step->to] = value == value ? value : expand_no_double(job, step->from);
+        ((double *)job->to)[step->to] = value == value ? value : expand_nan_double(job, step->from);
     } else {
         const float *numbers = (const float *)job->numbers;
         float value =
             expand_float(job, step->from) * numbers[step->at] + numbers[job->period + step->at];
 
-        value = value == value ? value : expand_no_float(job, step->from);
+        value = value == value ? value : expand_nan_float(job, step->from);
         if (job->to_dtype == TUNDISH_FLOAT32)
             ((float *)job->to)[step->to] = value;
         else if (job->to_dtype == TUNDISH_FLOAT16)

@@ -86,8 +86,10 @@ run_trial(void *user)
     is_entered = driver->context_push(trial->context) == CU_SUCCESS;
     is_registered = is_entered && register_all(trial);
     /* The device reads on; a stray write of the program ends the program. */
-    if (is_registered)
-        mprotect(trial->bytes, trial->byte_count, PROT_READ);
+    if (is_registered && mprotect(trial->bytes, trial->byte_count, PROT_READ) != 0) {
+        unregister(trial, trial->byte_count);
+        is_registered = false;
+    }
     pthread_mutex_lock(&trial->lock);
     trial->is_registered = is_registered;
     trial->is_done = true;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,9 +211,9 @@ every_batch_is_the_hosts_bit_by_bit(void **state)
     read_epochs(&numbers, 2);
 }
 
-/* Of some that are no number, and of what becomes none: the bits that this processor makes. */
+/* Of values that are NaN, and of one that becomes it: the bits that this processor makes. */
 static void
-what_is_no_number_has_the_hosts_bits(void **state)
+nan_has_the_hosts_bits(void **state)
 {
     static const uint32_t bits[] = { 0x7fc00000, 0xffc00000, 0x7f812345, 0xff9abcde, 0x7f800000 };
     static const uint64_t wide[] = { 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0123456789abc,
@@ -228,19 +229,19 @@ what_is_no_number_has_the_hosts_bits(void **state)
 
         memcpy((void *)&in, &bits[i], sizeof in);
         made = in * factor + 1;
-        found = expand_no_float(&job, i);
+        found = expand_nan_float(&job, i);
         assert_memory_equal(&found, (const void *)&made, sizeof found);
         made_wide = (double)in * factor + 1;
-        found_wide = expand_no_double(&job, i);
+        found_wide = expand_nan_double(&job, i);
         assert_memory_equal(&found_wide, (const void *)&made_wide, sizeof found_wide);
         job.from = (uint64_t)(uintptr_t)wide;
         job.from_dtype = TUNDISH_FLOAT64;
         memcpy((void *)&wide_in, &wide[i], sizeof wide_in);
         made_wide = wide_in * factor + 1;
-        found_wide = expand_no_double(&job, i);
+        found_wide = expand_nan_double(&job, i);
         assert_memory_equal(&found_wide, (const void *)&made_wide, sizeof found_wide);
         made = (float)wide_in * factor + 1;
-        found = expand_no_float(&job, i);
+        found = expand_nan_float(&job, i);
         assert_memory_equal(&found, (const void *)&made, sizeof found);
     }
 }
@@ -842,6 +843,35 @@ memory_may_be_written_to_until_it_is_registered(void **state)
     close_job(&job);
 }
 
+/* The library calls this in place of the C library's mprotect. */
+static bool refuses_to_protect;
+int __real_mprotect(void *bytes, size_t byte_count, int protection);
+int __wrap_mprotect(void *bytes, size_t byte_count, int protection);
+
+int
+__wrap_mprotect(void *bytes, size_t byte_count, int protection)
+{
+    if (!refuses_to_protect)
+        return __real_mprotect(bytes, byte_count, protection);
+    errno = ENOMEM;
+    return -1;
+}
+
+static void
+memory_that_stays_writable_is_copied(void **state)
+{
+    tundish_device_why why;
+
+    (void)state;
+    if (registers == NULL)
+        skip();
+    registers(FAKE_CUDA_NEEDS_WRITING);
+    refuses_to_protect = true;
+    assert_int_equal(read_large(4, TUNDISH_CUDA_PIN, &why), 0);
+    assert_int_equal(why, TUNDISH_DEVICE_REFUSED);
+    refuses_to_protect = false;
+}
+
 /* The registration returns when all is over, and takes back what it did. */
 static void
 a_registration_that_does_not_return_is_given_up(void **state)
@@ -988,7 +1018,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_batch_is_the_hosts_bit_by_bit),
-        cmocka_unit_test(what_is_no_number_has_the_hosts_bits),
+        cmocka_unit_test(nan_has_the_hosts_bits),
         cmocka_unit_test(batches_of_changing_sizes_find_room),
         cmocka_unit_test(held_batches_keep_their_memory),
         cmocka_unit_test(kept_batches_make_room_and_outlive_the_close),
@@ -1003,6 +1033,7 @@ main(void)
         cmocka_unit_test(pinned_batches_come_out_of_the_servers_memory),
         cmocka_unit_test(slots_are_given_back_after_the_device_has_read_them),
         cmocka_unit_test(memory_may_be_written_to_until_it_is_registered),
+        cmocka_unit_test(memory_that_stays_writable_is_copied),
         cmocka_unit_test(memory_that_cannot_be_registered_is_copied),
         cmocka_unit_test(a_registration_that_does_not_return_is_given_up),
         cmocka_unit_test(a_trainer_that_never_releases_is_told),
