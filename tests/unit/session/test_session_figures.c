@@ -45,6 +45,17 @@ only(const struct look *look, const char *kind)
     return set;
 }
 
+/* A step is counted after its batches are published. */
+static void
+look_at_steps(struct served *served, uint64_t count, struct look *ret_look)
+{
+    look_at(served, ret_look);
+    while (watch_value(only(ret_look, "stream"), "steps") < count) {
+        look_away(ret_look);
+        look_at(served, ret_look);
+    }
+}
+
 static void
 what_trainers_took_is_counted(void **state)
 {
@@ -65,7 +76,7 @@ what_trainers_took_is_counted(void **state)
     reader = served_reader(served, &(struct wanted){ .group = "g" });
     served_expect(reader, (const char *[]){ "0.0 value=1", "0.1 value=2", NULL });
     assert_int_equal(tundish_next(reader, PATIENCE_NS, &held), TUNDISH_OK);
-    look_at(served, &look);
+    look_at_steps(served, 3, &look);
     assert_int_equal(watch_value(only(&look, "reader"), "attached"), 1);
     assert_int_equal(watch_value(only(&look, "reader"), "taken"), 3);
     assert_int_equal(watch_value(only(&look, "reader"), "released"), 2);
