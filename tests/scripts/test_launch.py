@@ -591,6 +591,40 @@ class Attending(unittest.TestCase):
         return ast.literal_eval(subprocess.check_output(["python3", "-B", "-c", script], text=True))
 
 
+class EndedMeanwhile:
+    """A trainer that ends well just after its launcher has looked."""
+
+    returncode = None
+    looks = 0
+
+    def poll(self):
+        self.looks += 1
+        if self.looks == 2:
+            self.returncode = 0
+            os.kill(os.getpid(), signal.SIGCHLD)
+        return self.returncode
+
+
+class Words(unittest.TestCase):
+    """That launchers of several nodes say to each other."""
+
+    def test_the_last_one_says_that_it_is_done(self):
+        launch = runpy.run_path(str(LAUNCH))
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, launch["AWAITED"])
+        accord = launch["Accord"](2)
+        try:
+            accord.servers.sendall(b"done 0\n")
+            crew = launch["CrewOfNodes"](None, range(1), 1, processes=[EndedMeanwhile()], accord=accord)
+            self.assertEqual(launch["supervise"](None, [crew], 1), (0, False))
+            self.assertEqual(accord.servers.recv(100, socket.MSG_DONTWAIT), b"done 0\n")
+        finally:
+            accord.ours.close()
+            accord.servers.close()
+            while signal.sigtimedwait(launch["AWAITED"], 0) is not None:
+                pass
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def only_child_of(pid):
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
