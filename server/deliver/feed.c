@@ -293,8 +293,13 @@ forget_places_and_votes(struct feed *feed)
     feed->has_begin = false;
     feed->restarts_done = 0;
     for (struct group *group = feed->groups; group != NULL; group = group->next)
-        for (uint32_t i = 0; i < group->member_count; i++)
-            group->members[i].restart_votes = 0;
+        for (uint32_t i = 0; i < group->member_count; i++) {
+            struct member *member = &group->members[i];
+
+            member->restart_votes = 0;
+            /* Its cursor does not say any more where a trainer before has been. */
+            member->was_taken = member->connection != NULL;
+        }
 }
 
 static bool

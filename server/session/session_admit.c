@@ -6,6 +6,7 @@
 #include "session/session_private.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -15,30 +16,37 @@
 #include "session/nodes/session_replay.h"
 #include "session/session_split.h"
 
-/* No trainer needs the session's present position, so restart it at the place. If that is one of a
- * file, and no trainer has come since, others without places may need it: begin at the lower one. A
- * queue's place says itself which batches are still to be visited. */
+/* No trainer needs the session's present position, so restart it at the place. But a server that
+ * keeps places begins where the session stands, if that is lower: others without places may need
+ * what is before the place. A queue's place says itself which batches are still to be visited. */
 static tundish_status
 move_start(struct session *session, const char *group, const struct place *place,
            const struct feed_start *start)
 {
     const uint64_t root_seed = session->plan->options.root_seed;
-    bool stays = session->control.barrier.is_restored &&
+    bool stays = session->options.state != NULL &&
                  session->plan->stream->distribute.delivery != DELIVER_QUEUE &&
                  start_barrier_is_same_run(session, place->root_seed, root_seed);
+    size_t standing_bytes = 0;
+    uint8_t *standing = stays ? session_state_place(session, &standing_bytes) : NULL;
     tundish_status status;
 
     session_halt(session);
     status = feed_rewind(session->feed);
     if (status != TUNDISH_OK) {
+        free(standing);
         (void)session_run(session);
         return status;
     }
-    if (stays)
+    if (standing != NULL)
+        status = session_state_start(session, standing, standing_bytes);
+    free(standing);
+    session->control.restored &= stays;
+    if (stays && session->control.barrier.is_restored)
         start_barrier_return(session);
     else
         start_barrier_reclose(session);
-    return start_barrier_lower(session, group, place, start);
+    return status == TUNDISH_OK ? start_barrier_lower(session, group, place, start) : status;
 }
 
 static tundish_status

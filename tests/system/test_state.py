@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from rig import DEADLINE_S, TUNDISH, Rig, batches, stop
+from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
 
 SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
 STEPS = 63
@@ -147,6 +147,27 @@ class State(Rig):
                 self.assertEqual(rows, sorted([*range(1000)] * copies))
                 self.end_all()
                 (self.state / "train.place").unlink()
+
+    def test_keeps_what_a_replica_without_a_place_lacks(self):
+        file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4, rejoin: 600s}")
+        server = self.serve(file)
+        ahead = place(self.all_lines([self.read("--batches", "40", replica=r) for r in range(2)])[1])
+        stop(server)
+        for count in (0, 10):  # the first server of the folder, and one that was restored
+            server = self.serve_kept(file)
+            self.all_lines([self.read("--batches", "10", replica=r) for r in range(2)])
+            one = self.read("--place", ahead, replica=1)
+            self.wait_for_line(one, "first")
+            zero, rest = self.all_lines([self.read(replica=0), one])
+            self.assertEqual(steps(zero), [(0, s) for s in range(10 + count, STEPS)])
+            self.assertEqual(steps(rest), [(0, s) for s in range(40, STEPS)])
+            stop(server, signal.SIGKILL)
+            if count == 0:
+                (self.state / "train.place").unlink()
+                server = self.serve_kept(file)
+                self.all_lines([self.read("--batches", "10", replica=r) for r in range(2)])
+                self.wait_until_kept(lambda _, step, __: step == 10)
+                stop(server, signal.SIGKILL)
 
     def two_paced(self, distribute):
         if "replicas" in distribute:

@@ -107,8 +107,8 @@ read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
     return TUNDISH_OK;
 }
 
-static tundish_status
-start_at(struct session *session, const uint8_t *bytes, size_t count)
+tundish_status
+session_state_start(struct session *session, const uint8_t *bytes, size_t count)
 {
     struct tnd_place standing;
     struct place place;
@@ -165,7 +165,7 @@ session_state_restore(struct session *session)
     status = read_whole(path, &bytes, &count);
 
     if (status == TUNDISH_OK && bytes != NULL) {
-        status = start_at(session, bytes, count);
+        status = session_state_start(session, bytes, count);
         if (status != TUNDISH_OK)
             status = tnd_fail_while(
                 status, "continue at %s (remove this file to start at the beginning)", path);

@@ -29,6 +29,10 @@ tundish_status session_state_claim(const char *folder, int *ret_claim);
 /* Before session_start. E_PLACE: the kept place is of another pipeline. */
 tundish_status session_state_restore(struct session *session);
 
+/* Close the barrier with its start at this place, for trainers with and without places. `control`
+ * is held, or the session is not started. */
+tundish_status session_state_start(struct session *session, const uint8_t *bytes, size_t count);
+
 /* A trainer is about to be let in: it may outlive this server. `control` is held. */
 void session_state_note_server(struct session *session);
 
