@@ -191,15 +191,28 @@ must_begin(const struct session *session, const char *group, const struct feed_s
            feed_has_unplaced(session->feed, group);
 }
 
-/* The server writes the file from time to time, so its memory, which a survivor has seen, is newer.
- */
+/* The server writes the file from time to time, so its memory, which a survivor has seen, may be
+ * newer. */
 static bool
 is_newer_than_file(const struct session *session, const struct feed_start *start)
 {
     uint64_t last = session->control.last_generation;
 
     return session->control.barrier.is_restored && start->has_kept &&
+           !is_before(start->kept_epoch, start->kept_step, &session->control.barrier) &&
            (last == 0 || start->kept_generation == 0 || start->kept_generation == last);
+}
+
+/* Memory keeps batches that nobody lacks any more. So a file's place is lowered only by where a
+ * survivor stands itself, not by the oldest batch that its server kept. */
+static bool
+is_lower(const struct session *session, const struct feed_start *start)
+{
+    const struct start_barrier *barrier = &session->control.barrier;
+
+    if (start->has_kept && !session->control.restored)
+        return is_before(start->kept_epoch, start->kept_step, barrier);
+    return is_before(start->epoch, start->step, barrier);
 }
 
 tundish_status
@@ -207,8 +220,6 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
                     const struct feed_start *start)
 {
     struct start_barrier *barrier = &session->control.barrier;
-    uint64_t epoch = start->has_kept ? start->kept_epoch : start->epoch;
-    uint64_t step = start->has_kept ? start->kept_step : start->step;
     tundish_status status;
 
     must(barrier->closed);
@@ -230,8 +241,7 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
         barrier->place = *place;
         return TUNDISH_OK;
     }
-    if (!barrier->has_start || is_newer_than_file(session, start) ||
-        is_before(epoch, step, barrier)) {
+    if (!barrier->has_start || is_newer_than_file(session, start) || is_lower(session, start)) {
         take_start_of(barrier, start);
         snprintf(barrier->brought_by, sizeof barrier->brought_by, "%s",
                  group == NULL || start->has_kept ? "" : group);

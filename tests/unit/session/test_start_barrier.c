@@ -1,5 +1,6 @@
 /* test_start_barrier.c - where and when a session begins: at the lowest place that is brought, when
  * all are there whom it waits for. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -472,6 +473,63 @@ survivors_of_several_servers_go_on_where_the_last_one_began(void **state)
     served_close(served);
 }
 
+/* The server hears what was given back when it needs the room. */
+static void
+keep_step(struct session *session, uint64_t step)
+{
+    struct lane_queue_state queue = { 0 };
+    uint64_t epoch, standing;
+
+    while (!feed_standing(session->feed, &epoch, &standing, &queue) || standing != step)
+        sched_yield();
+    (void)session_state_keep(session); /* it may be in the file already */
+}
+
+/* A survivor stands at this step, of a server whose memory had all from the beginning on. Returns
+ * the step that the session is to begin with. */
+static uint64_t
+step_after_survivor(struct session *session, uint64_t step)
+{
+    const struct feed_start start = { .survivor = true, .step = step, .has_kept = true };
+    tundish_status status;
+    struct place place;
+    uint64_t begin;
+
+    place_ready(session->plan, &session->place_files, &place);
+    pthread_mutex_lock(&session->control.lock);
+    status = start_barrier_lower(session, "default", &place, &start);
+    begin = session->control.barrier.step;
+    pthread_mutex_unlock(&session->control.lock);
+    assert_int_equal(status, TUNDISH_OK);
+    return begin;
+}
+
+static void
+what_the_file_says_was_given_back_does_not_come_again(void **state)
+{
+    char folder[128];
+    struct served_options options = kept_replicas(folder);
+    struct served *served = served_open(&options);
+    tundish_reader *readers[2];
+
+    (void)state;
+    for (int r = 0; r < 2; r++)
+        readers[r] = served_reader(served, &(struct wanted){ .replica = r });
+    for (int i = 0; i < 2; i++)
+        for (int r = 0; r < 2; r++)
+            assert_int_equal(served_next(readers[r])[0], '0');
+    keep_step(served->session, 2);
+    served_kill(served);
+    for (int r = 0; r < 2; r++)
+        tundish_close(readers[r]);
+    options.distribute = "replicas: 2, groups: 2"; /* so it waits, with its start not yet fixed */
+    served = served_open(&options);
+    assert_int_equal(step_after_survivor(served->session, 3), 2);
+    assert_int_equal(step_after_survivor(served->session, 2), 2);
+    assert_int_equal(step_after_survivor(served->session, 1), 0); /* from before the file's */
+    served_close(served);
+}
+
 static void
 a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one(void **state)
 {
@@ -531,6 +589,7 @@ TEST_FILE(test_start_barrier)
         cmocka_unit_test(survivors_go_on_where_they_were),
         cmocka_unit_test(a_server_that_keeps_its_place_goes_on_there),
         cmocka_unit_test(survivors_of_several_servers_go_on_where_the_last_one_began),
+        cmocka_unit_test(what_the_file_says_was_given_back_does_not_come_again),
         cmocka_unit_test(a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one),
         cmocka_unit_test(a_queue_without_its_server_s_memory_is_not_gone_on_with),
     };
