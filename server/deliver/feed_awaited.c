@@ -97,7 +97,7 @@ await_one(struct feed *feed, uint32_t number, enum awaited awaited, int64_t wait
     char name[32];
 
     snprintf(name, sizeof name, "(awaited %u)", number);
-    if (feed_make_group(feed, name, feed_lowest_position(feed), &group) != TUNDISH_OK)
+    if (feed_make_group(feed, name, false, &group) != TUNDISH_OK)
         return false;
     group->awaited = awaited;
     group->awaited_until_ns = wait_ns < 0 ? TND_CLOCK_NEVER : tnd_clock_deadline_ns(wait_ns);

@@ -69,32 +69,6 @@ feed_lowest_position(struct feed *feed)
     return position;
 }
 
-/* The first position of a new group. It skips the end of an epoch: the group would see an epoch
- * without steps. */
-static uint64_t
-first_position(struct feed *feed)
-{
-    uint64_t position = feed_lowest_position(feed);
-    bool is_end = !feed->config.lane.queue;
-    struct lane_look look;
-
-    for (uint32_t i = 0; i < feed->lane_count; i++)
-        is_end &= lane_look(feed->lanes[i], position, &look) && look.published &&
-                  look.kind == TND_SLOT_END && look.step > 0;
-    return position + is_end;
-}
-
-static void
-tie_readers(struct group *group, uint64_t position)
-{
-    group->released = tnd_zalloc(group->member_count, sizeof *group->released);
-    for (uint32_t i = 0; i < group->member_count; i++)
-        atomic_store(&group->released[i], position);
-    for (uint32_t i = 0; i < group->member_count; i++)
-        lane_reader_tie(group->members[i].reader,
-                        (struct lane_tie){ group->released, group->member_count, i });
-}
-
 /* No trainer of the group is attached. All replicas continue at the lowest step that one of them
  * has not released, so that they stay in step. */
 static void
@@ -108,11 +82,48 @@ level_group(struct group *group)
         lowest = stats.released < lowest ? stats.released : lowest;
     }
     for (uint32_t i = 0; i < group->member_count; i++)
-        lane_reader_rewind(group->members[i].reader, lowest);
+        lane_reader_move(group->members[i].reader, lowest);
+}
+
+static bool
+is_end_of_epoch(struct feed *feed, uint64_t position)
+{
+    struct lane_look look;
+
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        if (!lane_look(feed->lanes[i], position, &look) || !look.published ||
+            look.kind != TND_SLOT_END || look.step == 0)
+            return false;
+    return true;
+}
+
+/* All replicas begin at the same step. While one lane was opened, trainers of other groups may have
+ * given back what is in the next: now nothing from there on goes any more. */
+static void
+align_readers(struct feed *feed, struct group *group, bool skips_end)
+{
+    uint64_t position = 0;
+
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        struct lane_reader_stats stats;
+
+        lane_reader_stats(group->members[i].reader, &stats);
+        position = stats.released > position ? stats.released : position;
+    }
+    if (skips_end && is_end_of_epoch(feed, position))
+        position++;
+    group->released = tnd_zalloc(group->member_count, sizeof *group->released);
+    for (uint32_t i = 0; i < group->member_count; i++)
+        atomic_store(&group->released[i], position);
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        lane_reader_move(group->members[i].reader, position);
+        lane_reader_tie(group->members[i].reader,
+                        (struct lane_tie){ group->released, group->member_count, i });
+    }
 }
 
 tundish_status
-feed_make_group(struct feed *feed, const char *name, uint64_t position, struct group **ret_group)
+feed_make_group(struct feed *feed, const char *name, bool skips_end, struct group **ret_group)
 {
     bool is_queue = feed->config.lane.queue;
     uint32_t member_count = is_queue ? 1 : feed->config.replica_count;
@@ -125,7 +136,7 @@ feed_make_group(struct feed *feed, const char *name, uint64_t position, struct g
     feed->groups = group;
     for (uint32_t i = 0; i < member_count; i++) {
         struct member *member = &group->members[i];
-        tundish_status status = lane_reader_open(feed->lanes[i], position, &member->reader);
+        tundish_status status = lane_reader_open(feed->lanes[i], 0, &member->reader);
 
         if (status != TUNDISH_OK) {
             feed_unlink_group(feed, group);
@@ -137,7 +148,7 @@ feed_make_group(struct feed *feed, const char *name, uint64_t position, struct g
         member->seen_at_ns = tnd_clock_ns();
     }
     if (!is_queue)
-        tie_readers(group, position);
+        align_readers(feed, group, skips_end);
     *ret_group = group;
     return TUNDISH_OK;
 }
@@ -211,9 +222,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
         group = feed_take_awaited(feed, request->group, request->start.survivor);
     if (group == NULL) {
         is_new = !is_queue;
-        status = feed_make_group(
-            feed, request->group,
-            request->start.has_place ? feed_lowest_position(feed) : first_position(feed), &group);
+        status = feed_make_group(feed, request->group, !request->start.has_place, &group);
     } else if (feed_count_present(group) == 0) {
         level_group(group);
     }

@@ -74,7 +74,10 @@ struct feed {
 uint64_t feed_lowest_position(struct feed *feed);
 
 struct group *feed_find_group(struct feed *feed, const char *name); /* not one that is awaited */
-tundish_status feed_make_group(struct feed *feed, const char *name, uint64_t position,
+
+/* A group that begins with all that the lanes still hold. `skips_end`: but not with the end of an
+ * epoch, without its steps. */
+tundish_status feed_make_group(struct feed *feed, const char *name, bool skips_end,
                                struct group **ret_group);
 uint32_t feed_count_present(const struct group *group);
 bool feed_group_has_finished(struct feed *feed, const struct group *group); /* read all there is */

@@ -273,12 +273,12 @@ lane_reader_tie(struct lane_reader *reader, struct lane_tie tie)
 }
 
 void
-lane_reader_rewind(struct lane_reader *reader, uint64_t position)
+lane_reader_move(struct lane_reader *reader, uint64_t position)
 {
     struct lane *lane = reader->lane;
 
     pthread_mutex_lock(&lane->lock);
-    must(reader->connection == NULL && position <= reader->released);
+    must(reader->connection == NULL);
     must(position >= lane->released || lane_reader_passes(reader));
     reader->released = reader->taken = position > lane->released ? position : lane->released;
     lane_collect(lane);

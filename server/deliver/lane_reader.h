@@ -27,10 +27,10 @@ tundish_status lane_reader_open(struct lane *lane, uint64_t position,
 /* From now on the cursor keeps what its group needs. The array outlives it. */
 void lane_reader_tie(struct lane_reader *reader, struct lane_tie tie);
 
-/* Go back to a position that is still there. Nobody is attached. What the cursor has passed over
- * may be gone already, also since the caller looked: then it goes back to the lowest that is there.
- */
-void lane_reader_rewind(struct lane_reader *reader, uint64_t position);
+/* Go to a position that is still there, or is to come. Nobody is attached. What the cursor has
+ * passed over may be gone already, also since the caller looked: then it goes to the lowest that is
+ * there. */
+void lane_reader_move(struct lane_reader *reader, uint64_t position);
 
 /* Nobody is attached. The trainer to come has had all before this step, of a server that is gone:
  * pass over it, now and as it is published. */

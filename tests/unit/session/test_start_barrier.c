@@ -1,5 +1,6 @@
 /* test_start_barrier.c - where and when a session begins: at the lowest place that is brought, when
  * all are there whom it waits for. */
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -549,6 +550,75 @@ a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one(void **st
     served_close(served);
 }
 
+/* Of a group that does not wait. */
+struct hasty {
+    tundish_reader *reader;
+    pthread_t thread;
+    _Atomic bool *is_over;
+};
+
+static void *
+read_on(void *argument)
+{
+    struct hasty *hasty = argument;
+    const tundish_batch *batch;
+
+    while (!atomic_load(hasty->is_over))
+        if (tundish_next(hasty->reader, 10000000, &batch) == TUNDISH_OK)
+            tundish_release(hasty->reader, batch);
+    return NULL;
+}
+
+static uint64_t
+first_step_of(struct served *served, const char *group, int replica, tundish_reader **ret_reader)
+{
+    const tundish_batch *batch;
+    uint64_t step;
+
+    *ret_reader = served_reader(served, &(struct wanted){ .group = group, .replica = replica });
+    assert_int_equal(tundish_next(*ret_reader, PATIENCE_NS, &batch), TUNDISH_OK);
+    step = batch->step;
+    tundish_release(*ret_reader, batch);
+    return step;
+}
+
+static void
+replicas_of_a_group_that_joins_others_begin_at_one_step(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 1000000000}, {batch: 2}",
+                                                   .distribute = "replicas: 2",
+                                                   .deliver = "slots: 4, rejoin: 1ms" };
+    struct served *served = served_open(&options);
+    _Atomic bool is_over = false;
+    struct hasty hasty[2];
+
+    (void)state;
+    for (int r = 0; r < 2; r++) {
+        hasty[r] = (struct hasty){ .is_over = &is_over };
+        hasty[r].reader = served_reader(served, &(struct wanted){ .group = "hasty", .replica = r });
+    }
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(pthread_create(&hasty[r].thread, NULL, read_on, &hasty[r]), 0);
+    for (int i = 0; i < 300; i++) {
+        tundish_reader *readers[2];
+        uint64_t steps[2];
+        char group[16];
+
+        snprintf(group, sizeof group, "%d", i);
+        for (int r = 0; r < 2; r++)
+            steps[r] = first_step_of(served, group, r, &readers[r]);
+        assert_int_equal(steps[0], steps[1]);
+        for (int r = 0; r < 2; r++)
+            tundish_close(readers[r]);
+    }
+    atomic_store(&is_over, true);
+    for (int r = 0; r < 2; r++) {
+        pthread_join(hasty[r].thread, NULL);
+        tundish_close(hasty[r].reader);
+    }
+    served_close(served);
+}
+
 static void
 a_queue_without_its_server_s_memory_is_not_gone_on_with(void **state)
 {
@@ -591,6 +661,7 @@ TEST_FILE(test_start_barrier)
         cmocka_unit_test(survivors_of_several_servers_go_on_where_the_last_one_began),
         cmocka_unit_test(what_the_file_says_was_given_back_does_not_come_again),
         cmocka_unit_test(a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one),
+        cmocka_unit_test(replicas_of_a_group_that_joins_others_begin_at_one_step),
         cmocka_unit_test(a_queue_without_its_server_s_memory_is_not_gone_on_with),
     };
 
