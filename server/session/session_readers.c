@@ -197,7 +197,7 @@ device_why(uint32_t why)
         [TUNDISH_DEVICE_REGISTERED] = "since the driver took the shared memory",
         [TUNDISH_DEVICE_UNSUPPORTED] =
             "since the device cannot read memory that its process may not write",
-        [TUNDISH_DEVICE_REFUSED] = "since the driver refused the shared memory",
+        [TUNDISH_DEVICE_REFUSED] = "since the shared memory could not be registered",
         [TUNDISH_DEVICE_SLOW] = "since the driver took too long over the shared memory",
     };
 

@@ -171,8 +171,10 @@ class Install(unittest.TestCase):
         trainer = re.search(r"```c\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
         for program in self.compile("tundish", trainer):
             environment = dict(os.environ, TUNDISH_SERVER="/" + "x" * 200)
-            done = subprocess.run([program], env=environment, timeout=600, check=False)
+            done = subprocess.run([program], env=environment, timeout=600, check=False,
+                                  stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, 1)
+            self.assertIn("E_ARGUMENT: the socket's path has 201 bytes", done.stderr)
 
     def test_rows_are_transformed_with_it(self):
         pipeline = self.path / "pipeline.yaml"

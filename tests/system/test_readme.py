@@ -64,6 +64,11 @@ class Readme(Shown):
         self.serve(self.pipeline(["range: 100", "batch: 10"]))
         process = self.start([trainer], LD_LIBRARY_PATH=str(stand_in))
         self.assertEqual(process.wait(timeout=DEADLINE_S), 0)
+        without = subprocess.run([trainer], env={**self.environment, "LD_LIBRARY_PATH": str(stand_in),
+                                                 "FAKE_CUDA_INIT": "100"},
+                                 capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(without.returncode, 1)
+        self.assertIn("there is no GPU", without.stderr)
 
     def test_an_example_without_a_server_says_how_to_start_one(self):
         trainer = subprocess.Popen([EXAMPLES / "train"], env=self.environment,

@@ -315,7 +315,7 @@ typedef enum tundish_device_why {
     TUNDISH_DEVICE_ASKED = 1,       /* the program asked for that mode */
     TUNDISH_DEVICE_REGISTERED = 2,  /* PIN: the driver took the server's memory */
     TUNDISH_DEVICE_UNSUPPORTED = 3, /* COPY: the device needs memory that may be written to */
-    TUNDISH_DEVICE_REFUSED = 4,     /* COPY: the driver refused the server's memory */
+    TUNDISH_DEVICE_REFUSED = 4,     /* COPY: the memory could not be registered */
     TUNDISH_DEVICE_SLOW = 5         /* COPY: the driver took too long to take it */
 } tundish_device_why;
 
