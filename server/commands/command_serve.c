@@ -69,6 +69,17 @@ sweep(void)
                 removed, removed == 1 ? "" : "s");
 }
 
+/* Other nodes may have the same folder, on a file system that they share. */
+static tundish_status
+claim_state(struct serve *serve)
+{
+    tundish_status status = session_state_folder(serve->state, link_rank(serve->link),
+                                                 link_size(serve->link), &serve->state_folder);
+
+    return status == TUNDISH_OK ? session_state_claim(serve->state_folder, &serve->state_claim)
+                                : status;
+}
+
 /* Open everything, in the order in which parts need each other. Nodes agree before the hub opens
  * its socket, so no trainer attaches to a server of another job. */
 static tundish_status
@@ -109,7 +120,7 @@ open_all(struct serve *serve)
     if (status == TUNDISH_OK)
         sweep();
     if (status == TUNDISH_OK && serve->state != NULL)
-        status = session_state_claim(serve->state, &serve->state_claim);
+        status = claim_state(serve);
     if (status == TUNDISH_OK)
         status = serve_open_stats(serve);
     if (status == TUNDISH_OK)
@@ -186,6 +197,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     link_close(serve->link);
     if (serve->state_claim >= 0)
         close(serve->state_claim);
+    free(serve->state_folder);
 }
 
 /* Log that trainers may attach, and tell the process that gave --ready-fd. */
@@ -386,10 +398,10 @@ const struct command command_serve = {
         "                      on a machine with one node\n" PIPELINE_OPTIONS_HELP
         "  --seed N            seed of stages without one (default: random, logged)\n"
         "  --state DIR         save positions in the existing folder DIR and resume there after\n"
-        "                      a restart. Trainers killed together with the server get the\n"
-        "                      batches of the last 0.1 s again, unless they open at a saved\n"
-        "                      place. A drain waits for trainers to take what is made, up\n"
-        "                      to 30 s for each step\n"
+        "                      a restart; of several nodes each has DIR/node-RANK. Trainers\n"
+        "                      killed together with the server get the batches of the last\n"
+        "                      0.1 s again, unless they open at a saved place. A drain waits\n"
+        "                      for trainers to take what is made, up to 30 s for each step\n"
         "  --helpers LIST      HOST:PORT,... of helpers (`tundish helper`), which make parts of\n"
         "                      batches when trainers wait and all threads are busy (default:\n"
         "                      $TUNDISH_HELPERS)\n"

@@ -30,7 +30,8 @@ struct serve {
     struct pipeline_options pipeline_options;
     const char *socket;
     const char *helpers;    /* their addresses, or NULL */
-    const char *state;      /* the folder where places are kept, or NULL */
+    const char *state;      /* the folder where the job keeps places, or NULL */
+    char *state_folder;     /* this node's own */
     int state_claim;        /* -1: none */
     const char *group_name; /* whose members' trainers may come, too; NULL: none */
     gid_t group;

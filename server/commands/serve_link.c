@@ -37,6 +37,7 @@ serve_agree(struct serve *serve)
         .plan = &options.plan,
         .catalogue = &serve->catalogue,
         .given_seed = serve->pipeline_options.has_seed ? serve->pipeline_options.seed : 0,
+        .keeps_places = serve->state != NULL,
         .timeout_ns = AGREE_NS,
         .stop = &serve_stop_signal,
     };

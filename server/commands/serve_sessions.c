@@ -57,7 +57,7 @@ open_session(struct serve *serve, const struct spec_stream *stream)
         options.server_generation = (uint64_t)tnd_clock_ns();
     options.stream = stream;
     options.stream_number = (uint32_t)(stream - serve->file->streams);
-    options.state = serve->state;
+    options.state = serve->state_folder;
     options.helpers = serve->helpers;
     options.wakeup = serve->wakeups[serve->session_count];
     status = session_open(&options, &serve->errors, &session);

@@ -293,6 +293,8 @@ void start_barrier_return(struct session *session);  /* the same; the start stay
 /* `group`: whose trainer brings the place; NULL: a file. */
 tundish_status start_barrier_lower(struct session *session, const char *group,
                                    const struct place *place, const struct feed_start *start);
+/* Go on with the root seed of another run, of which no row has been dealt here. */
+tundish_status start_barrier_take_root_seed(struct session *session, uint64_t root_seed);
 /* Does the root seed decide any rows? */
 bool start_barrier_depends_on_seed(const struct session *session);
 /* Would a session of the one root seed have dealt what one of the other has? */

@@ -68,8 +68,8 @@ start_barrier_reclose(struct session *session)
 
 /* The place may come from a job with another root seed. The unseeded stages need that seed to
  * repeat their order. */
-static tundish_status
-take_root_seed(struct session *session, uint64_t root_seed)
+tundish_status
+start_barrier_take_root_seed(struct session *session, uint64_t root_seed)
 {
     struct spec_errors errors = { 0 };
     struct plan *plan;
@@ -229,7 +229,7 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
                         "the place belongs to another run of stream '%s' than the session's first "
                         "place: use its own session",
                         session->plan->stream->name);
-    status = take_root_seed(session, place->root_seed);
+    status = start_barrier_take_root_seed(session, place->root_seed);
     if (status != TUNDISH_OK)
         return status;
     if (must_begin(session, group, start))

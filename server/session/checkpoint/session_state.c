@@ -1,8 +1,11 @@
 /* session_state.c - one small file a stream, replaced as a whole. */
 #include "session/checkpoint/session_state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "session/nodes/session_kept.h"
 #include "session/session_private.h"
 #include "shm/place.h"
 
@@ -72,6 +76,44 @@ session_state_check(const char *folder)
     return TUNDISH_OK;
 }
 
+/* Is there a name in the folder that matches? */
+static bool
+holds(const char *folder, const char *pattern)
+{
+    DIR *directory = opendir(folder);
+    struct dirent *entry = NULL;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (fnmatch(pattern, entry->d_name, 0) == 0)
+            break;
+    if (directory != NULL)
+        closedir(directory);
+    return entry != NULL;
+}
+
+tundish_status
+session_state_folder(const char *folder, uint32_t node, uint32_t node_count, char **ret_folder)
+{
+    bool is_one = node_count == 1;
+    char *own;
+
+    if (holds(folder, is_one ? "node-*" : "*.place"))
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the places in %s (--state) are of a job of %s, and this one has %" PRIu32
+                        ": go on with as many nodes as then, or choose another folder and let "
+                        "trainers open at places that they saved",
+                        folder, is_one ? "several nodes" : "one node", node_count);
+    own = is_one ? tnd_strdup(folder) : tnd_sprintf("%s/node-%" PRIu32, folder, node);
+    if (!is_one && mkdir(own, 0700) != 0 && errno != EEXIST) {
+        tundish_status status = tnd_fail_errno(errno, "make the folder %s", own);
+
+        free(own);
+        return status;
+    }
+    *ret_folder = own;
+    return TUNDISH_OK;
+}
+
 tundish_status
 session_state_claim(const char *folder, int *ret_claim)
 {
@@ -107,6 +149,20 @@ read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
     return TUNDISH_OK;
 }
 
+static tundish_status
+check_node_count(const struct session *session, const struct place *place)
+{
+    uint32_t now = session->plan->options.worker_count;
+
+    if (place->split.workers == 0 || place->split.workers == now)
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_PLACE,
+                    "it was kept in a job of %" PRIu32 " nodes, and this one has %" PRIu32
+                    ": go on with as many, or choose another folder (--state) and let trainers "
+                    "open at places that they saved",
+                    place->split.workers, now);
+}
+
 tundish_status
 session_state_start(struct session *session, const uint8_t *bytes, size_t count)
 {
@@ -116,6 +172,8 @@ session_state_start(struct session *session, const uint8_t *bytes, size_t count)
 
     if (status == TUNDISH_OK)
         status = place_read(standing.header, standing.header_bytes, &place);
+    if (status == TUNDISH_OK)
+        status = check_node_count(session, &place);
     if (status == TUNDISH_OK)
         status = place_check(&place, session->plan, &session->place_files);
     if (status == TUNDISH_OK) {
@@ -170,6 +228,8 @@ session_state_restore(struct session *session)
             status = tnd_fail_while(
                 status, "continue at %s (remove this file to start at the beginning)", path);
     }
+    if (status == TUNDISH_OK)
+        status = session_kept_agree(session, bytes != NULL);
     free(bytes);
     free(path);
     return status;

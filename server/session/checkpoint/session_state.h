@@ -12,7 +12,9 @@
  * batches given back, but trainers that were restarted without a place got these again, so the
  * place counts.
  *
- * The folder is session_options.state, which each session keeps its own file in.
+ * The folder is session_options.state, which each session keeps its own file in. Where each of
+ * several nodes stood is known for that number of nodes: another would split a step's rows
+ * otherwise, and lose or repeat those of steps that only some have given back.
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H
@@ -22,11 +24,18 @@
 /* Can places be kept there? The folder is not made. */
 tundish_status session_state_check(const char *folder);
 
+/* The folder of one of so many nodes, which the caller frees: a single node's is `folder` itself,
+ * and others have one in it, which is made. E_PLACE: a job of one node has kept places there, and
+ * this one has several, or the reverse. */
+tundish_status session_state_folder(const char *folder, uint32_t node, uint32_t node_count,
+                                    char **ret_folder);
+
 /* Refuse the folder to other servers: two would replace each other's places, and rows would be
  * lost. The caller closes the descriptor, with which the claim ends. */
 tundish_status session_state_claim(const char *folder, int *ret_claim);
 
-/* Before session_start. E_PLACE: the kept place is of another pipeline. */
+/* Before session_start; waits for the other nodes of the job. E_PLACE: the kept place is of another
+ * pipeline, another number of nodes, or another run than theirs. */
 tundish_status session_state_restore(struct session *session);
 
 /* Close the barrier with its start at this place, for trainers with and without places. `control`

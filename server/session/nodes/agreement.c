@@ -26,6 +26,7 @@ compare_plans(struct link *link, const struct agreement_options *options, struct
     identity_add(&identity, tnd_hash_farm(TUNDISH_VERSION_TEXT, strlen(TUNDISH_VERSION_TEXT)),
                  "the version of Tundish");
     identity_add(&identity, options->given_seed, "--seed");
+    identity_add(&identity, options->keeps_places, "--state");
     for (uint32_t i = 0; status == TUNDISH_OK && i < options->file->stream_count; i++)
         if (plans[i] != NULL)
             status = identity_add_stream(&identity, plans[i]);

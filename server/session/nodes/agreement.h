@@ -11,6 +11,7 @@ struct agreement_options {
     const struct plan_options *plan;
     struct catalogue *catalogue; /* plan->catalogue, which is made here where files are local */
     uint64_t given_seed;         /* on the command line; 0: none */
+    bool keeps_places;           /* --state */
     int64_t timeout_ns;
     const _Atomic int *stop;
 };
