@@ -164,6 +164,7 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
         bool cut = false;
         tundish_status status = TUNDISH_OK;
 
+        session_split_tell_run(session);
         if (atomic_load(&session->restart_epoch) == epoch) /* every trainer asked for the next */
             status = session_cut(session, number, &cut);
         if (status == TUNDISH_OK && !cut)
@@ -290,6 +291,7 @@ session_deal(void *argument)
         return NULL;
     first = session->dealing.start.given ? session->dealing.start.epoch : 0;
     session_cut_begin(session, first);
+    session_split_begin_run(session);
     status = session_split_agrees(session);
     if (status == TUNDISH_OK)
         status = session_cut_learn(session, first);

@@ -719,6 +719,56 @@ def peak_memory(pid):
     raise AssertionError("the process has ended")
 
 
+class Runs(NodesRig):
+    """Of a stream without a seed, which each job deals in another order."""
+
+    def serve_anew(self):
+        for rank in self.ranks.values():
+            end(rank)
+        self.ranks.clear()
+        for rank in range(2):
+            self.node_log(rank).unlink(missing_ok=True)
+        file = self.pipeline(["range: 20000", "shuffle: {buffer_size: 100}", "batch: 16"],
+                             "{replicas: 1}", "{epochs: 1, slots: 4}", seed="")
+        self.serve_nodes([file, file])
+
+    def begin(self):
+        """The first batches of a job, and where it stands."""
+        self.serve_anew()
+        first = self.read_all(2, 1, "--batches", "10")
+        return first, place(first[0, 0])
+
+    def assert_refused(self, readers):
+        for reader in readers:
+            last = self.lines(reader)[-1]
+            self.assertIn("E_PLACE", last)
+            self.assertIn("places of one run, or none", last)
+
+    def test_are_not_begun_beside_a_place_of_another(self):
+        _, token = self.begin()
+        self.serve_anew()
+        self.assert_refused([self.read_node(0, "--place", token, "--delay-ms", "2"),
+                             self.read_node(1, "--delay-ms", "2")])
+
+    def test_do_not_go_on_together(self):
+        tokens = [self.begin()[1] for _ in range(2)]
+        self.serve_anew()
+        self.assert_refused([self.read_node(rank, "--place", token, "--delay-ms", "2")
+                             for rank, token in enumerate(tokens)])
+
+    def test_are_left_by_trainers_that_load_their_places_late(self):
+        """They open, may take batches ahead, and then open at their places."""
+        first, token = self.begin()
+        self.serve_anew()
+        other = self.read_node(0, "--place", token, "--delay-ms", "1")
+        self.wait_for_line(other, "batch 0 60 ")
+        self.lines(self.read_node(1, "--batches", "20", "--delay-ms", "5"))
+        rest = self.lines(self.read_node(1, "--place", token))
+        self.assertEqual(rest[-1], "end_of_stream")
+        seen = rows({**first, "rest": rest, "other": self.whole(other)})
+        self.assertEqual(seen, list(range(20000)))
+
+
 class LostNodes(NodesRig):
     def lose(self, number):
         """Two nodes, of which the second gets the signal: the first one's trainer is told. (How soon

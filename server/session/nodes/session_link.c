@@ -553,7 +553,7 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
     else if (key->topic == LINK_RESTART)
         session_cut_hear(session, key);
     else if (key->topic == LINK_SPLIT)
-        session_split_hear(session, bytes);
+        session_split_hear(session, key, bytes);
     else if (key->topic == LINK_DEATH)
         hear_death(session, who, key->part == DEATH_OF_GROUP, bytes);
 }
