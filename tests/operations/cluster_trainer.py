@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-import threading
+import time
 from pathlib import Path
 
 import tundish
@@ -20,10 +20,10 @@ GATE = int(os.environ.get("GATE", "0")) if "SLURM_RESTART_COUNT" not in os.envir
 
 
 def main():
-    is_asked, is_signalled, goes_on = threading.Event(), threading.Event(), threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: is_asked.set())
-    signal.signal(signal.SIGUSR1, lambda *_: is_signalled.set())  # comes more than once
-    signal.signal(signal.SIGUSR2, lambda *_: goes_on.set())
+    # Not events: a signal that comes again while its handler holds an event's lock would wait for itself.
+    heard = set()
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda number, _: heard.add(number))
     saved = newest()
     rows, steps = saved["rows"], saved["steps"]
     note("began", steps)
@@ -33,16 +33,17 @@ def main():
             steps += 1
             if steps == GATE:
                 note("waits")
-                while not is_asked.is_set() and not goes_on.wait(timeout=0.05):  # lets handlers run
-                    if is_signalled.is_set():
+                while not heard & {signal.SIGTERM, signal.SIGUSR2}:
+                    time.sleep(0.05)
+                    if signal.SIGUSR1 in heard:
                         note("signalled")
-            if is_asked.is_set() or steps % STEPS_BETWEEN == 0:
+            if signal.SIGTERM in heard or steps % STEPS_BETWEEN == 0:
                 save(f"{steps}.{RANK}", {"rows": rows, "steps": steps, "place": reader.place})
-            if is_asked.is_set():
+            if signal.SIGTERM in heard:
                 break
     # A signal that comes once more, while the interpreter ends, would kill it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
-    if not is_asked.is_set():
+    if signal.SIGTERM not in heard:
         save(f"all.{RANK}", rows)
 
 
