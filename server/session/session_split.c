@@ -66,8 +66,8 @@ refuse_runs(const struct session *session, uint32_t one, uint32_t other)
 {
     char first[160], second[160];
 
-    link_name(session->linked.link, one, first, sizeof first);
-    link_name(session->linked.link, other, second, sizeof second);
+    link_name(session->linked.job, one, first, sizeof first);
+    link_name(session->linked.job, other, second, sizeof second);
     return tnd_fail(TUNDISH_E_PLACE,
                     "the trainers of stream '%s' on %s and on %s are in different runs of it, in "
                     "which rows have different orders: let the trainers of all nodes go on with "
@@ -99,7 +99,7 @@ tell(struct session *session, uint64_t part, const void *bytes, size_t byte_coun
     struct link_key key = split_key(session, part);
     const uint8_t nothing = 0;
 
-    link_tally(session->linked.link, &key,
+    link_tally(session->linked.job, &key,
                &(struct link_tally){ .merge = LINK_KINDS,
                                      .is_running = true,
                                      .bytes = bytes == NULL ? &nothing : bytes,
@@ -109,7 +109,7 @@ tell(struct session *session, uint64_t part, const void *bytes, size_t byte_coun
 void
 session_split_begin_run(struct session *session)
 {
-    bool is_compared = session->linked.link != NULL && session->plan->policy == SHARD_DATA &&
+    bool is_compared = session->linked.job != NULL && session->plan->policy == SHARD_DATA &&
                        start_barrier_depends_on_seed(session);
 
     session->linked.untold = !is_compared ? 0
@@ -123,11 +123,13 @@ session_split_tell_run(struct session *session)
 {
     struct session_link *linked = &session->linked;
     const uint64_t root_seed = session->plan->options.root_seed;
+    bool is_read;
 
     if (linked->untold == 0 || --linked->untold > 0)
         return;
+    is_read = feed_has_trainers(session->feed);
     pthread_mutex_lock(&linked->lock);
-    if (linked->is_read) {
+    if (is_read) {
         linked->told_run = true;
         tell(session, SPLIT_RUN, &root_seed, sizeof root_seed);
     }
@@ -156,7 +158,7 @@ session_split_tell(struct session *session, bool is_read)
     struct told_split told = { split->epoch, split->step };
     bool tells = is_read && split->workers > 0 && (split->epoch > 0 || split->step > 0);
 
-    if (session->linked.link == NULL || session->plan->policy != SHARD_DATA)
+    if (session->linked.job == NULL || session->plan->policy != SHARD_DATA)
         return;
     if (!is_read)
         withdraw_run(session);
@@ -224,7 +226,7 @@ session_split_agrees(const struct session *session)
     struct link_total total = { 0 };
     tundish_status status = TUNDISH_OK;
 
-    if (session->linked.link != NULL && link_find_total(session->linked.link, &key, &total))
+    if (session->linked.job != NULL && link_find_total(session->linked.job, &key, &total))
         status = compare(session, (struct byte_view){ total.bytes, total.byte_count });
     free(total.bytes);
     return status;

@@ -722,6 +722,9 @@ def peak_memory(pid):
 class Runs(NodesRig):
     """Of a stream without a seed, which each job deals in another order."""
 
+    distribute = "{replicas: 1}"
+    repeated = 0
+
     def serve_anew(self):
         for rank in self.ranks.values():
             end(rank)
@@ -729,7 +732,7 @@ class Runs(NodesRig):
         for rank in range(2):
             self.node_log(rank).unlink(missing_ok=True)
         file = self.pipeline(["range: 20000", "shuffle: {buffer_size: 100}", "batch: 16"],
-                             "{replicas: 1}", "{epochs: 1, slots: 4}", seed="")
+                             self.distribute, "{epochs: 1, slots: 4}", seed="")
         self.serve_nodes([file, file])
 
     def begin(self):
@@ -766,7 +769,17 @@ class Runs(NodesRig):
         rest = self.lines(self.read_node(1, "--place", token))
         self.assertEqual(rest[-1], "end_of_stream")
         seen = rows({**first, "rest": rest, "other": self.whole(other)})
-        self.assertEqual(seen, list(range(20000)))
+        self.assertEqual(sorted(set(seen)), list(range(20000)))
+        self.assertEqual(len(seen), 20000 + self.repeated)
+
+
+class RunsOfQueues(Runs):
+    distribute = "{auto_shard: DATA, delivery: queue}"
+    repeated = 2 * 16  # each node's batch that was on its way when the place was saved
+
+
+class RunsOfBroadcasts(Runs):
+    distribute = "{auto_shard: DATA, delivery: broadcast}"
 
 
 class LostNodes(NodesRig):

@@ -47,12 +47,15 @@ replicas_that_matter(const struct plan *plan)
     return plan->rebatched ? 2 : 1;
 }
 
-/* With one worker, or under DATA, all workers together deal one order, whatever their number: a
- * step is a global batch. From a function each replica takes elements of its own. */
+/* With one worker, or in lanes under DATA, all workers together deal one order, whatever their
+ * number: a step is a global batch. Of a queue or a broadcast each worker has whole batches of its
+ * own. From a function each replica takes elements of its own. */
 void
 place_ready(const struct plan *plan, const struct place_files *files, struct place *ret_place)
 {
-    bool shared = plan->options.worker_count == 1 || plan->policy == SHARD_DATA;
+    bool shared =
+        plan->options.worker_count == 1 ||
+        (plan->policy == SHARD_DATA && plan->stream->distribute.delivery == DELIVER_LANES);
 
     *ret_place = (struct place){
         .fingerprint = place_fingerprint(plan),
@@ -161,20 +164,31 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
     return TUNDISH_OK;
 }
 
+static const char *
+delivery_words(const struct plan *plan)
+{
+    enum spec_delivery delivery = plan->stream->distribute.delivery;
+
+    return delivery == DELIVER_QUEUE       ? ", delivery: queue"
+           : delivery == DELIVER_BROADCAST ? ", delivery: broadcast"
+                                           : "";
+}
+
 static tundish_status
 check_numbers(const struct place *place, const struct place *here, const struct plan *plan)
 {
     if (place->worker_count == 0 && here->worker_count != 0)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place was saved with one worker, and with auto_shard %s the batches "
-                        "depend on the number of workers: start one worker (there are %u now)",
-                        plan_policy_name(plan->policy), here->worker_count);
+                        "the place was saved with one worker, or where batches do not depend on "
+                        "the number of workers, and with auto_shard %s%s they do: start one worker "
+                        "(there are %u now)",
+                        plan_policy_name(plan->policy), delivery_words(plan), here->worker_count);
     if (place->worker_count != here->worker_count)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place was saved with %u workers, and with auto_shard %s the batches "
-                        "depend on the number of workers: start %u workers (there are %u now)",
-                        place->worker_count, plan_policy_name(plan->policy), place->worker_count,
-                        plan->options.worker_count);
+                        "the place was saved with %u workers, and the batches depended on their "
+                        "number: start %u workers with the delivery of then (there are %u now%s)",
+                        place->worker_count, place->worker_count, plan->options.worker_count,
+                        delivery_words(plan));
     if (place->replicas != here->replicas && !plan->stream->distribute.from_function)
         return tnd_fail(TUNDISH_E_PLACE,
                         "the place was saved with %s in total, and there %s now: rebatch: carry "

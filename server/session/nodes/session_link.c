@@ -50,10 +50,11 @@ session_link_open(struct session *session, const struct session_options *options
     if (is_named)
         linked->stream = EXTRA | (uint32_t)tnd_hash_farm(options->name, strlen(options->name));
     if (options->link == NULL || link_size(options->link) == 1 ||
-        stream->distribute.delivery != DELIVER_LANES ||
         (is_named && stream->distribute.from_function))
         return;
-    linked->link = options->link;
+    linked->job = options->link;
+    if (stream->distribute.delivery == DELIVER_LANES)
+        linked->link = options->link;
 }
 
 void
@@ -541,7 +542,11 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
             hear_failure(session, bytes);    /* of every delivery: its rows are missing */
         return;
     }
-    if (session->linked.link == NULL || key->stream != session->linked.stream)
+    if (session->linked.job == NULL || key->stream != session->linked.stream)
+        return;
+    if (key->topic == LINK_SPLIT)
+        session_split_hear(session, key, bytes);
+    if (session->linked.link == NULL)
         return;
     link_name(session->linked.link, from, who, sizeof who);
     if (key->topic == LINK_STEPS)
@@ -552,8 +557,6 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
         session_marks_hear(session, key, bytes);
     else if (key->topic == LINK_RESTART)
         session_cut_hear(session, key);
-    else if (key->topic == LINK_SPLIT)
-        session_split_hear(session, key, bytes);
     else if (key->topic == LINK_DEATH)
         hear_death(session, who, key->part == DEATH_OF_GROUP, bytes);
 }

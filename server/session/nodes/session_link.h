@@ -17,7 +17,8 @@ struct session;
 struct session_options;
 
 struct session_link {
-    struct link *link; /* NULL: this session is of one worker */
+    struct link *job;  /* NULL: this session is of one worker */
+    struct link *link; /* the same where nodes take steps together, else NULL */
     uint32_t stream;   /* in keys: which session of the job it is */
     pthread_mutex_t lock;
 

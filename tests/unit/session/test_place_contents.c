@@ -247,6 +247,35 @@ dealt_by_file_another_number_of_workers_is_refused(void **state)
     assert_int_equal(take_up(&two, &one), TUNDISH_E_PLACE);
 }
 
+/* Each worker has whole batches of its own, every second or third of all. */
+static void
+in_whole_batches_another_number_of_workers_is_refused(void **state)
+{
+    static const char stages[] = "{range: 99}, {batch: 4}";
+    static const char *const deliveries[] = { "auto_shard: DATA, delivery: queue",
+                                              "auto_shard: DATA, delivery: broadcast" };
+    const struct job lanes_of_one = { stages, "", 1, 2 };
+    const struct job lanes = { stages, "auto_shard: DATA", 2, 1 };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct job one = { stages, deliveries[i], 1, 1 };
+        const struct job two = { stages, deliveries[i], 2, 1 };
+        const struct job three = { stages, deliveries[i], 3, 1 };
+
+        assert_int_equal(take_up(&lanes_of_one, &one), TUNDISH_OK);
+        assert_int_equal(take_up(&one, &lanes_of_one), TUNDISH_OK);
+        assert_int_equal(take_up(&two, &two), TUNDISH_OK);
+        assert_int_equal(take_up(&two, &three), TUNDISH_E_PLACE);
+        assert_non_null(strstr(tnd_error_text(), "saved with 2 workers"));
+        assert_non_null(strstr(tnd_error_text(), "there are 3 now, delivery: "));
+        assert_int_equal(take_up(&one, &two), TUNDISH_E_PLACE);
+        assert_int_equal(take_up(&two, &one), TUNDISH_E_PLACE);
+        assert_int_equal(take_up(&lanes, &two), TUNDISH_E_PLACE);
+        assert_int_equal(take_up(&two, &lanes), TUNDISH_E_PLACE);
+    }
+}
+
 static void
 from_a_function_another_number_of_replicas_is_refused(void **state)
 {
@@ -384,6 +413,7 @@ TEST_FILE(test_place_contents)
         cmocka_unit_test(a_place_of_the_version_before_is_read),
         cmocka_unit_test(under_data_any_number_of_workers_and_replicas_will_do),
         cmocka_unit_test(dealt_by_file_another_number_of_workers_is_refused),
+        cmocka_unit_test(in_whole_batches_another_number_of_workers_is_refused),
         cmocka_unit_test(from_a_function_another_number_of_replicas_is_refused),
         cmocka_unit_test(where_rows_are_carried_over_one_replica_is_not_several),
         cmocka_unit_test(another_pipeline_is_refused),
