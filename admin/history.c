@@ -2,9 +2,13 @@
 #include "history.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How far a clock that was set back a little may be behind, before its time is shown again. */
+enum { BEHIND_MAX_S = 60 };
 
 int
 history_open(struct history *history)
@@ -25,19 +29,30 @@ history_close(struct history *history)
     *history = (struct history){ 0 };
 }
 
-void
-history_advance(struct history *history, uint64_t second)
+/* Looks that are a second apart may fall into one second of the clock, or leave one out. */
+static bool
+is_uneven(uint64_t next, uint64_t clock)
 {
-    uint64_t from = history->second + 1;
+    return clock <= next + 1 && clock + BEHIND_MAX_S >= next;
+}
 
-    if (second <= history->second)
-        return;
+void
+history_advance(struct history *history, uint64_t clock)
+{
+    uint64_t next = history->second + 1;
+    uint64_t second = is_uneven(next, clock) ? next : clock;
     /* After a long pause, such as a suspended machine, once around the ring is enough. */
-    if (second - history->second > HISTORY_SECONDS)
-        from = second - HISTORY_SECONDS + 1;
-    for (uint32_t i = 0; i < history->count; i++)
+    bool is_whole = second < next || second - next >= HISTORY_SECONDS;
+    uint64_t from = is_whole ? second - HISTORY_SECONDS + 1 : next;
+
+    for (uint32_t i = 0; i < history->count; i++) {
+        struct history_series *series = history->series[i];
+
         for (uint64_t s = from; s <= second; s++)
-            history->series[i]->values[s % HISTORY_SECONDS] = NAN;
+            series->values[s % HISTORY_SECONDS] = NAN;
+        if (series->last > second)
+            series->last = second;
+    }
     history->second = second;
 }
 

@@ -36,8 +36,10 @@ struct history {
 int history_open(struct history *history); /* 0, or -1 when there is no memory */
 void history_close(struct history *history);
 
-/* Go on to this second; those between are gaps. */
-void history_advance(struct history *history, uint64_t second);
+/* A second has passed since the last call, and the clock, which is not as even, shows this one. Go
+ * on to the next; to the clock's, with gaps between, if the machine has slept; and begin anew if
+ * the clock has been set back. */
+void history_advance(struct history *history, uint64_t clock);
 
 /* This second's value; history_add adds to it. */
 void history_note(struct history *history, const char *name, double value);

@@ -29,16 +29,17 @@ values_stay_where_they_were_noted_and_gaps_are_none(void **state)
     assert_int_equal(history_open(&history), 0);
     history_advance(&history, START);
     history_note(&history, "a", 1);
-    history_advance(&history, START + 2);
+    history_advance(&history, START + 3);
     history_note(&history, "a", 3);
     assert_true(value_at(&history, "a", START) == 1);
     assert_true(isnan(value_at(&history, "a", START + 1)));
-    assert_true(value_at(&history, "a", START + 2) == 3);
+    assert_true(isnan(value_at(&history, "a", START + 2)));
+    assert_true(value_at(&history, "a", START + 3) == 3);
     assert_true(history_mean(&history, history_find(&history, "a"), 60) == 2);
     assert_true(history_mean(&history, history_find(&history, "a"), 1) == 3);
     assert_null(history_find(&history, "b"));
-    history_advance(&history, START + 2 + HISTORY_SECONDS);
-    assert_true(isnan(value_at(&history, "a", START + 2)));
+    history_advance(&history, START + 3 + HISTORY_SECONDS);
+    assert_true(isnan(value_at(&history, "a", START + 3)));
     assert_true(history_mean(&history, history_find(&history, "a"), HISTORY_SECONDS) == 0);
     history_close(&history);
 }
@@ -56,6 +57,43 @@ a_sum_begins_anew_each_second(void **state)
             history_add(&history, "all", 10);
         assert_true(value_at(&history, "all", START + s) == 40);
     }
+    history_close(&history);
+}
+
+/* The clock shows a second twice and leaves one out, and is set back by a few seconds. */
+static void
+each_look_has_a_second_of_its_own(void **state)
+{
+    static const uint64_t shown[] = { 0, 1, 1, 3, 4, 6, 6, 2, 3 };
+    struct history history;
+
+    (void)state;
+    assert_int_equal(history_open(&history), 0);
+    for (uint64_t look = 0; look < sizeof shown / sizeof *shown; look++) {
+        history_advance(&history, START + shown[look]);
+        history_add(&history, "all", 10);
+        history_add(&history, "all", 10);
+        assert_int_equal(history.second, START + look);
+        assert_true(value_at(&history, "all", START + look) == 20);
+    }
+    history_close(&history);
+}
+
+static void
+a_clock_that_is_set_back_begins_anew(void **state)
+{
+    struct history history;
+
+    (void)state;
+    assert_int_equal(history_open(&history), 0);
+    history_advance(&history, START);
+    history_note(&history, "a", 1);
+    history_advance(&history, START - 600);
+    assert_int_equal(history.second, START - 600);
+    assert_true(history_mean(&history, history_find(&history, "a"), HISTORY_SECONDS) == 0);
+    history_note(&history, "a", 2);
+    assert_true(history_mean(&history, history_find(&history, "a"), HISTORY_SECONDS) == 2);
+    assert_true(history_find(&history, "a")->last == START - 600);
     history_close(&history);
 }
 
@@ -129,6 +167,8 @@ TEST_FILE(test_history)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_stay_where_they_were_noted_and_gaps_are_none),
         cmocka_unit_test(a_sum_begins_anew_each_second),
+        cmocka_unit_test(each_look_has_a_second_of_its_own),
+        cmocka_unit_test(a_clock_that_is_set_back_begins_anew),
         cmocka_unit_test(as_many_series_as_a_large_job_has_are_kept),
         cmocka_unit_test(when_all_are_taken_the_silent_give_way_and_the_others_stay),
         cmocka_unit_test(names_that_do_not_fit_are_left_out),
