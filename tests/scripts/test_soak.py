@@ -54,7 +54,7 @@ class Soak(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.summary()["torture"]["counts"], {"kills": 24, "rows": 680})
         self.assertEqual(self.summary()["fuzz/csv"]["counts"], {"inputs": 100})
-        self.assertRegex(done.stdout, r"sessions +0\.00 h: 7 runs, 0 slices failed")
+        self.assertRegex(done.stdout, r"sessions +0\.00 h, +0\.00 CPU-h: 7 runs, 0 slices failed")
 
     def test_a_fuzzer_goes_on_with_another_seed_from_what_it_kept(self):
         self.run_once("fuzz/csv", "fuzz/csv")

@@ -61,6 +61,7 @@ tundish_status
 source_open(tundish_reader *reader, int device, struct source **ret_source, const char **ret_text)
 {
     struct source *source = calloc(1, sizeof *source);
+    pthread_condattr_t monotonic;
     tundish_status status = TUNDISH_OK;
 
     pthread_once(&once, install_handler);
@@ -78,7 +79,10 @@ source_open(tundish_reader *reader, int device, struct source **ret_source, cons
     source->device = device;
     atomic_init(&source->users, 1);
     pthread_mutex_init(&source->lock, NULL);
-    pthread_cond_init(&source->released, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&source->released, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     source->reader = reader;
     source->process = atomic_load(&process);
     *ret_source = source;
@@ -275,7 +279,7 @@ source_wait_release(struct source *source, int64_t timeout_ns)
 {
     struct timespec until;
 
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += timeout_ns % 1000000000;
     until.tv_sec += timeout_ns / 1000000000 + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
