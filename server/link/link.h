@@ -39,7 +39,7 @@ enum link_topic {
     LINK_CREW,     /* a word between launchers (serve_crew.h) */
     LINK_LEVEL,    /* where trainers that have ended stood, as a place */
     LINK_SPLIT,    /* where a node's trainers changed to other numbers (session_split.h) */
-    LINK_KEPT,     /* the root seed of the place that a node has kept (session_kept.h) */
+    LINK_SEEDS,    /* the root seed of the run that a node is in (session_seeds.h) */
     LINK_TOPIC_COUNT
 };
 

@@ -14,6 +14,7 @@
 #include "session/checkpoint/session_state.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
+#include "session/nodes/session_seeds.h"
 #include "session/session_split.h"
 
 /* No trainer needs the session's present position, so restart it at the place. But a server that
@@ -251,6 +252,7 @@ note_abandoned(struct session *session, struct feed *feed)
     abandoned = session->kept.abandoned = feed_is_unused(feed);
     if (abandoned) {
         session_split_tell(session, false);
+        session_seeds_withdraw(session);
         session_cut_tell_read(session, false);
     }
     pthread_mutex_unlock(&session->control.lock);

@@ -9,6 +9,7 @@
 #include "session/checkpoint/session_state.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
+#include "session/nodes/session_seeds.h"
 #include "session/session_split.h"
 #include "source/files/ask_ahead.h"
 
@@ -164,7 +165,7 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
         bool cut = false;
         tundish_status status = TUNDISH_OK;
 
-        session_split_tell_run(session);
+        session_seeds_tell(session);
         if (atomic_load(&session->restart_epoch) == epoch) /* every trainer asked for the next */
             status = session_cut(session, number, &cut);
         if (status == TUNDISH_OK && !cut)
@@ -291,7 +292,7 @@ session_deal(void *argument)
         return NULL;
     first = session->dealing.start.given ? session->dealing.start.epoch : 0;
     session_cut_begin(session, first);
-    session_split_begin_run(session);
+    session_seeds_begin(session);
     status = session_split_agrees(session);
     if (status == TUNDISH_OK)
         status = session_cut_learn(session, first);

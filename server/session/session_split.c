@@ -12,12 +12,6 @@
 
 enum { TEXT_BYTES = 512 };
 
-/* In `part` of keys. */
-enum { SPLIT_STEP, SPLIT_RUN };
-
-/* tundish_cuda.h's depth may be so large; other readers take nothing that is not asked for. */
-enum { TAKEN_AHEAD_MAX = 64 };
-
 /* What a node tells. */
 struct told_split {
     uint64_t epoch, step;
@@ -61,20 +55,6 @@ refuse(const struct session *session, const struct told_split *one, const struct
                     session->plan->options.worker_count, session->plan->replicas);
 }
 
-static tundish_status
-refuse_runs(const struct session *session, uint32_t one, uint32_t other)
-{
-    char first[160], second[160];
-
-    link_name(session->linked.job, one, first, sizeof first);
-    link_name(session->linked.job, other, second, sizeof second);
-    return tnd_fail(TUNDISH_E_PLACE,
-                    "the trainers of stream '%s' on %s and on %s are in different runs of it, in "
-                    "which rows have different orders: let the trainers of all nodes go on with "
-                    "places of one run, or none",
-                    session->plan->stream->name, first, second);
-}
-
 tundish_status
 session_split_check(const struct session *session, const struct place_split *one,
                     const struct place_split *other)
@@ -87,66 +67,9 @@ session_split_check(const struct session *session, const struct place_split *one
 }
 
 static struct link_key
-split_key(const struct session *session, uint64_t part)
+split_key(const struct session *session)
 {
-    return (struct link_key){ .topic = LINK_SPLIT, .stream = session->linked.stream, .part = part };
-}
-
-/* `bytes` NULL: nothing (any more). */
-static void
-tell(struct session *session, uint64_t part, const void *bytes, size_t byte_count)
-{
-    struct link_key key = split_key(session, part);
-    const uint8_t nothing = 0;
-
-    link_tally(session->linked.job, &key,
-               &(struct link_tally){ .merge = LINK_KINDS,
-                                     .is_running = true,
-                                     .bytes = bytes == NULL ? &nothing : bytes,
-                                     .byte_count = bytes == NULL ? 1 : byte_count });
-}
-
-void
-session_split_begin_run(struct session *session)
-{
-    bool is_compared = session->linked.job != NULL && session->plan->policy == SHARD_DATA &&
-                       start_barrier_depends_on_seed(session);
-
-    session->linked.untold = !is_compared ? 0
-                             : session->dealing.start.given
-                                 ? 1
-                                 : session->ring.capacity + session->ring.few + TAKEN_AHEAD_MAX;
-}
-
-void
-session_split_tell_run(struct session *session)
-{
-    struct session_link *linked = &session->linked;
-    const uint64_t root_seed = session->plan->options.root_seed;
-    bool is_read;
-
-    if (linked->untold == 0 || --linked->untold > 0)
-        return;
-    is_read = feed_has_trainers(session->feed);
-    pthread_mutex_lock(&linked->lock);
-    if (is_read) {
-        linked->told_run = true;
-        tell(session, SPLIT_RUN, &root_seed, sizeof root_seed);
-    }
-    pthread_mutex_unlock(&linked->lock);
-}
-
-/* Its trainers are gone, and others may go on with another run. */
-static void
-withdraw_run(struct session *session)
-{
-    struct session_link *linked = &session->linked;
-
-    pthread_mutex_lock(&linked->lock);
-    if (linked->told_run)
-        tell(session, SPLIT_RUN, NULL, 0);
-    linked->told_run = false;
-    pthread_mutex_unlock(&linked->lock);
+    return (struct link_key){ .topic = LINK_SPLIT, .stream = session->linked.stream };
 }
 
 /* Each node deals its own rows, unless all deal one order. A node that begins at the beginning says
@@ -156,16 +79,18 @@ session_split_tell(struct session *session, bool is_read)
 {
     const struct place_split *split = &session->dealing.start.split;
     struct told_split told = { split->epoch, split->step };
+    struct link_key key = split_key(session);
     bool tells = is_read && split->workers > 0 && (split->epoch > 0 || split->step > 0);
 
-    if (session->linked.job == NULL || session->plan->policy != SHARD_DATA)
-        return;
-    if (!is_read)
-        withdraw_run(session);
-    if (!tells && !session->linked.told_split)
+    if (session->linked.link == NULL || session->plan->policy != SHARD_DATA ||
+        (!tells && !session->linked.told_split))
         return;
     session->linked.told_split = tells;
-    tell(session, SPLIT_STEP, tells ? &told : NULL, sizeof told);
+    link_tally(session->linked.link, &key,
+               &(struct link_tally){ .merge = LINK_KINDS,
+                                     .is_running = true,
+                                     .bytes = (const uint8_t *)&told,
+                                     .byte_count = tells ? sizeof told : 1 });
 }
 
 static tundish_status
@@ -187,34 +112,10 @@ compare(const struct session *session, struct byte_view bytes)
     return TUNDISH_OK;
 }
 
-static tundish_status
-compare_runs(const struct session *session, struct byte_view bytes)
-{
-    uint32_t rank, first_rank = 0;
-    uint64_t seed, first = 0;
-    bool has_first = false;
-    struct byte_view one;
-
-    while (link_next_of_each(&bytes, &rank, &one)) {
-        if (one.size != sizeof seed)
-            continue;
-        memcpy(&seed, one.data, sizeof seed);
-        if (has_first && seed != first)
-            return refuse_runs(session, first_rank, rank);
-        first = seed;
-        first_rank = rank;
-        has_first = true;
-    }
-    return TUNDISH_OK;
-}
-
 void
-session_split_hear(struct session *session, const struct link_key *key, struct byte_view bytes)
+session_split_hear(struct session *session, struct byte_view bytes)
 {
-    tundish_status status =
-        key->part == SPLIT_RUN ? compare_runs(session, bytes) : compare(session, bytes);
-
-    if (status != TUNDISH_OK)
+    if (compare(session, bytes) != TUNDISH_OK)
         session_fail(session, TUNDISH_E_PLACE, tnd_error_text(), false);
 }
 
@@ -222,11 +123,11 @@ session_split_hear(struct session *session, const struct link_key *key, struct b
 tundish_status
 session_split_agrees(const struct session *session)
 {
-    struct link_key key = split_key(session, SPLIT_STEP);
+    struct link_key key = split_key(session);
     struct link_total total = { 0 };
     tundish_status status = TUNDISH_OK;
 
-    if (session->linked.job != NULL && link_find_total(session->linked.job, &key, &total))
+    if (session->linked.link != NULL && link_find_total(session->linked.link, &key, &total))
         status = compare(session, (struct byte_view){ total.bytes, total.byte_count });
     free(total.bytes);
     return status;

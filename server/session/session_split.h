@@ -6,11 +6,6 @@
  * different steps would receive some rows twice and others never. A place says from which step on
  * its numbers have held, and all trainers' places must agree on it: those of other numbers change
  * at their own step.
- *
- * They must be of one run, too: another root seed is another order, in which rows lie in other
- * steps. A node at a place tells its seed when it begins. One without places may have trainers that
- * are about to load theirs, so it tells when they have given more batches back than a reader takes
- * ahead of its program.
  */
 #ifndef SESSION_SESSION_SPLIT_H
 #define SESSION_SESSION_SPLIT_H
@@ -33,17 +28,11 @@ struct place_split session_split_of(const struct session *session, const struct 
 tundish_status session_split_check(const struct session *session, const struct place_split *one,
                                    const struct place_split *other);
 
-/* The dealing thread, when it begins, and before each step: tell the other nodes which run it is,
- * and compare. */
-void session_split_begin_run(struct session *session);
-void session_split_tell_run(struct session *session);
-
 /* Tell the other nodes where this one's trainers have begun, or that none do any more; and hear it
  * of all, which fails the session where two differ. The dealing thread asks too, before its first
  * step: E_PLACE. */
 void session_split_tell(struct session *session, bool is_read);
-void session_split_hear(struct session *session, const struct link_key *key,
-                        struct byte_view bytes);
+void session_split_hear(struct session *session, struct byte_view bytes);
 tundish_status session_split_agrees(const struct session *session);
 
 #endif

@@ -113,7 +113,7 @@ class StateOfNodes(NodesRig):
             self.state.mkdir()
         for rank in range(2):
             (self.path / f"kept.{rank}").rename(self.kept_by(rank).parent)
-        self.assertIn("are of different runs", self.refused(file, 2))
+        self.assertIn("in different runs", self.refused(file, 2))
 
     def test_is_refused_where_only_some_nodes_keep_places(self):
         file = self.pipeline(SHUFFLED, DATA, seed="")

@@ -17,7 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "session/nodes/session_kept.h"
+#include "session/nodes/session_seeds.h"
 #include "session/session_private.h"
 #include "shm/place.h"
 
@@ -229,7 +229,7 @@ session_state_restore(struct session *session)
                 status, "continue at %s (remove this file to start at the beginning)", path);
     }
     if (status == TUNDISH_OK)
-        status = session_kept_agree(session, bytes != NULL);
+        status = session_seeds_agree(session, bytes != NULL);
     free(bytes);
     free(path);
     return status;

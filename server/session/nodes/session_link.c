@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_marks.h"
+#include "session/nodes/session_seeds.h"
 #include "session/session_private.h"
 #include "session/session_split.h"
 
@@ -544,8 +545,8 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
     }
     if (session->linked.job == NULL || key->stream != session->linked.stream)
         return;
-    if (key->topic == LINK_SPLIT)
-        session_split_hear(session, key, bytes);
+    if (key->topic == LINK_SEEDS)
+        session_seeds_hear(session, bytes);
     if (session->linked.link == NULL)
         return;
     link_name(session->linked.link, from, who, sizeof who);
@@ -557,6 +558,8 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
         session_marks_hear(session, key, bytes);
     else if (key->topic == LINK_RESTART)
         session_cut_hear(session, key);
+    else if (key->topic == LINK_SPLIT)
+        session_split_hear(session, bytes);
     else if (key->topic == LINK_DEATH)
         hear_death(session, who, key->part == DEATH_OF_GROUP, bytes);
 }

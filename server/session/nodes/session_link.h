@@ -38,11 +38,11 @@ struct session_link {
     bool is_level;   /* this node takes part in the epochs of all, or will from the first */
     bool replays;    /* this epoch, for others; the dealing thread's (session_replay.h) */
     bool told_split; /* session_split_tell; under `control` */
-    bool told_run;   /* session_split_tell_run; under the lock */
+    bool told_seed;  /* session_seeds.h; under the lock */
 
     /* The dealing thread's. */
     uint64_t cut_step; /* where the epoch ends early, or UINT64_MAX: not agreed */
-    uint64_t untold;   /* steps until session_split_tell_run tells; 0: never */
+    uint64_t untold;   /* steps until session_seeds_tell tells; 0: never */
 
     /* Of the trainers of all nodes together, the last that took this node back (session_level.h).
      * Written while no thread of the session runs. */
