@@ -66,6 +66,7 @@ class Containers(Rig):
         """The server sees 0 for the number of a process that its own namespace does not have."""
         self.serve(self.file, before=container())
         first = self.trainer(replica=0)
+        self.wait_for_line(first, "batch ")  # else nobody of the group is left, and all begin again together
         held = 5  # of which four are given back
         words = [*container(), READER, "--batches", str(held), "--hold"]
         killed = self.start(words, TUNDISH_REPLICA="1")

@@ -364,8 +364,10 @@ the_descriptor_polls_readable_while_there_is_something(void **state)
     numbers_open(&options, &numbers);
     reader = open_reader(numbers, "a", 0);
     assert_int_equal(tundish_descriptor(reader, &polled.fd), TUNDISH_OK);
-    assert_int_equal(tundish_next(reader, 0, &batch), TUNDISH_E_TIMEOUT);
-    assert_int_equal(poll(&polled, 1, 0), 0);
+    /* What the server says meanwhile may make it readable in vain. */
+    do
+        assert_int_equal(tundish_next(reader, 0, &batch), TUNDISH_E_TIMEOUT);
+    while (poll(&polled, 1, 0) != 0);
     numbers_run(numbers);
     do {
         assert_int_equal(poll(&polled, 1, 300000), 1);
