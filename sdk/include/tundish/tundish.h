@@ -375,7 +375,9 @@ TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info
  * returned. Sets *ret_bytes to the size needed; E_ARGUMENT if capacity is smaller. If all replicas
  * of a group have taken the same number of steps, any one's place serves all of them. With another
  * number of nodes or replicas, all must have: the rows of a step go to other trainers then, and
- * tundish_open answers E_PLACE to a trainer whose place is of another step. */
+ * tundish_open answers E_PLACE to a trainer whose place is of another step. Where each node has
+ * batches of its own (FILE; queues and broadcasts of several nodes), another number of nodes is
+ * E_PLACE. */
 TUNDISH_API tundish_status tundish_place_save(tundish_reader *reader, void *bytes, size_t capacity,
                                               size_t *ret_bytes);
 

@@ -100,8 +100,9 @@ session_seeds_begin(struct session *session)
     uint64_t ahead = session->ring.capacity + session->ring.few + TAKEN_AHEAD_MAX;
     bool is_compared = session->linked.job != NULL && session->plan->policy == SHARD_DATA &&
                        start_barrier_depends_on_seed(session);
+    bool is_brought = session->dealing.start.given && !session->control.restored;
 
-    session->linked.untold = !is_compared ? 0 : session->dealing.start.given ? 1 : ahead;
+    session->linked.untold = !is_compared ? 0 : is_brought ? 1 : ahead;
 }
 
 static void

@@ -8,9 +8,9 @@
  * have none where others have one: it had not begun, or its disk is a new one. It begins with the
  * stream, in the order that the others go on with.
  *
- * Trainers bring theirs later. A node at a place tells its seed when it begins. One without places
- * may have trainers that are about to load theirs, so it tells when they have given more batches
- * back than a reader takes ahead of its program.
+ * Trainers bring theirs later. A node whose trainers have brought a place tells its seed when it
+ * begins. Others may have trainers that are about to load theirs, so they tell when these have
+ * given more batches back than a reader takes ahead of its program.
  */
 #ifndef SESSION_SEEDS_H
 #define SESSION_SEEDS_H
