@@ -209,7 +209,7 @@ guess_record(struct parsing *parsing, struct byte_view record)
             return false;
     }
     while (at != NULL && at < end) {
-        at = example_take_singles(parsing, at, end, &previous);
+        at = parser->take_singles(parsing, at, end, &previous);
         if (at == NULL || at == end)
             break;
         at = *at == TAG_ENTRY ? guess_entry(parsing, at + 1, end, &previous) : NULL;

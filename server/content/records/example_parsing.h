@@ -37,9 +37,12 @@ name_hash(struct name_words words, const uint8_t *bytes, uint64_t size)
     return hash ^ (hash >> 32);
 }
 
-/* Sixteen bytes of an entry: `base + factor * length`, word by word, where `mask` has ones. */
+enum { WINDOW_BYTES = 16 };
+
+/* So many bytes of an entry: `base`, to which the entry's length is added where `plus_length` has
+ * ones. Bytes where `mask` has none may be any. */
 struct entry_window {
-    struct name_words base, factor, mask;
+    uint8_t base[WINDOW_BYTES], plus_length[WINDOW_BYTES], mask[WINDOW_BYTES];
 };
 
 /* How an entry begins whose feature has one value, in the form that writers give it: up to the
@@ -47,15 +50,15 @@ struct entry_window {
  * only. */
 struct single_head {
     struct entry_window first; /* at the entry's beginning */
-    uint64_t bit;              /* among those seen, */
-    uint32_t word;             /* ... and where */
+    uint32_t feature;
     uint8_t header_bytes;
     uint8_t least; /* bytes of an entry whose value is empty */
     uint8_t room;  /* for the value, if all lengths have one byte; 0: the feature is not read so */
     uint8_t kind;  /* tag */
+    uint64_t middle_bytes;
     struct entry_window last; /* before the value, if the header is longer than `first` */
     const uint8_t *middle;    /* of the name: what stands between the two */
-    uint64_t middle_bytes;
+    uint64_t reserved;        /* 128 bytes in all, so that finding one takes a shift */
 };
 
 enum { HINT_BITS = 10 };
@@ -67,6 +70,13 @@ struct single_hints {
     uint32_t factor;
     uint16_t slots[1 << HINT_BITS];
 };
+
+struct parsing;
+
+/* Store entries that have one value in the usual form, from `at` on. Returns the first other one or
+ * `end`; NULL: a feature comes twice. *previous is the last feature taken. */
+typedef const uint8_t *example_take_singles(struct parsing *parsing, const uint8_t *at,
+                                            const uint8_t *end, uint32_t *previous);
 
 struct example_parser {
     uint32_t count;
@@ -82,6 +92,7 @@ struct example_parser {
     struct known_name *known;    /* what every call begins with */
     struct single_head *singles; /* of each feature */
     struct single_hints hints;
+    example_take_singles *take_singles;
     uint64_t *required; /* the features that every record must have or get from the fallback */
 };
 
@@ -123,14 +134,12 @@ example_kind_tag(tundish_dtype dtype)
                                     : TAG_FLOAT_LIST;
 }
 
-/* Prepare the parser for example_take_singles. */
+/* Prepare the parser for take_singles. */
 void example_singles_open(struct example_parser *parser);
 void example_singles_close(struct example_parser *parser);
 
-/* Store entries that have one value in the usual form, from `at` on. Returns the first other one or
- * `end`; NULL: a feature comes twice. *previous is the last feature taken. */
-const uint8_t *example_take_singles(struct parsing *parsing, const uint8_t *at, const uint8_t *end,
-                                    uint32_t *previous);
+/* The best for this processor. */
+example_take_singles *example_take_singles_best(void);
 
 /* The first feature of this name, or NOBODY. `words` and `hash` are of the name. */
 int32_t example_find_feature(const struct example_parser *parser, struct name_words words,

@@ -9,7 +9,12 @@
 #include <string.h>
 
 #include "content/records/example_parsing.h"
+#include "core/cpu.h"
 #include "core/memory.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 /* Lengths below this have one byte. */
 enum { LENGTH_END = 128 };
@@ -17,66 +22,48 @@ enum { LENGTH_END = 128 };
 /* Entry, its length, name, its length; after the name: value, length of the feature, its kind,
  * length of the list, its values, and their length. */
 enum { BEFORE_NAME = 4, AFTER_NAME = 6, HEADER_BYTES = BEFORE_NAME + AFTER_NAME };
-enum { ENTRY_HEADER_BYTES = 2, WINDOW_BYTES = 16 };
+enum { ENTRY_HEADER_BYTES = 2 };
 
 enum { FACTORS_TRIED = 64 };
 
-/* A header byte by byte, as far as it does not depend on the entry's length, and what is added to
- * each byte for each byte of length. */
+/* A header byte by byte, as far as it does not depend on the entry's length, and where that is to
+ * be added. */
 struct header {
-    int bytes[BEFORE_NAME + LENGTH_END + AFTER_NAME];
-    int factors[BEFORE_NAME + LENGTH_END + AFTER_NAME];
+    uint8_t bytes[BEFORE_NAME + LENGTH_END + AFTER_NAME];
+    uint8_t plus_length[BEFORE_NAME + LENGTH_END + AFTER_NAME];
 };
 
 static struct header
 header_of(const struct example_feature *feature)
 {
     const int name = (int)feature->name_bytes, after = BEFORE_NAME + name;
-    struct header header = { .bytes = { TAG_ENTRY, 0, TAG_KEY, name }, .factors = { 0, 1 } };
+    struct header header = { .bytes = { TAG_ENTRY, 0, TAG_KEY, (uint8_t)name },
+                             .plus_length = { 0, UINT8_MAX } };
 
-    for (int i = 0; i < name; i++)
-        header.bytes[BEFORE_NAME + i] = (uint8_t)feature->name[i];
+    memcpy(header.bytes + BEFORE_NAME, feature->name, feature->name_bytes);
     header.bytes[after] = TAG_VALUE;
     header.bytes[after + 2] = example_kind_tag(feature->dtype);
     header.bytes[after + 4] = TAG_PACKED;
     for (int i = 1; i < AFTER_NAME; i += 2) {
         /* Each length is that of the entry without all that stands up to it. */
-        header.bytes[after + i] = ENTRY_HEADER_BYTES - (after + i + 1);
-        header.factors[after + i] = 1;
+        header.bytes[after + i] = (uint8_t)(ENTRY_HEADER_BYTES - (after + i + 1));
+        header.plus_length[after + i] = UINT8_MAX;
     }
     return header;
-}
-
-/* The word of up to eight bytes; a negative byte borrows from the next one, which the factor's
- * product gives back. */
-static uint64_t
-word_of(const int *bytes, int count)
-{
-    uint64_t word = 0;
-
-    for (int i = 0; i < 8 && i < count; i++)
-        word += (uint64_t)(int64_t)bytes[i] << 8 * i;
-    return word;
-}
-
-static uint64_t
-mask_of(int count)
-{
-    return count >= 8 ? UINT64_MAX : count <= 0 ? 0 : UINT64_MAX >> (64 - 8 * count);
 }
 
 /* The window at `from` of a header of `end` bytes. */
 static struct entry_window
 window_of(const struct header *header, int from, int end)
 {
-    const int *bytes = &header->bytes[from], *factors = &header->factors[from];
-    const int left = end - from;
+    struct entry_window window = { .base = { 0 } };
 
-    return (struct entry_window){
-        .base = { word_of(bytes, left), word_of(bytes + 8, left - 8) },
-        .factor = { word_of(factors, left), word_of(factors + 8, left - 8) },
-        .mask = { mask_of(left), mask_of(left - 8) },
-    };
+    for (int i = 0; i < WINDOW_BYTES && from + i < end; i++) {
+        window.base[i] = header->bytes[from + i];
+        window.plus_length[i] = header->plus_length[from + i];
+        window.mask[i] = UINT8_MAX;
+    }
+    return window;
 }
 
 static struct single_head
@@ -92,8 +79,7 @@ single_head(const struct example_parser *parser, uint32_t f)
         return head;
     header = header_of(feature);
     bytes = HEADER_BYTES + (int)feature->name_bytes;
-    head.bit = UINT64_C(1) << f % 64;
-    head.word = f / 64;
+    head.feature = f;
     head.header_bytes = (uint8_t)bytes;
     head.least = (uint8_t)(bytes - ENTRY_HEADER_BYTES);
     head.room = (uint8_t)(LENGTH_END - head.least);
@@ -174,34 +160,13 @@ example_singles_open(struct example_parser *parser)
     for (uint32_t f = 0; f < parser->count; f++)
         parser->singles[f] = single_head(parser, f);
     find_hints(parser, &parser->hints);
+    parser->take_singles = example_take_singles_best();
 }
 
 void
 example_singles_close(struct example_parser *parser)
 {
     free(parser->singles);
-}
-
-static inline uint64_t
-difference(const uint8_t *at, const struct entry_window *window, uint64_t length)
-{
-    const uint64_t low = load_u64(at) ^ (window->base.low + window->factor.low * length);
-    const uint64_t high = load_u64(at + 8) ^ (window->base.high + window->factor.high * length);
-
-    return (low & window->mask.low) | (high & window->mask.high);
-}
-
-/* Whether the entry of `length` bytes begins so; it has at least `least`. */
-static inline bool
-begins_with(const struct single_head *head, const uint8_t *at, uint64_t length)
-{
-    if (difference(at, &head->first, length) != 0)
-        return false;
-    if (head->header_bytes <= WINDOW_BYTES)
-        return true;
-    return difference(at + head->header_bytes - WINDOW_BYTES, &head->last, length) == 0 &&
-           (head->middle_bytes == 0 ||
-            memcmp(at + WINDOW_BYTES, head->middle, head->middle_bytes) == 0);
 }
 
 #define MORE_FOLLOWS UINT64_C(0x8080808080808080)
@@ -257,38 +222,92 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, uint8_t *values, si
     return true;
 }
 
-const uint8_t *
-example_take_singles(struct parsing *parsing, const uint8_t *at, const uint8_t *end,
-                     uint32_t *previous)
-{
-    const struct single_head *heads = parsing->parser->singles;
-    const struct single_hints *hints = &parsing->parser->hints;
-    uint8_t *const *targets = parsing->targets;
-    const size_t row = (size_t)parsing->row;
-    uint32_t word = 0, f = *previous;
-    uint64_t seen = parsing->seen[0];
-
-    while (at < end) {
-        const uint32_t hint = hints->slots[slot_of(hints, at)];
-        const struct single_head *head = &heads[hint];
-        const uint8_t length = at[1], bytes = (uint8_t)(length - head->least); /* of the value */
-
-        if (bytes >= head->room || length + ENTRY_HEADER_BYTES > end - at ||
-            !begins_with(head, at, length) ||
-            !store_value(head->kind, at + head->header_bytes, bytes, targets[hint], row))
-            break;
-        f = hint;
-        if (head->word != word) {
-            parsing->seen[word] = seen;
-            word = head->word;
-            seen = parsing->seen[word];
-        }
-        if (seen & head->bit)
-            return NULL;
-        seen |= head->bit;
-        at += length + ENTRY_HEADER_BYTES;
+/* One body for every instruction set. `is_like` compares a window with what stands at an address,
+ * in an entry of `length` bytes.
+ *
+ * An entry of at least `least` bytes has a whole header, and readable bytes follow every record. */
+#define DEFINE_TAKE_SINGLES(name, attributes, is_like)                                             \
+    attributes static inline bool name##_long_header(const struct single_head *head,               \
+                                                     const uint8_t *at, uint8_t length)            \
+    {                                                                                              \
+        return is_like(at + head->header_bytes - WINDOW_BYTES, &head->last, length) &&             \
+               (head->middle_bytes == 0 ||                                                         \
+                memcmp(at + WINDOW_BYTES, head->middle, head->middle_bytes) == 0);                 \
+    }                                                                                              \
+                                                                                                   \
+    attributes static const uint8_t *name(struct parsing *parsing, const uint8_t *at,              \
+                                          const uint8_t *end, uint32_t *previous)                  \
+    {                                                                                              \
+        const struct single_head *heads = parsing->parser->singles, *last = NULL;                  \
+        const struct single_hints *hints = &parsing->parser->hints;                                \
+        uint8_t *const *targets = parsing->targets;                                                \
+        const size_t row = (size_t)parsing->row;                                                   \
+        uint64_t *seen = parsing->seen;                                                            \
+                                                                                                   \
+        while (at < end) {                                                                         \
+            const struct single_head *head = &heads[hints->slots[slot_of(hints, at)]];             \
+            const uint32_t f = head->feature;                                                      \
+            const uint8_t length = at[1];                                                          \
+            const uint64_t bytes = (uint64_t)length - head->least; /* of the value */              \
+            const uint8_t *next = at + length + ENTRY_HEADER_BYTES;                                \
+                                                                                                   \
+            if (bytes >= head->room || next > end || !is_like(at, &head->first, length) ||         \
+                (head->header_bytes > WINDOW_BYTES && !name##_long_header(head, at, length)) ||    \
+                !store_value(head->kind, at + head->header_bytes, bytes, targets[f], row))         \
+                break;                                                                             \
+            if (seen[f / 64] >> f % 64 & 1)                                                        \
+                return NULL;                                                                       \
+            seen[f / 64] |= UINT64_C(1) << f % 64;                                                 \
+            last = head;                                                                           \
+            at = next;                                                                             \
+        }                                                                                          \
+        if (last != NULL)                                                                          \
+            *previous = last->feature;                                                             \
+        return at;                                                                                 \
     }
-    parsing->seen[word] = seen;
-    *previous = f;
-    return at;
+
+static inline bool
+is_like_portably(const uint8_t *at, const struct entry_window *window, uint8_t length)
+{
+    unsigned difference = 0;
+
+    for (int i = 0; i < WINDOW_BYTES; i++)
+        difference |=
+            (unsigned)((at[i] ^ (uint8_t)(window->base[i] + (window->plus_length[i] & length))) &
+                       window->mask[i]);
+    return difference == 0;
+}
+
+DEFINE_TAKE_SINGLES(take_portably, , is_like_portably)
+
+#ifdef __x86_64__
+#define AVX2 __attribute__((target("avx2")))
+
+AVX2 static inline __m128i
+sixteen(const uint8_t *at)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)at);
+}
+
+AVX2 static inline bool
+is_like_avx2(const uint8_t *at, const struct entry_window *window, uint8_t length)
+{
+    const __m128i lengths =
+        _mm_and_si128(_mm_set1_epi8((char)length), sixteen(window->plus_length));
+    const __m128i wanted = _mm_add_epi8(sixteen(window->base), lengths);
+
+    return _mm_testz_si128(_mm_xor_si128(sixteen(at), wanted), sixteen(window->mask)) != 0;
+}
+
+DEFINE_TAKE_SINGLES(take_avx2, AVX2, is_like_avx2)
+#endif
+
+example_take_singles *
+example_take_singles_best(void)
+{
+#ifdef __x86_64__
+    if (tnd_cpu_has(TND_CPU_AVX2))
+        return take_avx2;
+#endif
+    return take_portably;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "content/records/example.h"
+#include "core/cpu.h"
 #include "core/memory.h"
 #include "record_builder.h"
 #include "unit/test_file.h"
@@ -343,15 +344,21 @@ some_parser(void)
     return example_parser_open(features, FEATURES);
 }
 
-/* Both parsers, one after the other, over the same records. */
+/* Both parsers, one after the other, over the same records; with the plainest instructions and with
+ * the best. */
 static void
 guessing_finds_what_plain_reading_finds(void **state)
 {
     enum { RECORDS = 8 };
-    struct example_parser *parser = some_parser();
+    struct example_parser *parsers[2];
 
     (void)state;
-    for (int round = 0; round < 5000; round++) {
+    for (int i = 0; i < 2; i++) {
+        assert_true(tnd_cpu_use(i == 0 ? TND_CPU_PORTABLE : tnd_cpu_best()));
+        parsers[i] = some_parser();
+    }
+    for (int round = 0; round < 10000; round++) {
+        const struct example_parser *parser = parsers[round % 2];
         uint8_t bytes[RECORDS][4096 + 64];
         struct byte_view records[RECORDS];
         struct example_input input = { records, RECORDS, NULL, draw() % 2 };
@@ -395,7 +402,8 @@ guessing_finds_what_plain_reading_finds(void **state)
         scratch_close(frames[0].scratch);
         scratch_close(frames[1].scratch);
     }
-    example_parser_close(parser);
+    example_parser_close(parsers[0]);
+    example_parser_close(parsers[1]);
 }
 
 /* So many that their marks take three words, with names that are alike at one end or the other. */
@@ -434,7 +442,7 @@ many_values(const struct example_parser *parser, uint32_t first, struct record *
 }
 
 static void
-many_features_are_told_apart(void **state)
+tell_many_features_apart(void)
 {
     struct example_parser *parser = parser_of_many();
     struct frame_errors errors = { 0 };
@@ -443,7 +451,6 @@ many_features_are_told_apart(void **state)
     struct example_input input = { records, MANY, NULL, true };
     struct example_values values[MANY] = { { 0 } };
 
-    (void)state;
     for (uint32_t i = 0; i < MANY; i++) {
         struct record features = { 0 }, record;
         uint8_t *bytes;
@@ -464,6 +471,16 @@ many_features_are_told_apart(void **state)
                              f % 7 != i % 7 ? (int64_t)f << f % 57 : 0);
     scratch_close(frame.scratch);
     example_parser_close(parser);
+}
+
+static void
+many_features_are_told_apart(void **state)
+{
+    (void)state;
+    assert_true(tnd_cpu_use(TND_CPU_PORTABLE));
+    tell_many_features_apart();
+    tnd_cpu_use(tnd_cpu_best());
+    tell_many_features_apart();
 }
 
 TEST_FILE(test_content_parse_example)
