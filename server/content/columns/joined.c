@@ -231,11 +231,53 @@ copy_blocks(uint8_t *to, size_t stride, const uint8_t *from, size_t bytes, int64
             memcpy(to + (size_t)i * stride, from + (size_t)i * bytes, bytes);
 }
 
+/* Join columns of one value a block each, ROWS blocks at a time, so that the result is written as
+ * it lies, and a column's address is read once for several values. */
+enum { ROWS = 4 };
+
+static inline __attribute__((always_inline)) void
+interleave(const uint8_t *const *columns, size_t count, size_t blocks, size_t bytes, uint8_t *to)
+{
+    size_t block = 0;
+
+    for (; block + ROWS <= blocks; block += ROWS, to += ROWS * count * bytes)
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < ROWS; k++)
+                memcpy(to + (k * count + i) * bytes, columns[i] + (block + k) * bytes, bytes);
+    for (; block < blocks; block++, to += count * bytes)
+        for (size_t i = 0; i < count; i++)
+            memcpy(to + i * bytes, columns[i] + block * bytes, bytes);
+}
+
+/* False: a column has other blocks than one value of 4 or 8 bytes. */
+static bool
+join_values(const struct joined *joined, const struct frame *input, size_t value_bytes,
+            int64_t blocks, size_t stride, uint8_t *values)
+{
+    const uint8_t **columns;
+
+    if (stride != joined->count * value_bytes || (value_bytes != 4 && value_bytes != 8))
+        return false;
+    columns = scratch_array(input->scratch, joined->count, sizeof *columns);
+    for (uint32_t i = 0; i < joined->count; i++) {
+        const struct column *column = &input->columns[joined->inputs[i]];
+
+        if (column->value_count != blocks)
+            return false;
+        columns[i] = column->values;
+    }
+    if (value_bytes == 8) /* a constant compiles to one load and one store */
+        interleave(columns, joined->count, (size_t)blocks, 8, values);
+    else
+        interleave(columns, joined->count, (size_t)blocks, 4, values);
+    return true;
+}
+
 /* Write a tile of the result from all columns before the next tile, so that each cache line of the
  * result is written while it is in the cache. */
 static void
-interleave_blocks(const struct joined *joined, const struct frame *input, size_t value_bytes,
-                  int64_t blocks, size_t stride, uint8_t *values)
+join_blocks(const struct joined *joined, const struct frame *input, size_t value_bytes,
+            int64_t blocks, size_t stride, uint8_t *values)
 {
     int64_t tile = stride < TILE_BYTES ? (int64_t)(TILE_BYTES / stride) : 1;
 
@@ -279,7 +321,8 @@ join_alike(const struct joined *joined, const struct frame *input, size_t bytes,
     if (column->value_count == 0)
         return true;
     stride = (size_t)(column->value_count / blocks) * bytes;
-    interleave_blocks(joined, input, bytes, blocks, stride, values);
+    if (!join_values(joined, input, bytes, blocks, stride, values))
+        join_blocks(joined, input, bytes, blocks, stride, values);
     return true;
 }
 

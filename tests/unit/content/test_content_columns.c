@@ -273,10 +273,46 @@ sparse_columns_come_and_go(void **state)
     stage_run_close(run);
 }
 
+static void
+one_value_each_is_joined_in_any_number_of_rows(void **state)
+{
+    enum { ROWS = 11 };
+    int64_t longs[3][ROWS];
+    int32_t ints[3][ROWS];
+
+    (void)state;
+    for (int i = 0; i < 3 * ROWS; i++) {
+        longs[i / ROWS][i % ROWS] = (int64_t)i << 33;
+        ints[i / ROWS][i % ROWS] = i << 11;
+    }
+    for (int64_t rows = 1; rows <= ROWS; rows++) {
+        struct stage_run *run = stage_run_open(rows, 0);
+        const int64_t *of_longs;
+        const int32_t *of_ints;
+
+        for (int k = 0; k < 3; k++) {
+            stage_run_add(run, (const char *[]){ "L1", "L2", "L3" }[k], TUNDISH_INT64, longs[k],
+                          NULL);
+            stage_run_add(run, (const char *[]){ "I1", "I2", "I3" }[k], TUNDISH_INT32, ints[k],
+                          NULL);
+        }
+        assert_int_equal(stage_run(run, "stack: {columns: \"L*\", output: c}"), TUNDISH_OK);
+        of_longs = run->outputs[6].values;
+        for (int64_t i = 0; i < 3 * rows; i++)
+            assert_int_equal(of_longs[i], longs[i % 3][i / 3]);
+        assert_int_equal(stage_run(run, "stack: {columns: \"I*\", output: c}"), TUNDISH_OK);
+        of_ints = run->outputs[6].values;
+        for (int64_t i = 0; i < 3 * rows; i++)
+            assert_int_equal(of_ints[i], ints[i % 3][i / 3]);
+        stage_run_close(run);
+    }
+}
+
 TEST_FILE(test_content_columns)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_chosen_and_renamed),
+        cmocka_unit_test(one_value_each_is_joined_in_any_number_of_rows),
         cmocka_unit_test(columns_mapped_alike_are_as_if_mapped_alone),
         cmocka_unit_test(a_fault_among_columns_mapped_alike_is_its_own),
         cmocka_unit_test(maps_see_the_old_row_and_put_new_columns_last),
