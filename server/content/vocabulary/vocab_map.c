@@ -46,12 +46,12 @@ oov_is_apart(const struct vocab *vocab, const struct vocab_rule *rule)
            rule->oov_first - rule->offset >= (int64_t)vocab_count(vocab);
 }
 
-/* Whether a lookup yields the final values in one step: no mask, and one index for all absent
+/* Whether a lookup yields all values but the mask's in one step: there is one index for all absent
  * terms. Their number can be counted afterwards if that index is unique. */
 static bool
 is_plain(const struct vocab *vocab, const struct vocab_rule *rule, const uint64_t *absent)
 {
-    return !rule->has_mask && rule->oov_count == 1 && (absent == NULL || oov_is_apart(vocab, rule));
+    return rule->oov_count == 1 && (absent == NULL || oov_is_apart(vocab, rule));
 }
 
 /* Store values with the output's dtype and stride. */
@@ -112,6 +112,21 @@ apply_to_integers(const struct vocab_rule *rule, const int64_t *terms, size_t co
     return count;
 }
 
+/* Give terms that equal the mask its value. Those among them that were absent are not counted as
+ * such. */
+static void
+put_mask(const struct vocab_rule *rule, const struct byte_view *terms, size_t count,
+         int64_t *values, uint64_t *absent)
+{
+    for (size_t i = 0; i < count; i++)
+        if (__builtin_expect(terms[i].size == rule->mask.size, 0) &&
+            bytes_are_equal(terms[i], rule->mask)) {
+            if (absent != NULL)
+                *absent -= values[i] == rule->oov_first;
+            values[i] = rule->mask_value;
+        }
+}
+
 /* Map one block. `absent` may be NULL: then absent terms are not counted. */
 static size_t
 map_strings(const struct vocab *vocab, const struct vocab_rule *rule, const struct byte_view *terms,
@@ -123,6 +138,8 @@ map_strings(const struct vocab *vocab, const struct vocab_rule *rule, const stru
         vocab_lookup_block(vocab, terms, count, rule->offset, rule->oov_first, values);
         if (absent != NULL)
             *absent += vocab_count_equal(values, count, rule->oov_first);
+        if (rule->has_mask)
+            put_mask(rule, terms, count, values, absent);
         return count;
     }
     vocab_lookup_block(vocab, terms, count, 0, -1, values);
@@ -135,7 +152,7 @@ map_integers(const struct vocab *vocab, const struct vocab_rule *rule, const int
 {
     uint64_t nobody_asks = 0;
 
-    if (is_plain(vocab, rule, absent)) {
+    if (!rule->has_mask && is_plain(vocab, rule, absent)) {
         vocab_lookup_integer_block(vocab, terms, count, rule->offset, rule->oov_first, values);
         if (absent != NULL)
             *absent += vocab_count_equal(values, count, rule->oov_first);
