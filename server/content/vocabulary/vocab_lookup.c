@@ -1,71 +1,17 @@
 /* vocab_lookup.c - terms to lines, a block at a time. A lookup is a hash and one cache line, but
  * the wait for that line costs ten times the work. So hash a block of terms and prefetch their
- * buckets first, and compare afterwards. */
+ * buckets first (vocab_block.h), and compare afterwards. */
 #include "content/vocabulary/vocab_lookup.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
+#include "content/vocabulary/vocab_block.h"
 #include "core/cpu.h"
 #include "core/must.h"
 
 #define LONG_KIND ((uint32_t)VOCAB_LONG << VOCAB_KIND_SHIFT)
-
-/* A block between its two passes. The result of a term is line + offset, or `absent`. `kinds` hold
- * enum vocab_kind in the bits where a bucket's value has them. */
-struct block {
-    uint64_t keys[VOCAB_BLOCK]; /* of LONG terms the hash */
-    uint32_t homes[VOCAB_BLOCK];
-    uint32_t kinds[VOCAB_BLOCK];
-    uint16_t longs[VOCAB_BLOCK]; /* which terms are LONG */
-    size_t count;
-    size_t long_count;
-    int64_t offset;
-    int64_t absent;
-};
-
-/* Remember a term's home bucket, and start to load it. */
-static inline void
-prefetch_line(const struct vocab *vocab, struct block *block, size_t i, uint64_t hash)
-{
-    block->homes[i] = (uint32_t)vocab_home(hash, vocab->bucket_count);
-    __builtin_prefetch(&vocab->buckets[block->homes[i]]);
-}
-
-/* First pass over strings. Most terms have up to 8 bytes, which are a key by themselves. */
-static void
-ask_for_strings(const struct vocab *vocab, const struct byte_view *terms, struct block *block)
-{
-    block->long_count = 0;
-    for (size_t i = 0; i < block->count; i++) {
-        struct byte_view term = terms[i];
-        uint64_t hash;
-
-        if (__builtin_expect(term.size <= 8, 1)) {
-            block->keys[i] = vocab_short_key(term);
-            block->kinds[i] = (uint32_t)vocab_short_kind(term) << VOCAB_KIND_SHIFT;
-            hash = vocab_hash_word(block->keys[i], vocab->seed);
-        } else {
-            hash = vocab_hash_long(term, vocab->seed);
-            block->keys[i] = hash;
-            block->kinds[i] = LONG_KIND;
-            block->longs[block->long_count++] = (uint16_t)i;
-        }
-        prefetch_line(vocab, block, i, hash);
-    }
-}
-
-static void
-ask_for_integers(const struct vocab *vocab, const int64_t *terms, struct block *block)
-{
-    block->long_count = 0;
-    for (size_t i = 0; i < block->count; i++) {
-        block->keys[i] = (uint64_t)terms[i];
-        block->kinds[i] = (uint32_t)VOCAB_WORD << VOCAB_KIND_SHIFT;
-        prefetch_line(vocab, block, i, vocab_hash_word(block->keys[i], vocab->seed));
-    }
-}
 
 #define POSITION_MASK ((UINT64_C(1) << VOCAB_TAG_SHIFT) - 1)
 
@@ -94,7 +40,7 @@ term_stands_at(const struct vocab *vocab, uint64_t position, struct byte_view te
  * one. The length of the search is bounded by the table's longest probe, so a damaged table cannot
  * loop forever. */
 static int64_t
-probe(const struct vocab *vocab, const struct block *block, size_t which,
+probe(const struct vocab *vocab, const struct vocab_block *block, size_t which,
       const struct byte_view *long_term)
 {
     const uint64_t key = block->keys[which];
@@ -126,7 +72,7 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
  * if the value next to it is of the same kind. Without a match, a bucket that has not overflown
  * means absent. The rest is rare. LONG terms are skipped. */
 #define COMPARE_AT_HOME(name, options, match, has_long)                                            \
-    options static void name(const struct vocab *vocab, const struct block *block,                 \
+    options static void name(const struct vocab *vocab, const struct vocab_block *block,           \
                              int64_t *ret_values)                                                  \
     {                                                                                              \
         const int64_t offset = block->offset;                                                      \
@@ -154,7 +100,7 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
 /* Find by tag the candidate slot of each LONG term, and prefetch the stored term (the second cache
  * miss). VOCAB_BUCKET_TERMS: there is no candidate. */
 #define FIND_TAGS(name, options, match)                                                            \
-    options static void name(const struct vocab *vocab, const struct block *block,                 \
+    options static void name(const struct vocab *vocab, const struct vocab_block *block,           \
                              const struct byte_view *terms, uint8_t *ret_slots)                    \
     {                                                                                              \
         for (size_t j = 0; j < block->long_count; j++) {                                           \
@@ -269,10 +215,11 @@ FIND_TAGS(find_tags_avx512, WITH_AVX512, match_avx512)
 
 /* The functions for one instruction set. */
 struct functions {
-    void (*compare)(const struct vocab *vocab, const struct block *block, int64_t *ret_values);
-    void (*compare_mixed)(const struct vocab *vocab, const struct block *block,
+    void (*compare)(const struct vocab *vocab, const struct vocab_block *block,
+                    int64_t *ret_values);
+    void (*compare_mixed)(const struct vocab *vocab, const struct vocab_block *block,
                           int64_t *ret_values);
-    void (*find_tags)(const struct vocab *vocab, const struct block *block,
+    void (*find_tags)(const struct vocab *vocab, const struct vocab_block *block,
                       const struct byte_view *terms, uint8_t *ret_slots);
     uint64_t (*count_equal)(const int64_t *values, size_t count, int64_t value);
 };
@@ -300,8 +247,8 @@ functions(void)
 
 /* Compare LONG terms with the stored ones, after all of the block were prefetched. */
 static void
-look_up_long(const struct vocab *vocab, const struct byte_view *terms, const struct block *block,
-             int64_t *ret_values)
+look_up_long(const struct vocab *vocab, const struct byte_view *terms,
+             const struct vocab_block *block, int64_t *ret_values)
 {
     uint8_t slots[VOCAB_BLOCK];
 
@@ -329,12 +276,12 @@ void
 vocab_lookup_block(const struct vocab *vocab, const struct byte_view *terms, size_t count,
                    int64_t offset, int64_t absent, int64_t *ret_values)
 {
-    struct block block; /* not cleared: 4 KiB for each call would show */
+    struct vocab_block block; /* not cleared: 4 KiB for each call would show */
 
     block.count = count;
     block.offset = offset;
     block.absent = absent;
-    ask_for_strings(vocab, terms, &block);
+    vocab_block_ask(vocab, terms, &block);
     if (block.long_count == 0) {
         functions()->compare(vocab, &block, ret_values);
         return;
@@ -348,12 +295,12 @@ void
 vocab_lookup_integer_block(const struct vocab *vocab, const int64_t *terms, size_t count,
                            int64_t offset, int64_t absent, int64_t *ret_values)
 {
-    struct block block;
+    struct vocab_block block;
 
     block.count = count;
     block.offset = offset;
     block.absent = absent;
-    ask_for_integers(vocab, terms, &block);
+    vocab_block_ask_integers(vocab, terms, &block);
     functions()->compare(vocab, &block, ret_values);
 }
 
@@ -385,7 +332,7 @@ vocab_answer(const struct vocab *vocab, const struct vocab_rule *rule,
              const struct vocab_asked *asked)
 {
     const struct vocab_bucket *bucket = &vocab->buckets[asked->home];
-    struct block block;
+    struct vocab_block block;
 
     for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
         const uint32_t line = bucket->values[i] - asked->kind;

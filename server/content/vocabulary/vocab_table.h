@@ -170,11 +170,13 @@ tundish_status vocab_build(const struct vocab_terms *terms, const struct vocab_c
 
 __extension__ typedef unsigned __int128 vocab_product;
 
+#define VOCAB_HASH_FACTOR UINT64_C(0x9E3779B97F4A7C15)
+
 /* The 128-bit product folded: each bit of the word reaches each bit of the hash. */
 static inline uint64_t
 vocab_hash_word(uint64_t word, uint64_t seed)
 {
-    vocab_product product = (vocab_product)(word ^ seed) * UINT64_C(0x9E3779B97F4A7C15);
+    vocab_product product = (vocab_product)(word ^ seed) * VOCAB_HASH_FACTOR;
 
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }

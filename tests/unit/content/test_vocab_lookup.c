@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "content/vocabulary/vocab_lookup.h"
+#include "content/vocabulary/vocab_block.h"
 #include "core/cpu.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
@@ -47,6 +47,50 @@ every_level_finds_what_is_there_and_nothing_else(void **state)
             assert_int_equal(lines[i], i < COUNT ? i : -1);
     }
     vocab_close(vocab);
+}
+
+/* Eight at once or one by one: terms of all lengths, of none at all, and at the end of a page. */
+static void
+every_level_asks_for_the_same(void **state)
+{
+    static struct vocab_block expected, found;
+    static struct byte_view asked[VOCAB_BLOCK];
+    uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct vocab *vocab;
+
+    (void)state;
+    make_terms();
+    assert_ptr_not_equal(page, MAP_FAILED);
+    for (size_t i = 0; i < 4096; i++)
+        page[i] = (uint8_t)(rand() % 256);
+    assert_int_equal(mprotect(page + 4096, 4096, PROT_NONE), 0);
+    assert_int_equal(vocab_open_terms(cache, "list", terms, COUNT, &vocab), TUNDISH_OK);
+    for (int round = 0; round < 2000; round++) {
+        const int longest = round % 3 == 0 ? 12 : 9;
+
+        expected.count = found.count = (size_t)(rand() % (VOCAB_BLOCK + 1));
+        for (size_t i = 0; i < expected.count; i++) {
+            const size_t size = (size_t)(round % 5 == 0 ? 1 + rand() % 8 : rand() % longest);
+            const size_t at = rand() % 50 == 0 ? 4096 - size : (size_t)(rand() % 4000);
+
+            asked[i] = (struct byte_view){ size > 0 || rand() % 2 ? page + at : NULL, size };
+        }
+        assert_true(tnd_cpu_use(TND_CPU_PORTABLE));
+        vocab_block_ask(vocab, asked, &expected);
+        for (int level = TND_CPU_SSE42; level < TND_CPU_LEVELS; level++) {
+            if (!tnd_cpu_use((enum tnd_cpu_level)level))
+                continue;
+            vocab_block_ask(vocab, asked, &found);
+            assert_memory_equal(found.keys, expected.keys, expected.count * sizeof *found.keys);
+            assert_memory_equal(found.homes, expected.homes, expected.count * sizeof *found.homes);
+            assert_memory_equal(found.kinds, expected.kinds, expected.count * sizeof *found.kinds);
+            assert_int_equal(found.long_count, expected.long_count);
+            assert_memory_equal(found.longs, expected.longs,
+                                expected.long_count * sizeof *found.longs);
+        }
+    }
+    vocab_close(vocab);
+    munmap(page, 8192);
 }
 
 static void
@@ -378,6 +422,7 @@ TEST_FILE(test_vocab_lookup)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_level_finds_what_is_there_and_nothing_else, empty_cache),
+        cmocka_unit_test_setup(every_level_asks_for_the_same, empty_cache),
         cmocka_unit_test_setup(every_level_finds_integers, empty_cache),
         cmocka_unit_test_setup(terms_that_look_like_keys_are_kept_apart, empty_cache),
         cmocka_unit_test_setup(single_terms_are_answered_as_many_are, empty_cache),
