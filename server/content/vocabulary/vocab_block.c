@@ -7,12 +7,19 @@
 #include <immintrin.h>
 #endif
 
-/* Remember a term's home bucket, and start to load it. */
+/* Start to load the home bucket, as far as the second cache: in the first it would take the place
+ * of the terms themselves. */
 static inline void
-prefetch_line(const struct vocab *vocab, struct vocab_block *block, size_t i, uint64_t hash)
+prefetch_home(const struct vocab *vocab, const struct vocab_block *block, size_t i)
+{
+    __builtin_prefetch(&vocab->buckets[block->homes[i]], 0, 2);
+}
+
+static inline void
+set_home(const struct vocab *vocab, struct vocab_block *block, size_t i, uint64_t hash)
 {
     block->homes[i] = (uint32_t)vocab_home(hash, vocab->bucket_count);
-    __builtin_prefetch(&vocab->buckets[block->homes[i]]);
+    prefetch_home(vocab, block, i);
 }
 
 /* Most terms have up to 8 bytes, which are a key by themselves. */
@@ -34,7 +41,7 @@ ask_one_by_one(const struct vocab *vocab, const struct byte_view *terms, size_t 
             block->kinds[i] = (uint32_t)VOCAB_LONG << VOCAB_KIND_SHIFT;
             block->longs[block->long_count++] = (uint16_t)i;
         }
-        prefetch_line(vocab, block, i, hash);
+        set_home(vocab, block, i, hash);
     }
 }
 
@@ -45,7 +52,7 @@ vocab_block_ask_integers(const struct vocab *vocab, const int64_t *terms, struct
     for (size_t i = 0; i < block->count; i++) {
         block->keys[i] = (uint64_t)terms[i];
         block->kinds[i] = (uint32_t)VOCAB_WORD << VOCAB_KIND_SHIFT;
-        prefetch_line(vocab, block, i, vocab_hash_word(block->keys[i], vocab->seed));
+        set_home(vocab, block, i, vocab_hash_word(block->keys[i], vocab->seed));
     }
 }
 
@@ -149,7 +156,7 @@ ask_eight(const struct vocab *vocab, const struct eight *eight, size_t at,
     _mm256_storeu_si256((void *)(block->kinds + at), _mm256_mask_mov_epi32(words, full, fulls));
     _mm256_storeu_si256((void *)(block->homes + at), _mm512_cvtepi64_epi32(homes));
     for (size_t i = 0; i < 8; i++)
-        __builtin_prefetch(&vocab->buckets[block->homes[at + i]]);
+        prefetch_home(vocab, block, at + i);
 }
 
 AVX512 static void

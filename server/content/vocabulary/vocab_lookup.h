@@ -4,8 +4,7 @@
 
 #include "content/vocabulary/vocab_table.h"
 
-/* As many cache lines as are on their way at once: a third of the smallest L1 in use, so that
- * none is gone again before it is compared. */
+/* As many cache lines as are on their way at once. Half as many take as long. */
 #define VOCAB_BLOCK 256
 
 /* For each of at most VOCAB_BLOCK terms its line + offset, or `absent`. */
