@@ -39,7 +39,7 @@ term_stands_at(const struct vocab *vocab, uint64_t position, struct byte_view te
 /* Search from the home bucket on, for any kind of term. `long_term` is NULL unless it is a LONG
  * one. The length of the search is bounded by the table's longest probe, so a damaged table cannot
  * loop forever. */
-static int64_t
+static __attribute__((noinline)) int64_t
 probe(const struct vocab *vocab, const struct vocab_block *block, size_t which,
       const struct byte_view *long_term)
 {
@@ -75,18 +75,21 @@ probe(const struct vocab *vocab, const struct vocab_block *block, size_t which,
     options static void name(const struct vocab *vocab, const struct vocab_block *block,           \
                              int64_t *ret_values)                                                  \
     {                                                                                              \
+        const struct vocab_bucket *const buckets = vocab->buckets;                                 \
         const int64_t offset = block->offset;                                                      \
+        const uint32_t lines = vocab->count;                                                       \
+        const size_t count = block->count;                                                         \
                                                                                                    \
-        for (size_t i = 0; i < block->count; i++) {                                                \
-            const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];                  \
-            const unsigned matching = match(bucket, block->keys[i], 0);                            \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const struct vocab_bucket *bucket = &buckets[block->homes[i]];                         \
+            const uint64_t matching = match(bucket, block->keys[i], 0);                            \
                                                                                                    \
             if (has_long && block->kinds[i] == LONG_KIND)                                          \
                 continue;                                                                          \
             if (matching != 0) {                                                                   \
-                const uint32_t line = bucket->values[__builtin_ctz(matching)] - block->kinds[i];   \
+                const uint32_t line = bucket->values[__builtin_ctzll(matching)] - block->kinds[i]; \
                                                                                                    \
-                if (__builtin_expect(line < vocab->count, 1)) {                                    \
+                if (__builtin_expect(line < lines, 1)) {                                           \
                     ret_values[i] = line + offset;                                                 \
                     continue;                                                                      \
                 }                                                                                  \
@@ -155,7 +158,7 @@ FIND_TAGS(find_tags_portably, , match_portably)
 
 #ifdef __x86_64__
 #define WITH_AVX2 __attribute__((target("avx2")))
-#define WITH_AVX512 __attribute__((target("avx512f")))
+#define WITH_AVX512 __attribute__((target("avx512f,avx512dq,bmi")))
 
 WITH_AVX2 static inline unsigned
 match_avx2(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
@@ -201,8 +204,8 @@ match_avx512(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
 {
     const __m512i line = _mm512_load_si512(bucket);
 
-    return _mm512_mask_cmpeq_epi64_mask(0x1F, _mm512_srli_epi64(line, shift),
-                                        _mm512_set1_epi64((long long)key));
+    return _cvtmask8_u32(_mm512_mask_cmpeq_epi64_mask(0x1F, _mm512_srli_epi64(line, shift),
+                                                      _mm512_set1_epi64((long long)key)));
 }
 
 COMPARE_AT_HOME(compare_avx2, WITH_AVX2, match_avx2, false)
