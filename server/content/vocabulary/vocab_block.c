@@ -59,41 +59,38 @@ vocab_block_ask_integers(const struct vocab *vocab, const int64_t *terms, struct
 #if defined(__x86_64__) && VOCAB_READS_BEYOND
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 
-/* Eight short terms. */
+/* Eight terms. */
 struct eight {
     __m512i words; /* eight bytes from where each begins */
     __m512i sizes;
 };
 
-static inline long long
-word_of(struct byte_view term)
-{
-    return (long long)load_u64(term.data);
-}
-
-/* False: one of them is not short, or ends where eight bytes may not be read. */
-AVX512 static inline bool
+/* Terms that are not short, or end where eight bytes may not be read, are left out, and told. */
+AVX512 static inline __mmask8
 load_eight(const struct byte_view *terms, struct eight *ret_eight)
 {
+    static const uint8_t nothing[8] = { 0 };
     const __m512i first = _mm512_loadu_si512(terms), second = _mm512_loadu_si512(terms + 4);
     const __m512i data =
         _mm512_permutex2var_epi64(first, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), second);
     const __m512i sizes =
         _mm512_permutex2var_epi64(first, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), second);
+    const __mmask8 at_end = _mm512_cmpgt_epu64_mask(_mm512_and_si512(data, _mm512_set1_epi64(4095)),
+                                                    _mm512_set1_epi64(4096 - 8));
     const __mmask8 some = _mm512_test_epi64_mask(sizes, sizes); /* the others may lie nowhere */
-    const __mmask8 at_end = _mm512_mask_cmpgt_epu64_mask(
-        some, _mm512_and_si512(data, _mm512_set1_epi64(4095)), _mm512_set1_epi64(4096 - 8));
+    const __mmask8 left_out =
+        (_mm512_cmpgt_epu64_mask(sizes, _mm512_set1_epi64(8)) | at_end) & some;
+    const uint8_t *from[8];
 
-    if ((_mm512_cmpgt_epu64_mask(sizes, _mm512_set1_epi64(8)) | at_end) != 0)
-        return false;
+    _mm512_storeu_si512(from,
+                        _mm512_mask_mov_epi64(_mm512_set1_epi64((long long)(uintptr_t)nothing),
+                                              some & (__mmask8)~left_out, data));
     ret_eight->sizes = sizes;
-    if (some == 0xFF) /* by far faster than to gather them */
-        ret_eight->words = _mm512_setr_epi64(
-            word_of(terms[0]), word_of(terms[1]), word_of(terms[2]), word_of(terms[3]),
-            word_of(terms[4]), word_of(terms[5]), word_of(terms[6]), word_of(terms[7]));
-    else
-        ret_eight->words = _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), some, data, NULL, 1);
-    return true;
+    ret_eight->words = _mm512_setr_epi64(
+        (long long)load_u64(from[0]), (long long)load_u64(from[1]), (long long)load_u64(from[2]),
+        (long long)load_u64(from[3]), (long long)load_u64(from[4]), (long long)load_u64(from[5]),
+        (long long)load_u64(from[6]), (long long)load_u64(from[7]));
+    return left_out;
 }
 
 /* As vocab_short_key. */
@@ -162,14 +159,19 @@ ask_eight(const struct vocab *vocab, const struct eight *eight, size_t at,
 AVX512 static void
 ask_avx512(const struct vocab *vocab, const struct byte_view *terms, struct vocab_block *block)
 {
-    struct eight eight;
     size_t i = 0;
 
-    for (; i + 8 <= block->count; i += 8)
-        if (__builtin_expect(load_eight(terms + i, &eight), 1))
-            ask_eight(vocab, &eight, i, block);
-        else
-            ask_one_by_one(vocab, terms, i, i + 8, block);
+    for (; i + 8 <= block->count; i += 8) {
+        struct eight eight;
+        unsigned left_out = load_eight(terms + i, &eight);
+
+        ask_eight(vocab, &eight, i, block);
+        for (; __builtin_expect(left_out != 0, 0); left_out &= left_out - 1) {
+            size_t which = i + (size_t)__builtin_ctz(left_out);
+
+            ask_one_by_one(vocab, terms, which, which + 1, block);
+        }
+    }
     ask_one_by_one(vocab, terms, i, block->count, block);
 }
 #endif
