@@ -30,6 +30,41 @@ drop_carriage_returns(struct scratch *scratch, struct byte_view line)
     return (struct byte_view){ copy, (uint64_t)(to - copy) };
 }
 
+static inline bool
+has_carriage_return(const uint8_t *data, size_t bytes)
+{
+    return bytes > 0 && memchr(data, '\r', bytes) != NULL;
+}
+
+/* The first line from `first` on that does not lie directly after the one before it. */
+static int64_t
+end_of_run(const struct byte_view *lines, int64_t first, int64_t count)
+{
+    int64_t end = first + 1;
+
+    while (end < count && lines[end].data == lines[end - 1].data + lines[end - 1].size + 1)
+        end++;
+    return end;
+}
+
+/* Few lines hold a carriage return. As a rule lines lie one after the other, as in the file: to
+ * search them together costs less than a call for each. */
+static void
+drop_all_carriage_returns(struct scratch *scratch, struct byte_view *lines, int64_t count)
+{
+    for (int64_t i = 0, end; i < count; i = end) {
+        const uint8_t *begin = lines[i].data;
+
+        end = end_of_run(lines, i, count);
+        if (!has_carriage_return(begin,
+                                 (size_t)(lines[end - 1].data - begin) + lines[end - 1].size))
+            continue;
+        for (int64_t k = i; k < end; k++)
+            if (has_carriage_return(lines[k].data, lines[k].size))
+                lines[k] = drop_carriage_returns(scratch, lines[k]);
+    }
+}
+
 static tundish_status
 text_line_read(const void *state, const struct source_read *read)
 {
@@ -40,10 +75,7 @@ text_line_read(const void *state, const struct source_read *read)
     (void)state;
     if (status != TUNDISH_OK)
         return status;
-    for (int64_t i = 0; i < read->count; i++)
-        /* Few lines hold one: memchr is cheaper than a copy of every line. */
-        if (views[i].size > 0 && memchr(views[i].data, '\r', views[i].size) != NULL)
-            views[i] = drop_carriage_returns(scratch, views[i]);
+    drop_all_carriage_returns(scratch, views, read->count);
     column_set_scalars(&read->output->columns[0], read->count, views);
     return TUNDISH_OK;
 }
