@@ -16,7 +16,8 @@ tnd_cpu_best(void)
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi"))
         return TND_CPU_SSE42;
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
+        !__builtin_cpu_supports("bmi2"))
         return TND_CPU_AVX2;
     return __builtin_cpu_supports("avx512vbmi2") ? TND_CPU_VBMI2 : TND_CPU_AVX512;
 #else

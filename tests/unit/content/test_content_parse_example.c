@@ -344,21 +344,19 @@ some_parser(void)
     return example_parser_open(features, FEATURES);
 }
 
-/* Both parsers, one after the other, over the same records; with the plainest instructions and with
- * the best. */
+/* Both parsers, one after the other, over the same records; with all instruction sets in turn. */
 static void
 guessing_finds_what_plain_reading_finds(void **state)
 {
     enum { RECORDS = 8 };
-    struct example_parser *parsers[2];
+    struct example_parser *parsers[TND_CPU_LEVELS];
+    int levels = 0;
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        assert_true(tnd_cpu_use(i == 0 ? TND_CPU_PORTABLE : tnd_cpu_best()));
-        parsers[i] = some_parser();
-    }
+    for (; levels < TND_CPU_LEVELS && tnd_cpu_use((enum tnd_cpu_level)levels); levels++)
+        parsers[levels] = some_parser();
     for (int round = 0; round < 10000; round++) {
-        const struct example_parser *parser = parsers[round % 2];
+        const struct example_parser *parser = parsers[round % levels];
         uint8_t bytes[RECORDS][4096 + 64];
         struct byte_view records[RECORDS];
         struct example_input input = { records, RECORDS, NULL, draw() % 2 };
@@ -402,8 +400,8 @@ guessing_finds_what_plain_reading_finds(void **state)
         scratch_close(frames[0].scratch);
         scratch_close(frames[1].scratch);
     }
-    example_parser_close(parsers[0]);
-    example_parser_close(parsers[1]);
+    for (int i = 0; i < levels; i++)
+        example_parser_close(parsers[i]);
 }
 
 /* So many that their marks take three words, with names that are alike at one end or the other. */
@@ -477,10 +475,9 @@ static void
 many_features_are_told_apart(void **state)
 {
     (void)state;
-    assert_true(tnd_cpu_use(TND_CPU_PORTABLE));
-    tell_many_features_apart();
-    tnd_cpu_use(tnd_cpu_best());
-    tell_many_features_apart();
+    for (int level = 0; level < TND_CPU_LEVELS; level++)
+        if (tnd_cpu_use((enum tnd_cpu_level)level))
+            tell_many_features_apart();
 }
 
 TEST_FILE(test_content_parse_example)
