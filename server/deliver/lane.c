@@ -209,7 +209,7 @@ lane_reset(struct lane *lane)
         must(lane->readers[i] == NULL || lane->readers[i]->connection == NULL);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         /* A worker may be writing into a reserved slot. */
-        must(lane->slots[i].state != SLOT_RESERVED);
+        must(lane->slots[i].state != SLOT_RESERVED && lane->slots[i].state != SLOT_SEALED);
         if (lane->slots[i].state != SLOT_FREE)
             lane_free_slot(lane, i);
         lane->index_of[i] = LANE_NO_SLOT;

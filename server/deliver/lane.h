@@ -11,8 +11,10 @@
  *                                              E_TIMEOUT: no room yet; wait for the wakeup, try
  * again
  *     ... fill ...
- *     lane_seal(lane, &slot)                   its checksums
- *     lane_publish(lane, &slot)
+ *     lane_seal(lane, &slot)                   in each lane, then
+ *     lane_publish(lane, &slot)                in each
+ *
+ * A step is sealed in every lane before any lane shows it: see lane_seal.
  *
  * Nothing here waits. The lowest position not yet published can always be reserved in the end: if
  * the arena is full of later ones, or of batches that trainers hold, it gets a segment of its own,
@@ -123,8 +125,12 @@ slot_values(struct slot *slot, uint32_t column)
  * slot reserved is later published or cancelled. */
 tundish_status lane_reserve(struct lane *lane, struct slot *slot);
 
-/* Compute the checksums of a slot that is filled, where the lane has them. Takes no lock. */
-void lane_seal(const struct lane *lane, struct slot *slot);
+/* The slot is filled: write its record, and before that its checksums, where the lane has them.
+ * Nobody is shown it yet. The record takes the place of that of a position which everybody has
+ * released. So once all lanes have sealed a position, a survivor that looks at any lane for the
+ * oldest step kept (client/kept.c) finds one from which the next server's lanes reach this
+ * position. Trainers that were shown it may then leave: no sibling needs them to get it, too. */
+void lane_seal(struct lane *lane, struct slot *slot);
 
 /* Hand a reserved and sealed slot over: trainers see it once every lower position is published as
  * well. */

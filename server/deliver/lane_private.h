@@ -18,7 +18,8 @@
 enum slot_state {
     SLOT_FREE,
     SLOT_RESERVED,  /* being filled */
-    SLOT_READY,     /* filled; a lower position is not */
+    SLOT_SEALED,    /* filled; not every lane has it yet */
+    SLOT_READY,     /* every lane has it; a lower position is not ready */
     SLOT_PUBLISHED, /* some group has yet to release it */
     SLOT_PINNED     /* only trainers that were cut off still hold it */
 };
@@ -90,7 +91,7 @@ struct lane {
     uint64_t published, released;
     uint64_t passed_from;                           /* as in lane_stats */
     uint64_t next_epoch, next_step;                 /* what follows the last published */
-    uint32_t reserved_count;                        /* RESERVED or READY */
+    uint32_t reserved_count;                        /* RESERVED, SEALED or READY */
     uint32_t visible_count;                         /* PUBLISHED or PINNED */
     struct lane_reader *readers[TND_CONSUMERS_MAX]; /* by line - 1 */
     uint32_t reader_limit;                          /* none from here on has ever been used */

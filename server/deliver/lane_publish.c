@@ -1,4 +1,4 @@
-/* lane_publish.c - slots written and made visible, in the order of their positions. */
+/* lane_publish.c - slots sealed and made visible, in the order of their positions. */
 #include "deliver/lane.h"
 
 #include <string.h>
@@ -127,8 +127,8 @@ publish_ready(struct lane *lane)
     lane_wake(lane);
 }
 
-void
-lane_seal(const struct lane *lane, struct slot *slot)
+static void
+add_checksums(const struct lane *lane, struct slot *slot)
 {
     if (!lane->config.checksums || !slot_has_payload(slot))
         return;
@@ -137,19 +137,33 @@ lane_seal(const struct lane *lane, struct slot *slot)
             tnd_crc32c(0, slot->buffers[i].data, slot->buffers[i].stored_bytes);
 }
 
+void
+lane_seal(struct lane *lane, struct slot *slot)
+{
+    struct lane_slot *book;
+
+    add_checksums(lane, slot);
+    pthread_mutex_lock(&lane->lock);
+    must(slot->index < lane->config.slots);
+    book = &lane->slots[slot->index];
+    must(book->state == SLOT_RESERVED && book->position == slot->position);
+    write_slot(lane, slot);
+    book->state = SLOT_SEALED;
+    book->kind = slot->kind;
+    book->epoch = slot->epoch;
+    book->step = slot->step;
+    book->passed = slot->passed;
+    pthread_mutex_unlock(&lane->lock);
+}
+
 /* Positions become ready in any order. The one that fills the gap publishes all that follow it. */
 void
 lane_publish(struct lane *lane, struct slot *slot)
 {
     pthread_mutex_lock(&lane->lock);
-    must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_RESERVED);
+    must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_SEALED);
     must(lane->slots[slot->index].position == slot->position);
-    write_slot(lane, slot);
     lane->slots[slot->index].state = SLOT_READY;
-    lane->slots[slot->index].kind = slot->kind;
-    lane->slots[slot->index].epoch = slot->epoch;
-    lane->slots[slot->index].step = slot->step;
-    lane->slots[slot->index].passed = slot->passed;
     slot->index = LANE_NO_SLOT;
     if (slot_has_payload(slot))
         lane_count_encoded(lane, slot);
@@ -172,8 +186,10 @@ lane_publish_end(struct lane *lane, uint64_t position, enum tnd_slot_kind kind, 
     };
     tundish_status reserved = lane_reserve(lane, &slot);
 
-    if (reserved == TUNDISH_OK)
+    if (reserved == TUNDISH_OK) {
+        lane_seal(lane, &slot);
         lane_publish(lane, &slot);
+    }
     return reserved;
 }
 
@@ -189,8 +205,10 @@ lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kind kind, uint64_
                          .passed = true };
     tundish_status reserved = lane_reserve(lane, &slot);
 
-    if (reserved == TUNDISH_OK)
+    if (reserved == TUNDISH_OK) {
+        lane_seal(lane, &slot);
         lane_publish(lane, &slot);
+    }
     return reserved;
 }
 

@@ -175,6 +175,7 @@ lane_cancel(struct lane *lane, struct slot *slot)
 {
     pthread_mutex_lock(&lane->lock);
     must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_RESERVED);
+    must(lane->slots[slot->index].position == slot->position);
     lane->index_of[slot->position % lane->config.slots] = LANE_NO_SLOT;
     lane->reserved_count--;
     lane_free_slot(lane, slot->index);

@@ -38,7 +38,7 @@ enum step_state {
 /* One replica's part of a step. */
 struct share {
     struct slot slot;
-    bool reserved; /* or, for an end, published */
+    bool reserved; /* STEP_PASSED: published */
     bool has_room;
     bool had_room; /* its lane's wait has been counted */
     int64_t rows, next_row;
@@ -246,7 +246,8 @@ void session_take_more(struct part *part, int64_t times);
 /* Make it, without the lock. The worker's scratch is to be reset afterwards. */
 tundish_status session_make_part(struct worker *worker, const struct part *part);
 
-/* The same in two: name a whole slice's slot, and reserve it once its sizes are stated. */
+/* The same in two: name a whole slice's slot, and reserve it once its sizes are stated. The slot of
+ * an end is named, too. */
 void session_name_slot(const struct step *step, struct share *share);
 tundish_status session_reserve_whole(struct worker *worker, struct share *share, uint32_t replica);
 

@@ -34,8 +34,7 @@ session_halt(struct session *session)
         struct step *step = session_step(session, i);
 
         for (uint32_t r = 0; r < session->plan->replicas; r++)
-            if (step->kind == TND_SLOT_BATCH && step->state != STEP_DONE &&
-                step->shares[r].reserved)
+            if (step->kind != STEP_PASSED && step->state != STEP_DONE && step->shares[r].reserved)
                 lane_cancel(feed_lane(session->feed, r), &step->shares[r].slot);
         deal_round_release(&step->round);
         step->state = STEP_EMPTY;

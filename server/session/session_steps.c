@@ -65,12 +65,17 @@ session_fail_step(struct step *step, tundish_status status)
 void
 session_name_slot(const struct step *step, struct share *share)
 {
+    bool is_batch = step->kind == TND_SLOT_BATCH;
+
     share->slot.position = step->position;
     share->slot.epoch = step->epoch;
     share->slot.step = step->number;
-    share->slot.kind = TND_SLOT_BATCH;
-    share->slot.shard = step->shard;
-    share->slot.flags = step->flags;
+    share->slot.kind = step->kind;
+    share->slot.shard = is_batch ? step->shard : -1;
+    share->slot.flags = is_batch ? step->flags : 0;
+    /* A batch that fails becomes an ERROR first. Until then another thread may set its status. */
+    share->slot.status = is_batch ? TUNDISH_OK : step->status;
+    share->slot.text = is_batch ? NULL : step->text;
 }
 
 /* Find room for a share. True: there is room, or *failure says why there never will be. For a batch
@@ -92,8 +97,8 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
         return share->reserved;
     }
     if (step->kind != TND_SLOT_BATCH) {
-        status = lane_publish_end(lane, step->position, step->kind, step->epoch, step->number,
-                                  step->status, step->text);
+        session_name_slot(step, share);
+        status = lane_reserve(lane, &share->slot);
         share->reserved = status == TUNDISH_OK;
         return share->reserved;
     }
@@ -424,6 +429,18 @@ rows_of(const struct slot *slot)
                : 0;
 }
 
+/* Sealed in every lane before one shows it: if the server dies between two lanes, a trainer that
+ * was shown the stream's end may leave, and the next server can still give it to the others
+ * (lane.h). */
+static void
+publish_shares(struct session *session, struct step *step)
+{
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
+}
+
 /* Checksums read every byte of the batch, and trainers are woken: without the lock. Every part is
  * made, so no other worker touches the step. Returns its rows. */
 static uint64_t
@@ -432,11 +449,8 @@ publish_batch(struct session *session, struct step *step)
     uint64_t rows = 0;
 
     for (uint32_t r = 0; r < session->plan->replicas; r++)
-        lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
-    for (uint32_t r = 0; r < session->plan->replicas; r++) {
         rows += rows_of(&step->shares[r].slot);
-        lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
-    }
+    publish_shares(session, step);
     deal_round_forget(&step->round);
     return rows;
 }
@@ -460,6 +474,8 @@ finish_step(struct session *session, struct step *step)
         session->ring.steps_published++;
         tnd_stats_observe(&session->counters.stream->step_make,
                           (uint64_t)(tnd_clock_ns() - step->opened_ns));
+    } else if (step->kind != STEP_PASSED) {
+        publish_shares(session, step);
     }
     if (step->kind == TND_SLOT_END_OF_STREAM)
         session->ring.ended = true;

@@ -120,6 +120,7 @@ publish_all(const struct trial *trial, struct lane *lane, struct wakeup *wakeup)
         if (trial->copies)
             memcpy(slot_values(&slot, 0)->data, source, trial->batch_bytes);
         memcpy(slot_values(&slot, 0)->data, &slot.position, sizeof slot.position);
+        lane_seal(lane, &slot);
         lane_publish(lane, &slot);
     }
     while (lane_publish_end(lane, slot.position, TND_SLOT_END_OF_STREAM, 0, slot.position,

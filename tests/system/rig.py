@@ -83,10 +83,10 @@ class Rig(unittest.TestCase):
         self.processes.append(process)
         return process
 
-    def serve(self, file, *options, before=(), stderr=None):
+    def serve(self, file, *options, before=(), program=TUNDISH, stderr=None):
         """Start a server and wait for its own word that trainers may come. `before`: a command that
         starts it."""
-        return self.start_until([*before, TUNDISH, "serve", file, *options], "log",
+        return self.start_until([*before, program, "serve", file, *options], "log",
                                 lambda word: word == "ready\n", stderr)[0]
 
     def start_until(self, command, log_name, is_ready, stderr=None):

@@ -25,7 +25,7 @@ char *__wrap_portable_obstacle(const struct plan *plan);
 struct lane *__wrap_feed_lane(struct feed *feed, uint32_t replica);
 bool __wrap_lane_is_awaited(struct lane *lane);
 tundish_status __wrap_feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot);
-void __wrap_lane_seal(const struct lane *lane, struct slot *slot);
+void __wrap_lane_seal(struct lane *lane, struct slot *slot);
 void __wrap_lane_publish(struct lane *lane, struct slot *slot);
 void __wrap_lane_cancel(struct lane *lane, struct slot *slot);
 void __wrap_wakeup_signal(struct wakeup *wakeup);
@@ -156,7 +156,7 @@ __wrap_feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot)
 }
 
 void
-__wrap_lane_seal(const struct lane *lane, struct slot *slot)
+__wrap_lane_seal(struct lane *lane, struct slot *slot)
 {
     (void)lane;
     (void)slot;

@@ -66,15 +66,37 @@ positions_become_visible_in_order(void **state)
         assert_int_equal(reserve(lane, &slots[i], 3 - i, 100), TUNDISH_OK);
         memset(slot_values(&slots[i], 0)->data, 1, 100);
     }
+    lane_seal(lane, &slots[1]);
     lane_publish(lane, &slots[1]);
+    lane_seal(lane, &slots[2]);
     lane_publish(lane, &slots[2]);
     assert_int_equal(published(lane), 0);
+    lane_seal(lane, &slots[3]);
     lane_publish(lane, &slots[3]);
     assert_int_equal(published(lane), 3);
+    lane_seal(lane, &slots[0]);
     lane_publish(lane, &slots[0]);
     assert_int_equal(published(lane), 4);
     for (unsigned i = 0; i < 4; i++)
         slot_fini(&slots[i]);
+    lane_close(lane);
+}
+
+static void
+a_sealed_position_is_not_shown(void **state)
+{
+    struct lane *lane = open_lane(4096, 0);
+    struct slot slot;
+
+    (void)state;
+    slot_init(lane, &slot);
+    assert_int_equal(reserve(lane, &slot, 0, 3000), TUNDISH_OK);
+    memset(slot_values(&slot, 0)->data, 1, 3000);
+    lane_seal(lane, &slot);
+    assert_int_equal(published(lane), 0);
+    lane_publish(lane, &slot);
+    assert_int_equal(published(lane), 1);
+    slot_fini(&slot);
     lane_close(lane);
 }
 
@@ -89,6 +111,7 @@ no_more_positions_than_slots_are_reserved(void **state)
     assert_int_equal(reserve(lane, &slot, 4, 10), TUNDISH_E_TIMEOUT);
     for (uint64_t i = 0; i < 4; i++) {
         assert_int_equal(reserve(lane, &slot, i, 10), TUNDISH_OK);
+        lane_seal(lane, &slot);
         lane_publish(lane, &slot);
     }
     assert_int_equal(reserve(lane, &slot, 4, 10), TUNDISH_E_TIMEOUT);
@@ -112,6 +135,7 @@ a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room(void **state)
     lane_cancel(lane, &a);
     assert_int_equal(reserve(lane, &b, 0, 3000), TUNDISH_OK);
     assert_int_equal(reserve(lane, &a, 1, 3000), TUNDISH_E_TIMEOUT);
+    lane_seal(lane, &b);
     lane_publish(lane, &b);
     slot_fini(&a);
     slot_fini(&b);
@@ -130,6 +154,7 @@ a_batch_above_the_arena_has_its_own_segment_once_it_is_next(void **state)
     assert_int_equal(reserve(lane, &slot, 1, 10000), TUNDISH_E_TIMEOUT);
     assert_int_equal(reserve(lane, &slot, 0, 10000), TUNDISH_OK);
     memset(slot_values(&slot, 0)->data, 1, 10000);
+    lane_seal(lane, &slot);
     lane_publish(lane, &slot);
     lane_stats(lane, &stats);
     assert_int_equal(stats.own_segment_count, 1);
@@ -145,8 +170,10 @@ publish_bytes(struct lane *lane, struct slot *slot, uint64_t position, uint64_t 
               tundish_status expected)
 {
     assert_int_equal(reserve(lane, slot, position, bytes), expected);
-    if (expected == TUNDISH_OK)
+    if (expected == TUNDISH_OK) {
+        lane_seal(lane, slot);
         lane_publish(lane, slot);
+    }
     return lane->arena.arena_bytes + lane_own_all_bytes(lane);
 }
 
@@ -267,6 +294,7 @@ a_trainer_cannot_release_what_it_was_not_given(void **state)
     slot_init(liar.lane, &slot);
     for (uint64_t i = 0; i < 2; i++) {
         assert_int_equal(reserve(liar.lane, &slot, i, 10), TUNDISH_OK);
+        lane_seal(liar.lane, &slot);
         lane_publish(liar.lane, &slot);
     }
     atomic_store(&liar.page->released, UINT64_MAX);
@@ -292,6 +320,7 @@ publish_steps(struct lane *lane, uint64_t first, uint64_t count)
     for (uint64_t i = first; i < first + count; i++) {
         assert_int_equal(reserve(lane, &slot, i, 10), TUNDISH_OK);
         slot.epoch = 1;
+        lane_seal(lane, &slot);
         lane_publish(lane, &slot);
     }
     slot_fini(&slot);
@@ -357,6 +386,7 @@ a_trainer_cannot_make_the_server_wait_for_its_event(void **state)
         assert_int_equal(errno, EINVAL);
     atomic_store(&liar.page->polling, 1);
     assert_int_equal(reserve(liar.lane, &slot, 0, 10), TUNDISH_OK);
+    lane_seal(liar.lane, &slot);
     lane_publish(liar.lane, &slot);
     lane_stats(liar.lane, &stats);
     assert_int_equal(stats.published, 1);
@@ -380,6 +410,7 @@ a_starved_trainer_gets_the_next_batch_though_the_arena_is_full(void **state)
     assert_int_equal(reserve(liar.lane, &next, 0, 3000), TUNDISH_E_TIMEOUT);
     atomic_store(&liar.page->waiting_since_ns, 1);
     assert_int_equal(reserve(liar.lane, &next, 0, 3000), TUNDISH_OK);
+    lane_seal(liar.lane, &next);
     lane_publish(liar.lane, &next);
     lane_stats(liar.lane, &stats);
     assert_int_equal(stats.published, 1);
@@ -404,6 +435,7 @@ a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena(void **state)
     assert_true(next.lacks_room);
     next.is_awaited = true;
     assert_int_equal(reserve(lane, &next, 0, 3000), TUNDISH_OK);
+    lane_seal(lane, &next);
     lane_publish(lane, &next);
     lane_cancel(lane, &later);
     next.is_awaited = true;
@@ -420,6 +452,7 @@ TEST_FILE(test_lane)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_become_visible_in_order),
+        cmocka_unit_test(a_sealed_position_is_not_shown),
         cmocka_unit_test(no_more_positions_than_slots_are_reserved),
         cmocka_unit_test(a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room),
         cmocka_unit_test(a_batch_above_the_arena_has_its_own_segment_once_it_is_next),

@@ -219,6 +219,7 @@ publish(struct model *model)
         lane_cancel(model->lane, &model->slots[position % SLOTS]);
         return !(model->is_reserved[position % SLOTS] = false);
     }
+    lane_seal(model->lane, &model->slots[position % SLOTS]);
     lane_publish(model->lane, &model->slots[position % SLOTS]);
     lane_stats(model->lane, &stats);
     for (; model->first < stats.published; model->first++)

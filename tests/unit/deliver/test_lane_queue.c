@@ -69,6 +69,7 @@ publish_one(struct lane *lane)
     slot.columns[0].shape[0] = 8;
     slot_values(&slot, 0)->stored_bytes = 8;
     assert_int_equal(lane_reserve(lane, &slot), TUNDISH_OK);
+    lane_seal(lane, &slot);
     lane_publish(lane, &slot);
     slot_fini(&slot);
 }

@@ -72,6 +72,7 @@ publish_one(struct lane *lane)
         numbers = slot.columns[1].buffers[i].data;
         numbers[1] = i < 2 ? 1 : 3;
     }
+    lane_seal(lane, &slot);
     lane_publish(lane, &slot);
     slot_fini(&slot);
 }
