@@ -3,10 +3,11 @@
  * The code is the real one: hub, feed, lanes, dealing and working threads, and the library that
  * trainers use. Trainers die at any moment between two locks and are followed by others that begin
  * at the last place they saved; servers die and come back to the survivors, of whom a group may be
- * slow, or stopped for a long time; groups are left by all, or are too slow and cut off; trainers
- * save no places, and their servers do, while others come too late for a server or two. What must
- * hold: between two places a group sees every batch once and in order, with the rows that it has
- * without any trouble; nobody waits for ever.
+ * slow, or stopped for a long time; servers die when one lane shows a step and another does not;
+ * groups are left by all, or are too slow and cut off; trainers save no places, and their servers
+ * do, while others come too late for a server or two. What must hold: between two places a group
+ * sees every batch once and in order, with the rows that it has without any trouble; nobody waits
+ * for ever.
  *
  * SEED=N runs that one alone and tells what happens, SECONDS=N fresh ones for so long. What fails
  * prints its seed.
@@ -33,6 +34,8 @@ enum { SEEDS = 100 };
 enum { SEEDS = 600 };
 #endif
 
+enum { FIRST_TORN = 8 * 128 };
+
 char world_folder[32] = "/tmp/tundish-simulation-XXXXXX";
 char world_path[64];
 uint64_t world_seed;
@@ -49,6 +52,7 @@ pipeline_of(const struct run *run)
         "rejoin: 60s",
         "rejoin: 200s", /* longer than several stops */
         "rejoin: 60s",
+        "rejoin: 1000s", /* who is waited for in vain is waited for too long */
     };
     struct spec_errors errors = { 0 };
     struct spec_file *file;
@@ -77,6 +81,8 @@ story_of(uint64_t seed)
         return STORY_STATE;
     if (seed / 128 % 10 == 3)
         return STORY_KEPT;
+    if (seed / 128 % 10 == 8)
+        return STORY_TORN;
     return seed / 128 % 10 == 1 ? STORY_LATE : (enum story)(seed % STORY_STATE);
 }
 
@@ -124,6 +130,14 @@ every_interleaving_brings_every_row_once(void **state)
     seeds_end(&seeds);
 }
 
+static void
+a_server_that_dies_between_two_lanes_leaves_nobody_waiting(void **state)
+{
+    (void)state;
+    for (uint64_t seed = FIRST_TORN; seed < FIRST_TORN + 128; seed++)
+        play(seed);
+}
+
 /* What soaks have found: a survivor whose sibling had read all; a successor whose place stood
  * before an epoch's end that a survivor had passed over; an end kept in a lane that it filled; a
  * group that came back whole, when the only other one had ended; a queue's batch that an ending
@@ -148,6 +162,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_once_went_wrong_does_not_again),
+        cmocka_unit_test(a_server_that_dies_between_two_lanes_leaves_nobody_waiting),
         cmocka_unit_test(every_interleaving_brings_every_row_once),
     };
     int result;

@@ -29,13 +29,19 @@ is_queue(const struct run *run)
 bool
 has_survivors(const struct run *run)
 {
-    return run->story == STORY_LANES || run->story == STORY_LATE;
+    return run->story == STORY_LANES || run->story == STORY_LATE || is_torn(run);
 }
 
 bool
 is_kept(const struct run *run)
 {
     return run->story == STORY_KEPT;
+}
+
+bool
+is_torn(const struct run *run)
+{
+    return run->story == STORY_TORN;
 }
 
 /* The batch holds what its step always holds. Returns its rows. */
@@ -235,6 +241,8 @@ is_left_alone(const struct trainer *trainer)
 static bool
 may_be_cut(const struct trainer *trainer, tundish_status status)
 {
+    if (is_torn(trainer->run))
+        return false;
     if (trainer->run->story == STORY_SLOW)
         return trainer->is_slow && (status == TUNDISH_E_DETACHED || status == TUNDISH_E_PLACE);
     if (has_survivors(trainer->run) || is_kept(trainer->run))
@@ -341,6 +349,13 @@ start_trainer(struct trainer *trainer)
     trainer->next = trainer->saved;
     trainer->has_next = false;
     trainer->turn = turns_start(train, trainer);
+}
+
+bool
+is_here(const struct trainer *trainer)
+{
+    return trainer->reader != NULL && trainer->reader->attachments != NULL &&
+           trainer->reader->attachments->view.server_generation == trainer->run->server.generation;
 }
 
 /* As the kernel does it to a process: everything closed, nothing said. Of a trainer that attaches

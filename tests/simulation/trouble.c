@@ -25,6 +25,7 @@ serve(struct run *run)
     };
     struct server *server = &run->server;
 
+    server->generation = options.server_generation;
     if (hub_open(&config, &server->hub) != TUNDISH_OK ||
         stats_open(world_path, options.thread_count, &server->stats) != TUNDISH_OK ||
         wakeup_open(&server->wakeup) != TUNDISH_OK)
@@ -46,6 +47,8 @@ end_server(struct run *run)
     struct server *server = &run->server;
 
     tell("the server ends");
+    if (is_torn(run))
+        tear_apart(server->session);
     hub_close(server->hub);
     session_close(server->session);
     wakeup_close(server->wakeup);
@@ -135,6 +138,16 @@ loses_servers(const struct run *run)
     return has_survivors(run) || run->story == STORY_STATE || is_kept(run);
 }
 
+/* Who was not at a server that others read to their end cannot know how far that was. */
+static bool
+somebody_is_late(const struct run *run)
+{
+    for (unsigned i = 0; i < run->trainer_count; i++)
+        if (!run->trainers[i].is_over && !is_here(&run->trainers[i]))
+            return true;
+    return false;
+}
+
 /* Who has no place yet would begin a new server at the start. */
 static void
 kill_server(struct run *run)
@@ -204,8 +217,12 @@ keep_state(struct run *run)
 static void
 make_trouble(struct run *run)
 {
+    if (is_torn(run) && somebody_is_late(run))
+        return;
     run->troubles++;
-    if (loses_servers(run) && turns_draw(3) == 0) {
+    if (is_torn(run)) {
+        kill_server(run);
+    } else if (loses_servers(run) && turns_draw(3) == 0) {
         kill_server(run);
         /* Again, before all have come to it. */
         if (is_kept(run) && turns_draw(2) == 0) {
@@ -254,6 +271,7 @@ direct(void *argument)
     uint64_t batches = 0;
     int64_t progress_ns = turns_now_ns();
 
+    world_is_torn = is_torn(run);
     serve(run);
     for (unsigned i = 0; i < run->trainer_count; i++)
         start_trainer(&run->trainers[i]);

@@ -47,6 +47,11 @@ struct turn {
     const struct turn *joined;
 };
 
+struct held_lock {
+    const void *lock;
+    const struct turn *holder;
+};
+
 static struct {
     uint64_t random;
     int64_t now_ns;
@@ -54,7 +59,7 @@ static struct {
     ucontext_t main;
     struct turn turns[TURNS_MAX];
     struct turn *present; /* NULL: nobody: not within turns_run */
-    const void *locks[LOCKS_MAX];
+    struct held_lock locks[LOCKS_MAX];
     unsigned lock_count;
 } all;
 
@@ -305,6 +310,39 @@ turns_kill(struct turn *turn)
     return true;
 }
 
+static bool
+is_thread(const struct turn *turn)
+{
+    return turn->used && !turn->ended && turn->thread != NULL;
+}
+
+static void
+drop_locks_of_dead(void)
+{
+    for (unsigned i = all.lock_count; i > 0; i--)
+        if (all.locks[i - 1].holder->dead)
+            all.locks[i - 1] = all.locks[--all.lock_count];
+}
+
+bool
+turns_kill_threads(void)
+{
+    for (unsigned i = 0; i < TURNS_MAX; i++)
+        if (is_thread(&all.turns[i]) && all.turns[i].locks_held > 0 &&
+            all.turns[i].wait != WAIT_TIME)
+            return false;
+    for (unsigned i = 0; i < TURNS_MAX; i++) {
+        struct turn *turn = &all.turns[i];
+
+        if (!is_thread(turn))
+            continue;
+        turn->dead = turn->ended = true;
+        wake(WAIT_END, turn, false);
+    }
+    drop_locks_of_dead();
+    return true;
+}
+
 static int64_t
 now_of_clock(void *context)
 {
@@ -342,7 +380,7 @@ find_lock(const void *lock)
 {
     unsigned i = 0;
 
-    while (i < all.lock_count && all.locks[i] != lock)
+    while (i < all.lock_count && all.locks[i].lock != lock)
         i++;
     return i;
 }
@@ -354,7 +392,7 @@ take_lock(const void *lock)
         wait_for(WAIT_LOCK, lock, TND_CLOCK_NEVER);
     if (all.lock_count == LOCKS_MAX)
         abort();
-    all.locks[all.lock_count++] = lock;
+    all.locks[all.lock_count++] = (struct held_lock){ lock, all.present };
     all.present->locks_held++;
 }
 

@@ -30,4 +30,8 @@ bool turns_has_ended(const struct turn *turn);
 /* Never let it run again, if it holds no lock just now; else false. */
 bool turns_kill(struct turn *turn);
 
+/* The same for all that pthread_create made. They may hold locks while they sleep: nobody will take
+ * those. Whoever joins them finds that they have ended. */
+bool turns_kill_threads(void);
+
 #endif

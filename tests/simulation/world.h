@@ -35,6 +35,7 @@ enum story {
     STORY_STATE,
     STORY_LATE,
     STORY_KEPT,
+    STORY_TORN,
     STORY_COUNT
 };
 
@@ -74,6 +75,7 @@ struct server {
     struct wakeup *wakeup;
     struct hub *hub;
     struct session *session;
+    uint64_t generation;
 };
 
 struct run {
@@ -97,6 +99,7 @@ struct run {
 extern char world_folder[32];
 extern char world_path[64]; /* the server's socket */
 extern uint64_t world_seed;
+extern bool world_is_torn; /* a thread that has shown something in a lane may sleep */
 extern bool world_is_told; /* of everything that happens: one seed is played alone */
 
 #define complain(...)                                                                              \
@@ -125,11 +128,18 @@ bool has_survivors(const struct run *run);
 /* Lanes, whose server keeps the place for trainers that save none. */
 bool is_kept(const struct run *run);
 
+/* Lanes, whose trainers do not die. Their server does, between any two of its threads' steps, as
+ * when it has shown a batch or an end in one lane and not yet in another. */
+bool is_torn(const struct run *run);
+
 /* For people; until the next call. */
 const char *name_of(const struct trainer *trainer);
 
 /* Let it begin where it last saved a place. */
 void start_trainer(struct trainer *trainer);
+
+/* Has it been let in by the present server? */
+bool is_here(const struct trainer *trainer);
 
 /* As the kernel does it to a process: everything closed, nothing said. False: not at this moment.
  */
@@ -137,6 +147,10 @@ bool kill_trainer(struct trainer *trainer);
 
 /* Who stands where, for whoever has to find out why. */
 void print_standing(const struct run *run);
+
+/* End all threads of a server at once, wherever they are. */
+struct session;
+void tear_apart(struct session *session);
 
 /* Forget what a server has kept in files. */
 void remove_state(void);
