@@ -162,8 +162,47 @@ say_deserted(const struct watch_observation *observation, struct watch_diagnosis
     watch_name_culprit_replica(diagnosis, observation->deserted, 0);
     watch_say(diagnosis, WATCH_STUCK, WATCH_CAUSE_TRAINER,
               "Start or restart it: the steps that wait for it are kept. The job does not continue "
-              "without it.",
+              "without it. If it had read all before the server was started again, start it once "
+              "more at the place of one that waits.",
               "%s for %s, whose trainer is gone or has not attached", waiting, who);
+    return true;
+}
+
+/* ", so for replica 1 of group b on node c", of those whose groups are here in part; or "". */
+static void
+name_absent(const struct watch_observation *observation, char text[WATCH_NAME_BYTES + 16])
+{
+    const struct watch_set *set = NULL, *absent = NULL;
+    char who[WATCH_NAME_BYTES];
+
+    while (absent == NULL && (set = watch_next(observation->now, "reader", set)) != NULL)
+        if (watch_is_of(set, observation->session) && watch_value(set, "attached") == 0)
+            absent = set;
+    text[0] = '\0';
+    if (absent == NULL)
+        return;
+    watch_name_reader(observation, absent, who);
+    snprintf(text, WATCH_NAME_BYTES + 16, ", so for %s", who);
+}
+
+/* Nothing is dealt before as many groups are complete as the pipeline file says. */
+static bool
+say_missing(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+{
+    unsigned long long count = watch_value(observation->session, "groups_missing");
+    char waiting[WATCH_WAITING_BYTES], absent[WATCH_NAME_BYTES + 16];
+
+    if (count == 0 || observation->wait_share < WATCH_WAIT_FINE)
+        return false;
+    watch_name_waiting(observation, waiting);
+    name_absent(observation, absent);
+    watch_name_culprit(diagnosis, "groups", 0);
+    watch_say(diagnosis, WATCH_STUCK, WATCH_CAUSE_TRAINER,
+              "Start the trainers that are missing. If they had read all before the server was "
+              "started again, start them once more at the place of one that waits, or let "
+              "deliver.group_wait limit the waiting.",
+              "%s for the first batch, which waits until %llu more group%s complete%s", waiting,
+              count, count == 1 ? " is" : "s are", absent);
     return true;
 }
 
@@ -316,8 +355,9 @@ watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_sn
                   diagnosis.stream);
     /* From a certain cause to a likely one. A trainer that is gone, or holds all batches, explains
      * all waiting; only then is the server suspected. */
-    else if (!say_deserted(&observation, &diagnosis) && !say_holding(&observation, &diagnosis) &&
-             !say_stuck(&observation, &diagnosis) && !say_silent(&observation, &diagnosis))
+    else if (!say_missing(&observation, &diagnosis) && !say_deserted(&observation, &diagnosis) &&
+             !say_holding(&observation, &diagnosis) && !say_stuck(&observation, &diagnosis) &&
+             !say_silent(&observation, &diagnosis))
         (observation.wait_share < WATCH_WAIT_FINE ? say_fine : watch_say_waiting)(&observation,
                                                                                   &diagnosis);
     say_data(&observation, &diagnosis);

@@ -182,6 +182,7 @@ feed_tick(struct feed *feed, int64_t now_ns)
 
         pthread_mutex_lock(&feed->lock);
         ended = end_gone_group(feed, now_ns, &deadline_ns);
+        deadline_ns = earlier(deadline_ns, feed_tell_lacking(feed, now_ns));
         several = feed->groups != NULL && feed->groups->next != NULL;
         if (ended.name == NULL && looks_for_slow && several) {
             ended = detach_slow_group(feed);

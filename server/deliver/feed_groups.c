@@ -228,6 +228,10 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     }
     if (status != TUNDISH_OK)
         return status;
+    if (feed_count_present(group) == 0) {
+        group->met_at_ns = tnd_clock_ns();
+        group->is_told = false;
+    }
     member = &group->members[is_queue ? 0 : request->replica];
     status = lane_reader_attach(member->reader, connection, &welcome);
     if (status != TUNDISH_OK) {

@@ -38,6 +38,8 @@ struct group {
     enum awaited awaited;
     int64_t awaited_until_ns;
     bool is_back;               /* a trainer came that the previous server had */
+    int64_t met_at_ns;          /* when a trainer came to it while none was there */
+    bool is_told;               /* the log, of replicas that have not come since */
     bool ended;                 /* cut off; freed when its last trainer leaves */
     _Atomic uint64_t *released; /* by member: see lane_tie; NULL in a queue */
     uint32_t member_count;
@@ -93,6 +95,10 @@ void feed_send_places(struct feed *feed, struct connection *connection);
 struct group *feed_find_awaited(struct feed *feed);
 struct group *feed_take_awaited(struct feed *feed, const char *name, bool survivor);
 void feed_forget_awaited(struct feed *feed);
+
+/* feed_lacking.c: tell the log of replicas that never came, while others of their group wait for
+ * them. Returns when to look again. */
+int64_t feed_tell_lacking(struct feed *feed, int64_t now_ns);
 
 /* Tell the trainers, which may outlive this server, how many groups it has. */
 void feed_tell_groups(struct feed *feed);

@@ -137,6 +137,7 @@ struct start_barrier {
     uint64_t visited_count;
     uint8_t visited[TND_SLOTS_MAX / 8];
     int64_t deadline_ns;
+    bool is_told; /* the log, that it waits for groups */
 };
 
 /* Starting and stopping. */

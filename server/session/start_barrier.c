@@ -33,11 +33,24 @@ wait_until(struct start_barrier *barrier, int64_t deadline_ns)
         barrier->deadline_ns = deadline_ns;
 }
 
+/* In the metrics, from which `tundish status` says what trainers wait for. */
+static void
+show_missing(struct session *session)
+{
+    const struct start_barrier *barrier = &session->control.barrier;
+    uint32_t wanted = session->plan->stream->distribute.groups;
+    bool waits = barrier->closed && wanted > 1 && barrier->full_group_count < wanted;
+
+    tnd_stats_set(&session->counters.stream->groups_missing,
+                  waits ? wanted - barrier->full_group_count : 0);
+}
+
 static void
 close_barrier(struct session *session)
 {
     session->control.barrier.closed = true;
     session->control.barrier.deadline_ns = TND_CLOCK_NEVER;
+    show_missing(session);
     session_cut_stop(session);
     pthread_mutex_lock(&session->ring.lock);
     session->ring.draining = true; /* nothing goes into the ring */
@@ -341,10 +354,26 @@ start_barrier_open(struct session *session)
         lane_set_visited(feed_lane(session->feed, 0), session->dealing.start.visited,
                          session->dealing.start.visited_count);
     session->control.barrier.closed = false;
+    show_missing(session);
     /* Before any thread runs: positions count from the start, wherever in the stream it is. */
     session->ring.next_position = 0;
     if (session_run(session) != TUNDISH_OK)
         fail_start(session);
+}
+
+static void
+tell_of_waiting(struct session *session)
+{
+    const struct spec_stream *stream = session->plan->stream;
+
+    show_missing(session);
+    if (stream->distribute.groups > 1 && !session->control.barrier.is_told)
+        tnd_log(
+            TND_LOG_NOTICE, "groups",
+            "stream %s: the first batch waits until %u groups are complete (distribute.groups)%s",
+            stream->name, stream->distribute.groups,
+            stream->deliver.group_wait_ns < 0 ? ", without a limit (deliver.group_wait)" : "");
+    session->control.barrier.is_told = true;
 }
 
 void
@@ -358,9 +387,12 @@ start_barrier_joined(struct session *session, uint32_t full_group_count)
         return;
     }
     session->control.barrier.full_group_count = full_group_count;
-    if (full_group_count >= wanted || session->control.barrier.has_kept)
+    if (full_group_count >= wanted || session->control.barrier.has_kept) {
         start_barrier_open(session);
-    else if (wait_ns >= 0)
+        return;
+    }
+    tell_of_waiting(session);
+    if (wait_ns >= 0)
         wait_until(&session->control.barrier, tnd_clock_deadline_ns(wait_ns));
 }
 

@@ -1,9 +1,10 @@
 """Several groups of trainers on one session: each sees everything, none disturbs another."""
 
+import subprocess
 import unittest
 from functools import partial
 
-from rig import Rig, batches, sleep, stop
+from rig import TUNDISH, Rig, batches, place, sleep, stop
 
 SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
 STEPS = 63
@@ -216,6 +217,40 @@ class GroupDeaths(Rig):
         self.assertIn("the group has ended; open again at a place", lines[-1])
         self.assertEqual(batches(lines), expected[:len(batches(lines))])
         self.assertGreaterEqual(len(batches(lines)), len(taken))
+
+    def status_says(self, text):
+        out = subprocess.run([TUNDISH, "status", "--interval", "100"], env=self.environment,
+                             capture_output=True, text=True)  # fmt: skip
+        return text in out.stdout
+
+    def test_that_nobody_remembers_are_named_and_mended_by_another_start(self):
+        """One replica has read all. The other went back to a place, and only their server knew."""
+        file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4}")
+        expected = self.peek(file)
+        server = self.serve(file)
+        done = self.read(replica=0)
+        at = place(self.lines(self.read("--batches", "2", replica=1)))
+        self.lines(self.read(replica=1))
+        self.lines(done)
+        server.kill()
+        server.wait()
+        self.serve(file)
+        late = self.read("--place", at, replica=1)
+        self.wait_until(lambda: self.status_says("for replica 0 on node"))
+        self.assertTrue(self.status_says("start it once more at the place of one that waits"))
+        again = self.read("--place", at, replica=0)
+        for replica, lines in enumerate(self.all_lines([again, late])):
+            self.assertEqual(batches(lines), expected[replica][2:])
+            self.assertEqual(lines[-1], "end_of_stream")
+
+    def test_of_whole_groups_are_named_while_the_first_batch_waits(self):
+        file = self.pipeline(SHUFFLED, "{replicas: 2, groups: 2}", "{epochs: 1, slots: 4}")
+        self.serve(file)
+        self.read(replica=1, group="a")
+        self.wait_until(lambda: self.status_says(
+            "for the first batch, which waits until 2 more groups are complete, so for replica 0 of "
+            "group a"))  # fmt: skip
+        self.assertIn("the first batch waits until 2 groups are complete", self.log())
 
     def test_do_not_hold_up_the_end_of_their_server(self):
         """The lane of the sibling is full of batches that it has had; nobody will give them back."""

@@ -13,6 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+#include "core/log.h"
+#include "deliver/feed_hub.h"
 #include "rig/numbers.h"
 #include "tundish/tundish.h"
 #include "unit/test_file.h"
@@ -155,6 +158,35 @@ one_that_closes_is_awaited_in_silence(void **state)
     tundish_close(b);
     tundish_close(a);
     numbers_close(numbers);
+}
+
+static void
+count_lacking(void *user, enum tnd_log_level level, const char *event, const char *sentence)
+{
+    (void)level, (void)event;
+    *(unsigned *)user += strstr(sentence, "replica 1 of group \"a\" has not come") != NULL;
+}
+
+static void
+the_log_is_told_once_of_one_that_never_comes(void **state)
+{
+    struct numbers_options options = { .replicas = 2, .steps = 100 };
+    struct numbers *numbers;
+    unsigned told = 0;
+    tundish_reader *a;
+
+    (void)state;
+    tnd_log_set_tap(count_lacking, &told);
+    numbers_open(&options, &numbers);
+    a = open_reader(numbers, "a", 0);
+    expect(a, 0, 0, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        feed_tick(numbers_feed(numbers), tnd_clock_ns() + 60 * SECOND);
+        assert_int_equal(told, 1);
+    }
+    tundish_close(a);
+    numbers_close(numbers);
+    tnd_log_set_tap(NULL, NULL);
 }
 
 static void
@@ -626,6 +658,7 @@ TEST_FILE(test_group)
         cmocka_unit_test(others_hear_of_a_death_and_a_successor_goes_on),
         cmocka_unit_test(a_group_without_a_successor_ends),
         cmocka_unit_test(one_that_closes_is_awaited_in_silence),
+        cmocka_unit_test(the_log_is_told_once_of_one_that_never_comes),
         cmocka_unit_test(a_group_that_comes_back_starts_at_its_lowest_step),
         cmocka_unit_test(a_replica_that_is_taken_or_not_there_is_refused),
         cmocka_unit_test(groups_see_the_same_batches),

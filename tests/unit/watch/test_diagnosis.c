@@ -618,6 +618,32 @@ of_a_slow_job_detach_is_named(void **state)
 }
 
 static void
+groups_that_the_first_batch_waits_for_are_told(void **state)
+{
+    struct world *world = *state;
+    struct watch_diagnosis diagnosis;
+
+    for (int i = 0; i < 2; i++) {
+        tnd_stats_set(&world->readers[i]->published, 0);
+        tnd_stats_set(&world->readers[i]->taken, 0);
+        tnd_stats_set(&world->readers[i]->released, 0);
+        tnd_stats_set(&world->lanes[i]->published, 0);
+        tnd_stats_set(&world->lanes[i]->released, 0);
+    }
+    tnd_stats_set(&world->readers[0]->wait, 10 * SECOND);
+    tnd_stats_set(&world->stream->groups_missing, 1);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STUCK);
+    says(&diagnosis, "for the first batch, which waits until 1 more group is complete");
+    assert_null(strstr(diagnosis.sentence, "so for"));
+    tnd_stats_set(&world->readers[1]->attached, 0);
+    tnd_stats_set(&world->readers[0]->wait, 20 * SECOND);
+    diagnosis = diagnose(world);
+    says(&diagnosis, "is complete, so for replica 1 on node ");
+    assert_non_null(strstr(diagnosis.advice, "deliver.group_wait"));
+}
+
+static void
 a_stuck_trainer_is_named(void **state)
 {
     struct world *world = *state;
@@ -1060,6 +1086,7 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_slow_sibling_is_named_where_it_fills_all_lanes),
         IN_WORLD(a_slow_sibling_whose_step_outlasts_the_look_is_named),
         IN_WORLD(of_a_slow_job_detach_is_named),
+        IN_WORLD(groups_that_the_first_batch_waits_for_are_told),
         IN_WORLD(a_stuck_trainer_is_named),
         IN_WORLD(a_trainer_stopped_while_it_waits_is_named),
         IN_WORLD(before_its_first_step_a_trainer_has_more_time),
