@@ -21,6 +21,9 @@ ROWS, BATCH, EPOCHS = 1600, 8, 2
 STEPS = ROWS // BATCH
 KEYS = [(epoch, step) for epoch in range(EPOCHS) for step in range(STEPS)]
 HANGS_S = 300
+# Nearer to the end all may have it in the memory of their server: it has four slots. The rest is for
+# what they do while one of them, or it, is being killed.
+NEAR_END = (EPOCHS - 1, STEPS - 30)
 
 
 class Job:
@@ -145,6 +148,7 @@ class Job:
 
     def disturb(self):
         """One of the kinds of trouble."""
+        self.take(0)
         running = [trainer for trainer in self.trainers if not trainer.is_over]
         if not running:
             return
@@ -177,12 +181,13 @@ class Job:
             self.admin.look()
 
     def would_wait(self, victims, kills_server):
-        """A new server waits for the rest of a group, as long as `rejoin` says. Nobody would be left who
-        knows that the others have read all, and could tell it."""
-        knowing = [trainer for trainer in self.trainers
-                   if trainer.has_batch and not trainer.is_over and trainer not in victims]  # fmt: skip
+        """Those who outlive a server near the end may find that in its memory, and not come to the next
+        one. Who begins again at a place knows of nobody, and the new server would wait for them all."""
+        begins_again = any(trainer in victims or not trainer.has_batch
+                           for trainer in self.trainers if not trainer.is_over)  # fmt: skip
         must_tell = kills_server or not self.is_told
-        return self.opens_at_places and must_tell and not knowing and any(t.is_over for t in self.trainers)
+        return self.opens_at_places and must_tell and begins_again and all(
+            trainer.is_over or (trainer.last or (0, 0)) >= NEAR_END for trainer in self.trainers)
 
     def stop(self, group):
         """A trainer, its whole group or the server stands still, for a moment or for long."""
