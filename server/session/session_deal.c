@@ -312,8 +312,10 @@ session_deal(void *argument)
         }
         if (epoch == first) {
             session_cut_tell_state(session, epoch);
-            feed_tell_begin(session->feed, epoch, number);
+            /* Trainers that know where the lanes begin have a place of this run. So has the next
+             * server, before that. */
             session_state_begin(session, epoch, number);
+            feed_tell_begin(session->feed, epoch, number);
         }
         if (!deal_epoch(session, epoch, number))
             return NULL;

@@ -89,6 +89,13 @@ class Rig(unittest.TestCase):
         return self.start_until([*before, program, "serve", file, *options], "log",
                                 lambda word: word == "ready\n", stderr)[0]
 
+    def serve_until(self, moment, file, *options):
+        """A server that stands still then (halting_server.c)."""
+        self.environment["TUNDISH_TEST_HALT"] = str(moment)
+        server = self.serve(file, *options, program=os.environ["TUNDISH_HALTING_SERVER"])
+        del self.environment["TUNDISH_TEST_HALT"]
+        return server
+
     def start_until(self, command, log_name, is_ready, stderr=None):
         """Start a program that writes a line to --ready-fd, and wait for it; returns both."""
         read_end, write_end = os.pipe()

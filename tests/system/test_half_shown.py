@@ -1,6 +1,5 @@
 """A server that dies when the lane of one replica shows a step, and that of the other does not yet."""
 
-import os
 import unittest
 from pathlib import Path
 
@@ -19,12 +18,11 @@ class HalfShown(rig.Rig):
     """The first replicas had all they wanted from its memory, and have left. The second get the same
     from its successor, which nobody can tell that the first need nothing."""
 
-    def serve_until(self, position, groups, taken):
+    def show_until(self, position, groups, taken):
         """The first lane shows that position, and the second does not. All had so many batches."""
         distribute = f"{{replicas: 2, groups: {len(groups)}}}"
         self.file = self.pipeline(STAGES, distribute, "{epochs: 1, slots: 4, rejoin: 600s}")
-        self.environment["TUNDISH_TEST_HALT"] = str(position + 1)
-        self.server = self.serve(self.file, program=os.environ["TUNDISH_HALTING_SERVER"])
+        self.server = self.serve_until(position + 1, self.file)
         readers = [[self.read_paced("--survive", replica=replica, group=group) for group in groups]
                    for replica in range(2)]  # fmt: skip
         for _ in range(taken):
@@ -55,7 +53,7 @@ class HalfShown(rig.Rig):
                 self.assertEqual(rig.batches(reader.seen), expected)
 
     def assert_end_of_stream_comes(self, groups):
-        first, second = readers = self.serve_until(END_OF_STREAM, groups, STEPS)
+        first, second = readers = self.show_until(END_OF_STREAM, groups, STEPS)
         for reader in first:
             self.assertEqual(reader.finish()[-1], "end_of_stream")
         for reader in second:
@@ -73,7 +71,7 @@ class HalfShown(rig.Rig):
 
     def test_the_end_of_the_last_epoch_comes(self):
         """Many a trainer knows how many epochs there are, and asks for nothing after them."""
-        first, second = readers = self.serve_until(END, ["a", "b"], STEPS)
+        first, second = readers = self.show_until(END, ["a", "b"], STEPS)
         for reader in first:
             self.assertEqual(self.answer(reader), "end")
             self.leave(reader)
@@ -85,7 +83,7 @@ class HalfShown(rig.Rig):
 
     def test_the_last_batch_comes(self):
         """Others count steps."""
-        first, second = readers = self.serve_until(LAST, ["a", "b"], STEPS - 1)
+        first, second = readers = self.show_until(LAST, ["a", "b"], STEPS - 1)
         for reader in first:
             reader.take()
             self.leave(reader)

@@ -105,6 +105,21 @@ class State(Rig):
         self.assertEqual(again[0], first[0])
         self.assertEqual(steps_of(again), [(0, step) for step in range(STEPS)])
 
+    def test_goes_on_with_its_seed_when_killed_before_the_first_batch(self):
+        """One replica knew already where its lane begins, the other comes without a place."""
+        file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4}", seed="")
+        server = self.serve_until("begin", file, "--state", str(self.state))
+        early = self.read_paced("--survive", replica=1)
+        self.assertEqual(early.first, "first")
+        stop(server, signal.SIGKILL)
+        self.serve_kept(file)
+        late = self.read_paced(replica=0)
+        late.take()
+        for reader in (early, late):
+            reader.go()
+        rows = [row for reader in (early, late) for *_, row in batches(reader.finish())]
+        self.assertEqual(sorted(sum(rows, [])), list(range(1000)))
+
     def test_lets_a_queue_go_on_that_is_killed_after_its_first_batches(self):
         server = self.serve_kept(self.pipeline(SHUFFLED, "{delivery: queue}", seed=""))
         readers = [self.read_paced("--survive") for _ in range(2)]
