@@ -227,7 +227,10 @@ class Job:
         if self.has_state:
             first, _ = self.kept()
             for trainer in self.trainers:
-                trainer.begins, trainer.is_drained = first, trainer.process.poll() is not None
+                is_drained = trainer.process.poll() is not None
+                if is_drained and not trainer.process.stdout.closed:
+                    trainer.read()  # what it had of servers before
+                trainer.begins, trainer.is_drained = first, is_drained
                 if not trainer.has_batch:
                     trainer.ledger.allow_from(first)
 
