@@ -88,7 +88,7 @@ struct tnd_batches {
 
     /* Written by the server's threads that publish. */
     alignas(TND_LINE) _Atomic uint64_t published; /* slots filled since the start */
-    _Atomic uint32_t signal; /* changes with published and notice: the futex to sleep on */
+    _Atomic uint32_t signal; /* the futex to sleep on: changes when sleepers are woken */
     _Atomic uint32_t notice; /* messages sent to some consumer of this lane: read the socket */
     _Atomic uint64_t heartbeat_ns; /* CLOCK_MONOTONIC, once a second or so */
 

@@ -32,9 +32,6 @@ tnd_ring_publish(struct tnd_batches *batches, uint64_t published)
     /* Pairs with the acquire load in tnd_ring_ready: a consumer that sees the count sees whole
      * slots. seq_cst orders the store before the load in tnd_ring_is_asleep (ring.h). */
     atomic_store(&batches->published, published);
-    /* After the counter: a consumer that read `signal` before this addition finds another value in
-     * futex_wait and does not sleep. */
-    atomic_fetch_add(&batches->signal, 1);
 }
 
 void
@@ -68,6 +65,9 @@ tnd_ring_is_asleep(const struct tnd_returns *returns)
 void
 tnd_ring_wake(struct tnd_batches *batches)
 {
+    /* After the counter that the consumer waits for: if it read `signal` before this addition it
+     * finds another value in futex_wait and does not sleep, else it sees the counter. */
+    atomic_fetch_add(&batches->signal, 1);
     /* All of them: consumers of one lane share the word, and each takes the same batch. */
     syscall(SYS_futex, &batches->signal, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -102,7 +102,7 @@ tnd_ring_sleep(const struct tnd_ring_wait *wait, int64_t timeout_ns)
         timeout_ns = TND_RING_SLEEP_MAX_NS;
     /* The order matters: raise the flag, read `signal`, look at the counters once more, sleep. A
      * server that published before the last look is seen by it. One that publishes later sees the
-     * flag and changes `signal`, so that the sleep does not begin or is ended. */
+     * flag and wakes, which changes `signal`, so that the sleep does not begin or is ended. */
     atomic_store(&wait->returns->sleeping, 1);
     signal = atomic_load(&wait->batches->signal);
     ready = atomic_load(wait->counter) > wait->position ||

@@ -241,9 +241,8 @@ lane_wake(struct lane *lane)
 {
     bool somebody_sleeps = false;
 
-    /* A grant counts in a line of its own, so the sleeper's futex word has to change here, too. */
-    if (lane->config.queue && lane_grant_all(lane))
-        atomic_fetch_add(&lane->batches->signal, 1);
+    if (lane->config.queue)
+        lane_grant_all(lane);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 

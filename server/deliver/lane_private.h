@@ -208,7 +208,7 @@ void lane_free_visible(struct lane *lane, uint32_t index);
 
 /* For a queue only. */
 void lane_collect_queue(struct lane *lane);
-bool lane_grant_all(struct lane *lane);
+void lane_grant_all(struct lane *lane);
 void lane_skip_old_ends(struct lane *lane, uint32_t reader);
 
 /* A segment for one batch: a free one that fits, or a new one, which is announced to all trainers.

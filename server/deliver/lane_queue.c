@@ -120,13 +120,11 @@ grant_one(struct lane *lane, uint32_t index)
     return true;
 }
 
-bool
+void
 lane_grant_all(struct lane *lane)
 {
-    bool granted = false;
-
     if (lane->grants_no_more)
-        return false;
+        return;
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
         uint64_t wanted;
@@ -138,9 +136,8 @@ lane_grant_all(struct lane *lane)
          * entries. */
         while (wanted > reader->granted &&
                reader->granted - reader->released < lane->config.slots && grant_one(lane, i))
-            granted = true;
+            ;
     }
-    return granted;
 }
 
 /* The hub's thread. It frees the returned slots first, so that one call both makes room and
