@@ -23,6 +23,7 @@ struct evaluation_counters {
     struct evaluation_stage *stages;     /* by plan_node.index */
     struct tnd_stats_track_entry *track; /* and what it did, when */
     struct tnd_stats_stage **order;  /* order_services.counters: the dealing thread's, or NULL */
+    int64_t now_ns;                  /* read a moment ago, where nothing was done since; else 0 */
     int64_t inner_ns;                /* spent so far in stages before the one that runs */
     uint64_t inner_skipped;          /* and left out by them */
     bool inner_failed;               /* and one of them failed */

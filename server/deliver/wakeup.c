@@ -162,24 +162,33 @@ sleep_until_notified(struct wakeup *wakeup, int64_t timeout_ns)
     epoll_wait(wakeup->epoll, &event, 1, (int)milliseconds);
 }
 
+/* Is time left to look again? The first looks take no reading of the clock. */
+static bool
+spins_on(int64_t spin_ns, int64_t *until_ns)
+{
+    if (*until_ns != 0)
+        return tnd_clock_left_ns(*until_ns) > 0;
+    *until_ns = tnd_clock_deadline_ns(spin_ns > 0 ? spin_ns : 0);
+    return spin_ns > 0;
+}
+
 bool
 wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns)
 {
     int64_t deadline_ns = tnd_clock_deadline_ns(timeout_ns);
     bool is_brief = wakeup->brief_waits > 0 && spin_ns > BRIEF_SPIN_NS;
-    int64_t spin_until_ns = tnd_clock_deadline_ns(is_brief      ? BRIEF_SPIN_NS
-                                                  : spin_ns > 0 ? spin_ns
-                                                                : 0);
-    int64_t asleep_ns;
+    int64_t asleep_ns, spin_until_ns = 0; /* 0: not read yet */
     bool happened;
 
+    if (is_brief)
+        spin_ns = BRIEF_SPIN_NS;
     do {
         happened = something_happened(wakeup);
         for (int look = 1; !happened && look < LOOKS_PER_CLOCK; look++) {
             tnd_ring_relax();
             happened = something_happened(wakeup);
         }
-    } while (!happened && tnd_clock_left_ns(spin_until_ns) > 0);
+    } while (!happened && spins_on(spin_ns, &spin_until_ns));
     if (happened) {
         wakeup->brief_waits = 0;
         return true;

@@ -17,15 +17,35 @@
  * made. */
 static const uint64_t ASKED_BYTES_MAX = 64 << 20;
 
+/* Read the clock, and count what was done since it was read last. */
+static void
+count_dealing(struct session *session, uint64_t number)
+{
+    struct session_dealing *dealing = &session->dealing;
+
+    dealing->now_ns = tnd_clock_ns();
+    if (dealing->deals_since_ns == 0)
+        return;
+    tnd_stats_add(&session->counters.stream->deal_busy,
+                  (uint64_t)(dealing->now_ns - dealing->deals_since_ns));
+    stats_event(dealing->counters.evaluation.track, dealing->deals_since_ns, dealing->now_ns,
+                TND_STATS_DEALS, number);
+    dealing->deals_since_ns = dealing->now_ns;
+}
+
+/* The clock was read just now. */
 static void
 wait_for_space(struct session *session)
 {
-    int64_t began_ns = tnd_clock_ns(), ended_ns;
+    struct session_dealing *dealing = &session->dealing;
+    int64_t began_ns = dealing->now_ns;
 
     pthread_cond_wait(&session->ring.space, &session->ring.lock);
-    ended_ns = tnd_clock_ns();
-    tnd_stats_add(&session->counters.stream->deal_wait, (uint64_t)(ended_ns - began_ns));
-    stats_event(session->dealing.counters.evaluation.track, began_ns, ended_ns,
+    dealing->now_ns = tnd_clock_ns();
+    if (dealing->deals_since_ns != 0)
+        dealing->deals_since_ns = dealing->now_ns;
+    tnd_stats_add(&session->counters.stream->deal_wait, (uint64_t)(dealing->now_ns - began_ns));
+    stats_event(dealing->counters.evaluation.track, began_ns, dealing->now_ns,
                 TND_STATS_WAITS_STEPS, 0);
 }
 
@@ -80,6 +100,7 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
     struct deal_round spent;
     struct step *step;
 
+    count_dealing(session, number);
     pthread_mutex_lock(&session->ring.lock);
     step = next_step(session);
     if (step == NULL) {
@@ -106,7 +127,7 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
         session_link_tell_error(session, epoch, number, step->status, step->text);
     }
     step->state = STEP_WAITS;
-    step->dealt_ns = tnd_clock_ns();
+    step->dealt_ns = session->dealing.now_ns;
     session->ring.next_position++;
     session->ring.count++;
     /* Without room in the lanes a worker could not open this step. The one that waits for the
@@ -123,22 +144,23 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
 static void
 ask_ahead(struct session *session, struct deal_round *round)
 {
-    pthread_mutex_lock(&session->ring.lock);
-    while (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX && session->ring.count > 0 &&
-           !session->ring.draining && !session->ring.failed) {
-        session->ring.dealer_wakes_at = session->ring.count - 1;
-        wait_for_space(session);
+    if (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX) {
+        count_dealing(session, round->step);
+        pthread_mutex_lock(&session->ring.lock);
+        while (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX && session->ring.count > 0 &&
+               !session->ring.draining && !session->ring.failed) {
+            session->ring.dealer_wakes_at = session->ring.count - 1;
+            wait_for_space(session);
+        }
+        pthread_mutex_unlock(&session->ring.lock);
     }
-    pthread_mutex_unlock(&session->ring.lock);
     deal_round_ask(session->plan, session->files, round);
 }
 
 static tundish_status
-deal_step(struct session *session, uint64_t number, struct deal_round *ret_round)
+deal_step(struct session *session, struct deal_round *ret_round)
 {
-    int64_t began_ns = tnd_clock_ns();
     tundish_status status = dealer_next(session->dealer, ret_round);
-    int64_t ended_ns = tnd_clock_ns();
     const char *text;
     uint64_t skipped = dealer_skipped(session->dealer, &text);
 
@@ -148,16 +170,27 @@ deal_step(struct session *session, uint64_t number, struct deal_round *ret_round
         session->ring.dealer_skipped = skipped;
         pthread_mutex_unlock(&session->ring.lock);
     }
-
-    tnd_stats_add(&session->counters.stream->deal_busy, (uint64_t)(ended_ns - began_ns));
-    stats_event(session->dealing.counters.evaluation.track, began_ns, ended_ns, TND_STATS_DEALS,
-                number);
     return status;
 }
 
-/* Deal one epoch, starting at step `number`. False: stop dealing, for whatever reason. */
+/* Are there rows for the step on some node? Waiting for others is not counted as dealing. */
+static tundish_status
+ask_nodes(struct session *session, uint64_t number, const struct deal_round *round,
+          enum job_step *ret_step)
+{
+    tundish_status status;
+
+    if (session->linked.link == NULL)
+        return session_link_step(session, number, round->present_count, ret_step);
+    count_dealing(session, number);
+    status = session_link_step(session, number, round->present_count, ret_step);
+    session->dealing.deals_since_ns = tnd_clock_ns();
+    return status;
+}
+
+/* Deal the steps of an epoch from `number` on. False: stop dealing, for whatever reason. */
 static bool
-deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
+deal_steps(struct session *session, uint64_t epoch, uint64_t number)
 {
     for (;; number++) {
         struct deal_round round = { 0 };
@@ -166,18 +199,23 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
         tundish_status status = TUNDISH_OK;
 
         session_seeds_tell(session);
-        if (atomic_load(&session->restart_epoch) == epoch) /* every trainer asked for the next */
+        if (atomic_load(&session->restart_epoch) == epoch) { /* all trainers asked for the next */
             status = session_cut(session, number, &cut);
+            session->dealing.deals_since_ns = tnd_clock_ns();
+        }
         if (status == TUNDISH_OK && !cut)
-            status = deal_step(session, number, &round);
+            status = deal_step(session, &round);
         if (status == TUNDISH_OK && !cut)
-            status = session_link_step(session, number, round.present_count, &step);
+            status = ask_nodes(session, number, &round, &step);
         if (status != TUNDISH_OK || step == JOB_STEP_END)
             deal_round_release(&round);
         else
             ask_ahead(session, &round);
-        if (status == TUNDISH_OK && step == JOB_STEP_END)
+        if (status == TUNDISH_OK && step == JOB_STEP_END) {
+            count_dealing(session, number);
+            session->dealing.deals_since_ns = 0;
             status = session_link_end_epoch(session, number);
+        }
         if (status != TUNDISH_OK) {
             session_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
             return false;
@@ -187,6 +225,19 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
         if (!session_push(session, TND_SLOT_BATCH, epoch, number, &round, TUNDISH_OK))
             return false;
     }
+}
+
+/* One reading of the clock for each step: what is between two of them is dealing, but for waits,
+ * after which it is read again. */
+static bool
+deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
+{
+    bool goes_on;
+
+    session->dealing.deals_since_ns = tnd_clock_ns();
+    goes_on = deal_steps(session, epoch, number);
+    session->dealing.deals_since_ns = 0;
+    return goes_on;
 }
 
 tundish_status
@@ -217,6 +268,7 @@ publish_place(struct session *session, uint64_t epoch)
     if (status != TUNDISH_OK)
         return status;
     place_write(&place, bytes);
+    count_dealing(session, 0);
     pthread_mutex_lock(&session->ring.lock);
     /* The lanes remember a limited number of places. With fewer steps in the ring, the next one
      * overwrites none that is still needed. */

@@ -72,6 +72,9 @@ struct part {
     int64_t begin, end; /* rows; whole slices: not used */
 };
 
+/* What a worker that has no work waits for. */
+enum worker_wait { WAITS_FOR_NOTHING, WAITS_FOR_SLOTS, WAITS_FOR_STEPS };
+
 struct worker {
     struct session *session;
     struct evaluation evaluation;
@@ -79,8 +82,11 @@ struct worker {
     struct tnd_codec_context *context;
     pthread_t thread;
     bool started;
+    int64_t now_ns;         /* as last read: one reading ends a thing and begins the next */
     int64_t part_ns;        /* the recent average for a part */
     int64_t part_waited_ns; /* how long the last one waited for room */
+    enum worker_wait waits;
+    int64_t waits_since_ns;
     struct worker_stats counters;
     uint64_t skipped; /* of evaluation.skipped, those accounted for; under the session's lock */
 };
@@ -167,6 +173,8 @@ struct session_dealing {
     struct shard_share shard_share;
     int64_t shard;                /* of the steps being dealt */
     uint32_t flags;               /* likewise */
+    int64_t now_ns;               /* as worker.now_ns */
+    int64_t deals_since_ns;       /* what was done before is counted; 0: this is not counted */
     struct worker_stats counters; /* of stages that look at content to decide order */
 };
 
@@ -239,7 +247,7 @@ void session_unlock(struct session *session);
 void session_fail_step(struct step *step, tundish_status status);
 
 /* Take the next part of the steps in the ring, opening them; false: there is none now. */
-bool session_take_part(struct session *session, struct part *ret_part);
+bool session_take_part(struct worker *worker, struct part *ret_part);
 
 /* Take as many rows of the slice as this number of parts has, with the part that was taken. */
 void session_take_more(struct part *part, int64_t times);
@@ -252,7 +260,7 @@ tundish_status session_make_part(struct worker *worker, const struct part *part)
 void session_name_slot(const struct step *step, struct share *share);
 tundish_status session_reserve_whole(struct worker *worker, struct share *share, uint32_t replica);
 
-/* It is made, or has failed; publishes the step with its last part. */
+/* It is made, or has failed; publishes the step with its last part. Reads the clock. */
 void session_finish_part(struct worker *worker, const struct part *part, tundish_status status);
 
 /* The threads' functions, and starting and stopping them. session_halt drops steps that are not

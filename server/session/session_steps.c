@@ -166,27 +166,31 @@ open_shares(struct session *session, struct step *step)
     return all;
 }
 
-static void finish_step(struct session *session, struct step *step);
+static void finish_step(struct worker *worker, struct step *step);
 static void turn_to_error(struct session *session, struct step *step);
 
 /* Try to open the step, and count how long each lane made it wait. */
 static void
-open_step(struct session *session, struct step *step)
+open_step(struct worker *worker, struct step *step)
 {
-    int64_t now_ns = tnd_clock_ns();
+    struct session *session = worker->session;
     bool all = open_shares(session, step);
+    int64_t now_ns = 0;
 
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         struct share *share = &step->shares[r];
 
-        if (share->has_room && !share->had_room)
-            tnd_stats_observe(&session->counters.lanes[r].values->slot_wait,
-                              (uint64_t)(now_ns - step->dealt_ns));
-        share->had_room |= share->has_room;
+        if (!share->has_room || share->had_room)
+            continue;
+        share->had_room = true;
+        if (now_ns == 0)
+            now_ns = tnd_clock_ns();
+        tnd_stats_observe(&session->counters.lanes[r].values->slot_wait,
+                          (uint64_t)(now_ns - step->dealt_ns));
     }
     if (!all)
         return;
-    step->opened_ns = now_ns;
+    step->opened_ns = worker->now_ns = now_ns != 0 ? now_ns : tnd_clock_ns();
     tnd_stats_observe(&session->counters.stream->slot_wait,
                       (uint64_t)(step->opened_ns - step->dealt_ns));
     /* The count for the parts to come: without it the first finished part would publish the
@@ -201,11 +205,13 @@ open_step(struct session *session, struct step *step)
  * will. A worker that came during STEP_OPENING may have consumed the wakeup for a release, so look
  * again for it: its wake-up would be lost otherwise. If there was room, it is told to come back. */
 static bool
-find_room(struct session *session, struct step *step)
+find_room(struct worker *worker, struct step *step)
 {
+    struct session *session = worker->session;
+
     do {
         session->ring.missed_room = false;
-        open_step(session, step);
+        open_step(worker, step);
         if (step->state == STEP_WAITS && step->kind == TND_SLOT_BATCH &&
             step->status != TUNDISH_OK) { /* failed from outside, while it was being opened */
             turn_to_error(session, step);
@@ -221,17 +227,24 @@ find_room(struct session *session, struct step *step)
     return true;
 }
 
-/* Take the next part of an open step. */
+/* Pass over shares whose rows are all taken. False: no part is left to take. */
 static bool
-take_of_step(struct session *session, struct step *step, struct part *ret_part)
+has_part(const struct session *session, struct step *step)
 {
     uint32_t replicas = session->plan->replicas;
 
-    while (step->status == TUNDISH_OK && step->next_share < replicas &&
-           step->shares[step->next_share].fill->in_place &&
+    while (step->next_share < replicas && step->shares[step->next_share].fill->in_place &&
            step->shares[step->next_share].next_row == step->shares[step->next_share].rows)
         step->next_share++;
-    if (step->next_share >= replicas || step->status != TUNDISH_OK)
+    return step->next_share < replicas;
+}
+
+/* Take the next part of an open step. The count for parts to come goes to the last one, so that
+ * the worker that makes it publishes the step as soon as it is back. */
+static bool
+take_of_step(const struct session *session, struct step *step, struct part *ret_part)
+{
+    if (step->status != TUNDISH_OK || !has_part(session, step))
         return false;
     *ret_part = (struct part){ .step = step, .replica = step->next_share };
     if (step->shares[step->next_share].fill->in_place) {
@@ -245,23 +258,29 @@ take_of_step(struct session *session, struct step *step, struct part *ret_part)
     } else {
         step->next_share++;
     }
-    step->unfinished++;
+    if (has_part(session, step))
+        step->unfinished++;
+    else
+        step->next_share = UINT32_MAX;
     return true;
 }
 
-/* All parts have been taken: remove the count for the parts to come. */
+/* No part can be taken, of a step that has none or has failed: remove the count for the parts to
+ * come. */
 static void
-settle_taken(struct session *session, struct step *step)
+settle_taken(struct worker *worker, struct step *step)
 {
     must(step->state == STEP_OPEN && step->unfinished > 0);
     step->next_share = UINT32_MAX;
     if (--step->unfinished == 0)
-        finish_step(session, step);
+        finish_step(worker, step);
 }
 
 bool
-session_take_part(struct session *session, struct part *ret_part)
+session_take_part(struct worker *worker, struct part *ret_part)
 {
+    struct session *session = worker->session;
+
     for (uint32_t i = 0; i < session->ring.count && !session->ring.paused; i++) {
         struct step *step = session_step(session, i);
 
@@ -270,13 +289,13 @@ session_take_part(struct session *session, struct part *ret_part)
             session->ring.missed_room = true;
             return false;
         }
-        if (step->state == STEP_WAITS && !find_room(session, step))
+        if (step->state == STEP_WAITS && !find_room(worker, step))
             return false; /* later ones need the same lanes */
         if (step->state != STEP_OPEN || step->next_share == UINT32_MAX)
             continue;
         if (take_of_step(session, step, ret_part))
             return true;
-        settle_taken(session, step);
+        settle_taken(worker, step);
         i = UINT32_MAX; /* steps may have been removed: start at the first again */
     }
     session->ring.lacking =
@@ -456,8 +475,10 @@ publish_batch(struct session *session, struct step *step)
 }
 
 static void
-finish_step(struct session *session, struct step *step)
+finish_step(struct worker *worker, struct step *step)
 {
+    struct session *session = worker->session;
+
     must(step->unfinished == 0 && step->state == STEP_OPEN);
     if (step->kind == TND_SLOT_BATCH && step->status != TUNDISH_OK) {
         turn_to_error(session, step);
@@ -469,11 +490,12 @@ finish_step(struct session *session, struct step *step)
         step->state = STEP_PUBLISHING;
         session_unlock(session);
         rows = publish_batch(session, step);
+        worker->now_ns = tnd_clock_ns();
         pthread_mutex_lock(&session->ring.lock);
         session->ring.rows_published += rows;
         session->ring.steps_published++;
         tnd_stats_observe(&session->counters.stream->step_make,
-                          (uint64_t)(tnd_clock_ns() - step->opened_ns));
+                          (uint64_t)(worker->now_ns - step->opened_ns));
     } else if (step->kind != STEP_PASSED) {
         publish_shares(session, step);
     }
@@ -484,13 +506,18 @@ finish_step(struct session *session, struct step *step)
 }
 
 static void
-finish_part(struct session *session, struct step *step, tundish_status status)
+finish_part(struct worker *worker, struct step *step, tundish_status status)
 {
     if (status != TUNDISH_OK)
         session_fail_step(step, status);
     must(step->state == STEP_OPEN && step->unfinished > 0);
-    if (--step->unfinished == 0)
-        finish_step(session, step);
+    if (--step->unfinished == 0 && step->status == TUNDISH_OK) {
+        finish_step(worker, step); /* which reads the clock when it has published */
+        return;
+    }
+    worker->now_ns = tnd_clock_ns();
+    if (step->unfinished == 0)
+        finish_step(worker, step);
 }
 
 /* Count the rows that the worker left out since the last call. */
@@ -508,5 +535,5 @@ session_finish_part(struct worker *worker, const struct part *part, tundish_stat
 {
     if (status == TUNDISH_OK)
         status = add_skips(worker->session, worker);
-    finish_part(worker->session, part->step, status);
+    finish_part(worker, part->step, status);
 }

@@ -17,10 +17,9 @@ static const int64_t SHORT_NS = 20000;
 enum { PARTS_REMEMBERED = 8 };
 
 static void
-count_wait(struct worker *worker, bool for_slots, int64_t began_ns)
+count_wait(struct worker *worker, bool for_slots, int64_t began_ns, int64_t ended_ns)
 {
     struct tnd_stats_thread *thread = worker->counters.thread;
-    int64_t ended_ns = tnd_clock_ns();
 
     if (thread == NULL) /* it waits for a helper, and is not one of the workers */
         return;
@@ -38,7 +37,7 @@ session_reserve_whole(struct worker *worker, struct share *share, uint32_t repli
 {
     struct session *session = worker->session;
     tundish_status status = feed_reserve(session->feed, replica, &share->slot);
-    int64_t began_ns;
+    int64_t began_ns, ended_ns;
 
     if (status != TUNDISH_E_TIMEOUT)
         return status;
@@ -50,8 +49,9 @@ session_reserve_whole(struct worker *worker, struct share *share, uint32_t repli
         nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
         status = feed_reserve(session->feed, replica, &share->slot);
     }
-    worker->part_waited_ns = tnd_clock_ns() - began_ns;
-    count_wait(worker, true, began_ns);
+    ended_ns = tnd_clock_ns();
+    worker->part_waited_ns = ended_ns - began_ns;
+    count_wait(worker, true, began_ns, ended_ns);
     return status;
 }
 
@@ -101,11 +101,31 @@ wants_help(const struct session *session, const struct worker *worker, const str
 }
 
 /* Does a worker without work wait for slots, or for steps? */
-static bool
-waits_for_slots(struct session *session)
+static enum worker_wait
+waits_for(struct session *session)
 {
     return session->ring.count > 0 &&
-           session_step(session, session->ring.count - 1)->state == STEP_WAITS;
+                   session_step(session, session->ring.count - 1)->state == STEP_WAITS
+               ? WAITS_FOR_SLOTS
+               : WAITS_FOR_STEPS;
+}
+
+/* A wait lasts from the end of the last part to the next one, however often the worker looked in
+ * between, so that looking takes no reading of the clock. */
+static void
+note_wait(struct worker *worker, enum worker_wait waits)
+{
+    if (worker->waits == waits)
+        return;
+    if (worker->waits != WAITS_FOR_NOTHING) {
+        /* If the worker has opened a step the reading is new. */
+        if (worker->now_ns == worker->waits_since_ns)
+            worker->now_ns = tnd_clock_ns();
+        count_wait(worker, worker->waits == WAITS_FOR_SLOTS, worker->waits_since_ns,
+                   worker->now_ns);
+    }
+    worker->waits = waits;
+    worker->waits_since_ns = worker->now_ns;
 }
 
 /* No part can be taken. One worker waits for the wakeup of trainers' releases, the others for that
@@ -116,11 +136,9 @@ waits_for_slots(struct session *session)
 static void
 wait_for_work(struct session *session, struct worker *worker)
 {
-    bool for_slots = waits_for_slots(session);
-    int64_t began_ns = tnd_clock_ns();
-
     if (atomic_load_explicit(&session->stop, memory_order_relaxed))
         return;
+    note_wait(worker, waits_for(session));
     session->ring.idle_workers++;
     if (session->ring.a_worker_polls) {
         if (session->ring.dealer_is_due)
@@ -135,7 +153,6 @@ wait_for_work(struct session *session, struct worker *worker)
         session->ring.a_worker_polls = false;
     }
     session->ring.idle_workers--;
-    count_wait(worker, for_slots, began_ns);
 }
 
 void *
@@ -147,17 +164,21 @@ session_work(void *argument)
     pthread_setname_np(pthread_self(), "work"); /* as top -H and perf show it */
     if (session->options.pin)
         tnd_numa_bind_thread((uint32_t)(worker - session->workers));
+    worker->now_ns = tnd_clock_ns();
+    worker->waits = WAITS_FOR_NOTHING;
     pthread_mutex_lock(&session->ring.lock);
     while (!atomic_load_explicit(&session->stop, memory_order_relaxed)) {
         struct part part;
         tundish_status status;
-        int64_t began_ns, ended_ns, busy_ns;
+        int64_t began_ns, busy_ns;
+        uint64_t number;
         bool wakes;
 
-        if (!session_take_part(session, &part)) {
+        if (!session_take_part(worker, &part)) {
             wait_for_work(session, worker);
             continue;
         }
+        note_wait(worker, WAITS_FOR_NOTHING);
         /* Under the lock, so in the order in which parts are taken. */
         budget_begin(&worker->memory);
         wakes = wants_help(session, worker, part.step);
@@ -166,19 +187,19 @@ session_work(void *argument)
         session_unlock(session);
         if (wakes)
             pthread_cond_signal(&session->ring.work);
-        began_ns = tnd_clock_ns();
+        began_ns = worker->counters.evaluation.now_ns = worker->now_ns;
+        number = part.step->number;
         worker->part_waited_ns = 0;
         status = session_make_part(worker, &part);
         scratch_reset(worker->evaluation.scratch);
         budget_end(&worker->memory);
-        ended_ns = tnd_clock_ns();
-        busy_ns = ended_ns - began_ns - worker->part_waited_ns;
-        tnd_stats_add(&worker->counters.thread->busy, (uint64_t)busy_ns);
-        stats_event(worker->counters.evaluation.track, began_ns, ended_ns, TND_STATS_MAKES_PART,
-                    part.step->number);
         pthread_mutex_lock(&session->ring.lock);
-        worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;
         session_finish_part(worker, &part, status);
+        busy_ns = worker->now_ns - began_ns - worker->part_waited_ns;
+        worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;
+        tnd_stats_add(&worker->counters.thread->busy, (uint64_t)busy_ns);
+        stats_event(worker->counters.evaluation.track, began_ns, worker->now_ns,
+                    TND_STATS_MAKES_PART, number);
     }
     /* Other workers may wait for the one that polled. */
     pthread_cond_broadcast(&session->ring.work);

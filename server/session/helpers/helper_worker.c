@@ -56,13 +56,14 @@ workers_are_busy(const struct session *session)
 }
 
 static bool
-take_if_wanted(struct session *session, struct part *ret_part)
+take_if_wanted(struct line *line, struct part *ret_part)
 {
+    struct session *session = line->worker.session;
     int64_t part_ns = session->workers[0].part_ns;
     int64_t times = part_ns > 0 ? SENT_NS / part_ns : 1;
 
     if (!workers_are_busy(session) || !a_trainer_waits(session) ||
-        !session_take_part(session, ret_part))
+        !session_take_part(&line->worker, ret_part))
         return false;
     session_take_more(ret_part, times < SENT_PARTS_MAX ? times : SENT_PARTS_MAX);
     return true;
@@ -331,7 +332,7 @@ helper_work(void *argument)
             session_unlock(session);
             call(line);
             pthread_mutex_lock(&session->ring.lock);
-        } else if (!helpers->is_over && take_if_wanted(session, &part)) {
+        } else if (!helpers->is_over && take_if_wanted(line, &part)) {
             make_one(line, &part);
         } else {
             wait_for_wish(helpers);
