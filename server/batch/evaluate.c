@@ -295,6 +295,23 @@ enter_stage(struct evaluation_counters *counters, struct tnd_stats_stage *values
     counters->running_count = count;
 }
 
+/* Count the time of a call, without that of the stages before, and as often for parts that were not
+ * timed. */
+static void
+count_time(struct evaluation_counters *counters, const struct evaluation_stage *stage,
+           int64_t began_ns, uint64_t count)
+{
+    int64_t ended_ns = tnd_clock_ns();
+    uint64_t own_ns = (uint64_t)(ended_ns - began_ns - counters->inner_ns);
+    uint64_t times = 1 + counters->untimed_parts;
+
+    tnd_stats_add(&stage->values->busy, own_ns * times);
+    tnd_stats_observe_times(&stage->values->call, own_ns, times);
+    stats_event(counters->track, began_ns, ended_ns, stage->what, count);
+    counters->inner_ns = ended_ns - began_ns;
+    counters->now_ns = 0;
+}
+
 /* Evaluate a node and count its time, skipped rows and errors, excluding those of the stages before
  * it. A stage asks its input almost at once, so the input begins at the same reading of the clock:
  * of a chain of stages each costs one reading. */
@@ -307,22 +324,20 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
     struct evaluation_counters outer = *counters;
     struct tnd_stats_stage *values = stage->values;
     uint64_t skipped = evaluation->skipped;
-    int64_t began_ns, ended_ns;
+    int64_t began_ns;
     tundish_status status;
 
     enter_stage(counters, values, (uint64_t)request->count);
     counters->inner_ns = 0;
     counters->inner_skipped = 0;
     counters->inner_failed = false;
-    if (counters->now_ns == 0)
+    if (counters->now_ns == 0 && !counters->is_untimed)
         counters->now_ns = tnd_clock_ns();
     began_ns = counters->now_ns;
     status = evaluate_node(evaluation, node, request, ret_frame);
-    ended_ns = tnd_clock_ns();
-    counters->now_ns = 0;
+    if (!counters->is_untimed)
+        count_time(counters, stage, began_ns, (uint64_t)request->count);
     skipped = evaluation->skipped - skipped;
-    tnd_stats_add(&values->busy, (uint64_t)(ended_ns - began_ns - counters->inner_ns));
-    tnd_stats_observe(&values->call, (uint64_t)(ended_ns - began_ns - counters->inner_ns));
     tnd_stats_add(&values->rows, (uint64_t)request->count);
     tnd_stats_add(&values->calls, 1);
     tnd_stats_add(&values->skipped, skipped - counters->inner_skipped);
@@ -330,9 +345,8 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
         tnd_stats_add(&values->output, bytes_made(node, ret_frame));
     else if (!counters->inner_failed)
         tnd_stats_add(&values->errors, 1);
-    stats_event(counters->track, began_ns, ended_ns, stage->what, (uint64_t)request->count);
     enter_stage(counters, outer.running, outer.running_count);
-    counters->inner_ns = outer.inner_ns + (ended_ns - began_ns);
+    counters->inner_ns += outer.inner_ns;
     counters->inner_skipped = outer.inner_skipped + skipped;
     counters->inner_failed = outer.inner_failed || status != TUNDISH_OK;
     return status;
