@@ -24,7 +24,8 @@ struct dealer {
     uint64_t *state; /* at the start of the epoch: two words per node that counts */
     size_t state_count;
     bool ended;
-    bool can_be_empty; /* a replica without a slice gets an empty batch */
+    bool can_be_empty;        /* a replica without a slice gets an empty batch */
+    struct deal_slice *spare; /* of a step that is over, or NULL */
 };
 
 /* True if a replica without a slice gets an empty batch. Scalars have no dimension that could be 0.
@@ -94,6 +95,7 @@ dealer_close(struct dealer *dealer)
     scratch_close(dealer->evaluation.scratch);
     budget_close(dealer->memory.budget);
     free(dealer->state);
+    free(dealer->spare);
     free(dealer);
 }
 
@@ -242,19 +244,23 @@ dealer_set_shard(struct dealer *dealer, uint32_t shard, uint32_t count)
 }
 
 static void
-round_ready(const struct dealer *dealer, struct deal_round *round)
+round_ready(struct dealer *dealer, struct deal_round *round)
 {
     const struct plan_node *root = dealer->plan->graph->root;
-
     size_t slice_bytes = sizeof *round->slices + root->width * sizeof *round->words;
+    struct deal_slice *slices = dealer->spare;
 
+    dealer->spare = NULL;
+    if (slices == NULL)
+        slices = tnd_alloc(dealer->plan->replicas * slice_bytes);
+    memset(slices, 0, dealer->plan->replicas * sizeof *slices);
     *round = (struct deal_round){
         .epoch = dealer->epochs_started - 1,
         .step = dealer->step,
         .width = root->width,
         .run_words = root->run_words,
         .replicas = dealer->plan->replicas,
-        .slices = tnd_zalloc(dealer->plan->replicas, slice_bytes),
+        .slices = slices,
     };
     round->words = (uint64_t *)(void *)(round->slices + round->replicas);
 }
@@ -330,6 +336,18 @@ deal_round_release(struct deal_round *round)
     run_words_release(round->words, round->present_count, round->width, round->run_words);
     free(round->slices);
     *round = (struct deal_round){ 0 };
+}
+
+void
+dealer_take_back(struct dealer *dealer, struct deal_round *round)
+{
+    /* An earlier plan's rounds may be of another size. */
+    if (dealer->spare == NULL && round->replicas == dealer->plan->replicas &&
+        round->width == dealer->plan->graph->root->width) {
+        dealer->spare = round->slices;
+        round->slices = NULL;
+    }
+    deal_round_release(round);
 }
 
 uint64_t

@@ -86,6 +86,10 @@ tundish_status dealer_next_epoch(struct dealer *dealer);
 tundish_status dealer_next(struct dealer *dealer, struct deal_round *ret_round);
 void deal_round_release(struct deal_round *round); /* accepts zeros */
 
+/* The same in the dealer's own thread, which takes the memory for a later step: so a step needs no
+ * new memory. */
+void dealer_take_back(struct dealer *dealer, struct deal_round *round); /* accepts zeros */
+
 /* Its content is made: rows that were asked for need not be kept. What describes it may stay. */
 void deal_round_forget(struct deal_round *round); /* accepts zeros */
 

@@ -302,13 +302,13 @@ count_time(struct evaluation_counters *counters, const struct evaluation_stage *
            int64_t began_ns, uint64_t count)
 {
     int64_t ended_ns = tnd_clock_ns();
-    uint64_t own_ns = (uint64_t)(ended_ns - began_ns - counters->inner_ns);
+    uint64_t own_ns = (uint64_t)(ended_ns - began_ns - counters->inner.ns);
     uint64_t times = 1 + counters->untimed_parts;
 
     tnd_stats_add(&stage->values->busy, own_ns * times);
     tnd_stats_observe_times(&stage->values->call, own_ns, times);
     stats_event(counters->track, began_ns, ended_ns, stage->what, count);
-    counters->inner_ns = ended_ns - began_ns;
+    counters->inner.ns = ended_ns - began_ns;
     counters->now_ns = 0;
 }
 
@@ -321,16 +321,14 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
                  struct frame *ret_frame)
 {
     struct evaluation_counters *counters = evaluation->counters;
-    struct evaluation_counters outer = *counters;
-    struct tnd_stats_stage *values = stage->values;
-    uint64_t skipped = evaluation->skipped;
+    struct evaluation_inner outer = counters->inner;
+    struct tnd_stats_stage *running = counters->running, *values = stage->values;
+    uint64_t running_count = counters->running_count, skipped = evaluation->skipped;
     int64_t began_ns;
     tundish_status status;
 
     enter_stage(counters, values, (uint64_t)request->count);
-    counters->inner_ns = 0;
-    counters->inner_skipped = 0;
-    counters->inner_failed = false;
+    counters->inner = (struct evaluation_inner){ 0 };
     if (counters->now_ns == 0 && !counters->is_untimed)
         counters->now_ns = tnd_clock_ns();
     began_ns = counters->now_ns;
@@ -340,15 +338,15 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
     skipped = evaluation->skipped - skipped;
     tnd_stats_add(&values->rows, (uint64_t)request->count);
     tnd_stats_add(&values->calls, 1);
-    tnd_stats_add(&values->skipped, skipped - counters->inner_skipped);
+    tnd_stats_add(&values->skipped, skipped - counters->inner.skipped);
     if (status == TUNDISH_OK)
         tnd_stats_add(&values->output, bytes_made(node, ret_frame));
-    else if (!counters->inner_failed)
+    else if (!counters->inner.failed)
         tnd_stats_add(&values->errors, 1);
-    enter_stage(counters, outer.running, outer.running_count);
-    counters->inner_ns += outer.inner_ns;
-    counters->inner_skipped = outer.inner_skipped + skipped;
-    counters->inner_failed = outer.inner_failed || status != TUNDISH_OK;
+    enter_stage(counters, running, running_count);
+    counters->inner.ns += outer.ns;
+    counters->inner.skipped = outer.skipped + skipped;
+    counters->inner.failed = outer.failed || status != TUNDISH_OK;
     return status;
 }
 

@@ -19,16 +19,21 @@ struct evaluation_stage {
     uint64_t what;                              /* in events */
 };
 
+/* What stages before the one that runs have done so far. */
+struct evaluation_inner {
+    int64_t ns;       /* spent */
+    uint64_t skipped; /* left out */
+    bool failed;      /* one of them has */
+};
+
 struct evaluation_counters {
     struct evaluation_stage *stages;     /* by plan_node.index */
     struct tnd_stats_track_entry *track; /* and what it did, when */
-    struct tnd_stats_stage **order;  /* order_services.counters: the dealing thread's, or NULL */
-    int64_t now_ns;                  /* read a moment ago, where nothing was done since; else 0 */
-    bool is_untimed;                 /* do not read the clock: it is a part among many short ones */
-    uint64_t untimed_parts;          /* so many before this one, which is timed for them, too */
-    int64_t inner_ns;                /* spent so far in stages before the one that runs */
-    uint64_t inner_skipped;          /* and left out by them */
-    bool inner_failed;               /* and one of them failed */
+    struct tnd_stats_stage **order; /* order_services.counters: the dealing thread's, or NULL */
+    int64_t now_ns;                 /* read a moment ago, where nothing was done since; else 0 */
+    bool is_untimed;                /* do not read the clock: it is a part among many short ones */
+    uint64_t untimed_parts;         /* so many before this one, which is timed for them, too */
+    struct evaluation_inner inner;
     struct tnd_stats_stage *running; /* the stage that runs, and on how many elements */
     uint64_t running_count;
 };

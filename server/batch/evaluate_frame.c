@@ -18,13 +18,14 @@ void
 evaluate_ready(struct evaluation *evaluation, const struct schema *schema, int64_t count,
                const struct frame *outer, struct frame *frame)
 {
-    struct frame_errors *errors = evaluate_take(evaluation, 1, sizeof *errors);
+    struct frame_errors *errors = evaluate_take(
+        evaluation, 1, sizeof *errors + schema->count * sizeof(struct column)); /* after it */
 
     frame_errors_clear(errors);
     *frame = (struct frame){
         .count = count,
         .column_count = schema->count,
-        .columns = evaluate_take(evaluation, schema->count, sizeof(struct column)),
+        .columns = (struct column *)(void *)(errors + 1),
         .schema = schema,
         .scratch = evaluation->scratch,
         .errors = errors,

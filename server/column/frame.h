@@ -9,9 +9,9 @@
 struct frame_errors {
     tundish_status status; /* OK: nothing is bad */
     int64_t first_bad;     /* the lowest bad element, whose text is kept */
-    char text[1024];
-    uint8_t *bad; /* one byte an element, or NULL while none is bad */
+    uint8_t *bad;          /* one byte an element, or NULL while none is bad */
     int64_t bad_count;
+    char text[1024]; /* last: what is before it lies in one line of the cache */
 };
 
 /* Reset it: no element is bad. (The text's room stays as it is: frames are many, and bad ones

@@ -128,7 +128,7 @@ static bool
 something_happened(struct wakeup *wakeup)
 {
     /* Partner: the store in wakeup_signal. */
-    bool happened = atomic_exchange(&wakeup->signalled, false);
+    bool happened = atomic_load(&wakeup->signalled) && atomic_exchange(&wakeup->signalled, false);
 
     pthread_mutex_lock(&wakeup->lock);
     for (uint32_t i = 0; i < wakeup->lane_count; i++)

@@ -49,6 +49,7 @@ struct order_services {
     struct tnd_stats_stage *const *counters;
     struct tnd_stats_stage unseen;
     int64_t inner_ns; /* spent so far in stages before the one that runs, where that is timed */
+    int64_t now_ns;   /* read when a stage began that has done nothing since; else 0 */
 
     /* For stages that must look: the columns of some elements of `node`, and what the stage `node`
      * asks (order_ops.questions) about elements of its input, a column each. Implemented in

@@ -136,7 +136,7 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
         session_unlock_and_wake(session);
     else
         pthread_mutex_unlock(&session->ring.lock);
-    deal_round_release(&spent);
+    dealer_take_back(session->dealer, &spent);
     return true;
 }
 

@@ -21,7 +21,12 @@ static const int64_t RETRY_NS = 100000;
 struct step *
 session_step(struct session *session, uint32_t index)
 {
-    return &session->ring.steps[(session->ring.first + index) % session->ring.capacity];
+    uint32_t entry = session->ring.first + index;
+
+    /* No division: this is called several times a step. */
+    if (entry >= session->ring.capacity)
+        entry -= session->ring.capacity;
+    return &session->ring.steps[entry];
 }
 
 /* Only the worker that waits for the wakeup needs its signal: without one, the call would cost a

@@ -177,12 +177,8 @@ range_iterate(struct order_iterator *iterator)
     return TUNDISH_OK;
 }
 
-static void
-put_reference(uint64_t *words, uint64_t value)
-{
-    words[0] = value;
-    words[1] = 0;
-}
+/* Two words side by side, which most processors load and store as one. */
+typedef uint64_t word_pair __attribute__((vector_size(16), aligned(8), may_alias));
 
 static enum order_result
 range_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
@@ -190,17 +186,19 @@ range_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     struct range_state *state = (struct range_state *)iterator->state;
     uint64_t left = state->count - state->taken;
     size_t count = left < max ? (size_t)left : max;
-    uint64_t step = state->step, value = state->first + state->taken * step;
+    word_pair *references = (word_pair *)words;
+    word_pair step = { state->step, 0 };
+    word_pair reference = { state->first + state->taken * state->step, 0 };
     size_t i = 0;
 
-    for (; i + 4 <= count; i += 4, value += 4 * step) {
-        put_reference(&words[SOURCE_WIDTH * i], value);
-        put_reference(&words[SOURCE_WIDTH * (i + 1)], value + step);
-        put_reference(&words[SOURCE_WIDTH * (i + 2)], value + 2 * step);
-        put_reference(&words[SOURCE_WIDTH * (i + 3)], value + 3 * step);
+    for (; i + 4 <= count; i += 4, reference += step) {
+        references[i] = reference;
+        references[i + 1] = reference += step;
+        references[i + 2] = reference += step;
+        references[i + 3] = reference += step;
     }
-    for (; i < count; i++, value += step)
-        put_reference(&words[SOURCE_WIDTH * i], value);
+    for (; i < count; i++, reference += step)
+        references[i] = reference;
     state->taken += count;
     *ret_count = count;
     return count > 0 ? ORDER_OK : ORDER_END;
