@@ -39,6 +39,7 @@ tundish_status __wrap_fill_part(const struct fill *fill, struct evaluation *eval
                                 const struct deal_slice *slice, int64_t begin, int64_t end,
                                 struct slot *slot);
 void *__wrap_session_deal(void *session);
+void __wrap_dealer_take_back(struct dealer *dealer, struct deal_round *round);
 
 /* Thousands of threads would say the same. */
 void
@@ -291,6 +292,13 @@ __wrap_session_deal(void *argument)
         is_more = session_push(argument, TND_SLOT_BATCH, 0, number, &round, TUNDISH_OK);
     }
     return NULL;
+}
+
+void
+__wrap_dealer_take_back(struct dealer *dealer, struct deal_round *round)
+{
+    (void)dealer; /* there is none */
+    deal_round_release(round);
 }
 
 /* Each of the step's rows was made once, and right. */
