@@ -161,6 +161,7 @@ class Job:
             return  # a new process without a place is refused where nobody is left who knows what it had
         kills_server = kind in ("both", "server", "all", "term")
         if (victims or kills_server) and self.would_wait(victims, kills_server):
+            self.avoid_waiting()
             return
         if kind == "stop":
             self.stop(group)
@@ -182,12 +183,15 @@ class Job:
 
     def would_wait(self, victims, kills_server):
         """Those who outlive a server near the end may find that in its memory, and not come to the next
-        one. Who begins again at a place knows of nobody, and the new server would wait for them all."""
+        one. Who begins again knows of nobody, and the new server would wait for them all."""
         begins_again = any(trainer in victims or not trainer.has_batch
                            for trainer in self.trainers if not trainer.is_over)  # fmt: skip
         must_tell = kills_server or not self.is_told
-        return self.opens_at_places and must_tell and begins_again and all(
+        return must_tell and begins_again and all(
             trainer.is_over or (trainer.last or (0, 0)) >= NEAR_END for trainer in self.trainers)
+
+    def avoid_waiting(self):
+        """They are spared."""
 
     def stop(self, group):
         """A trainer, its whole group or the server stands still, for a moment or for long."""

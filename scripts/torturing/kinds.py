@@ -68,6 +68,22 @@ class KeptPlaces(Lanes):
             name = f"replica {replica}"
             self.add_trainer(Ledger(name), name, group="default", TUNDISH_REPLICA=str(replica))
 
+    def avoid_waiting(self):
+        """All are killed, and those that had finished start again, too: the place on disk may be from
+        before their end. None outlives the server, so there is nothing to tell the next one."""
+        self.kill_trainers(self.trainers)
+        self.kill_server()
+        if self.is_over():
+            return
+        finished = [trainer for trainer in self.trainers if trainer.process.stdout.closed]
+        for trainer in self.trainers:
+            trainer.is_over, trainer.last = False, None
+        self.serve_again()
+        self.is_told = True
+        for trainer in finished:
+            trainer.start()
+        self.troubles["whole job"] += 1
+
 
 class Queue(Job):
     """Each batch to one of three readers; the server keeps what was visited."""
@@ -80,6 +96,9 @@ class Queue(Job):
         ledger = Ledger("the queue")
         for reader in range(3):
             self.add_trainer(ledger, f"reader {reader}", group="default", TUNDISH_REPLICA=str(reader))
+
+    def would_wait(self, victims, kills_server):
+        return False
 
     def allow_to_group(self, group):
         """Each gives back for itself."""
@@ -117,6 +136,9 @@ class Shards(Job):
     has_shards = True
     opens_at_places = False
     TROUBLES = {"trainer": 70, "stop": 30}
+
+    def would_wait(self, victims, kills_server):
+        return False
 
     def start_trainers(self):
         ledger = Ledger("the shards")

@@ -184,6 +184,25 @@ class State(Rig):
                 self.wait_until_kept(lambda _, step, __: step == 10)
                 stop(server, signal.SIGKILL)
 
+    def test_keeps_what_a_replica_that_has_finished_reads_again(self):
+        """The place on disk is from before its end, and nobody knows of that once the other and the
+        server are killed."""
+        file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4, rejoin: 600s}")
+        expected = self.peek(file)
+        server = self.serve_kept(file)
+        done, victim = self.read("--survive", replica=0), self.read_paced(replica=1)
+        victim.take(STEPS - 2)
+        self.wait_until_kept(lambda _, step, __: step == STEPS - 2)
+        self.assertEqual(self.lines(done)[-1], "end_of_stream")
+        for process in (victim.process, server):
+            stop(process, signal.SIGKILL)
+        self.serve_kept(file)
+        late = self.read(replica=1)
+        self.wait_for_line(late, "first")
+        for replica, lines in enumerate(self.all_lines([self.read(replica=0), late])):
+            self.assertEqual(batches(lines), expected[replica][STEPS - 2 :])
+            self.assertEqual(lines[-1], "end_of_stream")
+
     def two_paced(self, distribute):
         if "replicas" in distribute:
             return [self.read_paced(replica=replica) for replica in range(2)]
