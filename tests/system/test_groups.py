@@ -258,6 +258,7 @@ class GroupDeaths(Rig):
         expected = self.peek(file)
         server = self.serve(file)
         sibling = self.read("--survive", replica=0)
+        self.wait_for_line(sibling, "first")  # else all are dead, and their lowest step is the first
         victim = self.read("--batches", "2", "--hold", replica=1)
         place = self.wait_for_line(victim, "place ").split()[1]
         victim.kill()
