@@ -256,16 +256,10 @@ tnd_stats_bucket(uint64_t duration_ns)
 uint64_t tnd_stats_bucket_ns(unsigned bucket);
 
 static inline void
-tnd_stats_observe_times(struct tnd_stats_histogram *histogram, uint64_t duration_ns, uint64_t times)
-{
-    tnd_stats_add(&histogram->buckets[tnd_stats_bucket(duration_ns)], times);
-    tnd_stats_add(&histogram->sum_ns, duration_ns * times);
-}
-
-static inline void
 tnd_stats_observe(struct tnd_stats_histogram *histogram, uint64_t duration_ns)
 {
-    tnd_stats_observe_times(histogram, duration_ns, 1);
+    tnd_stats_add(&histogram->buckets[tnd_stats_bucket(duration_ns)], 1);
+    tnd_stats_add(&histogram->sum_ns, duration_ns);
 }
 
 /* Copy counts that were collected elsewhere. */

@@ -295,21 +295,22 @@ enter_stage(struct evaluation_counters *counters, struct tnd_stats_stage *values
     counters->running_count = count;
 }
 
-/* Count the time of a call, without that of the stages before, and as often for parts that were not
- * timed. */
+/* Count the time of a call, without that of the stages before. Where that is not taken, it counts
+ * as much as the last one that was. */
 static void
-count_time(struct evaluation_counters *counters, const struct evaluation_stage *stage,
-           int64_t began_ns, uint64_t count)
+count_time(struct evaluation_counters *counters, struct evaluation_stage *stage, int64_t began_ns,
+           uint64_t count)
 {
-    int64_t ended_ns = tnd_clock_ns();
-    uint64_t own_ns = (uint64_t)(ended_ns - began_ns - counters->inner.ns);
-    uint64_t times = 1 + counters->untimed_parts;
+    if (!counters->is_untimed) {
+        int64_t ended_ns = tnd_clock_ns();
 
-    tnd_stats_add(&stage->values->busy, own_ns * times);
-    tnd_stats_observe_times(&stage->values->call, own_ns, times);
-    stats_event(counters->track, began_ns, ended_ns, stage->what, count);
-    counters->inner.ns = ended_ns - began_ns;
-    counters->now_ns = 0;
+        stage->own_ns = (uint64_t)(ended_ns - began_ns - counters->inner.ns);
+        stats_event(counters->track, began_ns, ended_ns, stage->what, count);
+        counters->inner.ns = ended_ns - began_ns;
+        counters->now_ns = 0;
+    }
+    tnd_stats_add(&stage->values->busy, stage->own_ns);
+    tnd_stats_observe(&stage->values->call, stage->own_ns);
 }
 
 /* Evaluate a node and count its time, skipped rows and errors, excluding those of the stages before
@@ -317,7 +318,7 @@ count_time(struct evaluation_counters *counters, const struct evaluation_stage *
  * of a chain of stages each costs one reading. */
 static tundish_status
 evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
-                 const struct evaluate_request *request, const struct evaluation_stage *stage,
+                 const struct evaluate_request *request, struct evaluation_stage *stage,
                  struct frame *ret_frame)
 {
     struct evaluation_counters *counters = evaluation->counters;
@@ -333,8 +334,7 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
         counters->now_ns = tnd_clock_ns();
     began_ns = counters->now_ns;
     status = evaluate_node(evaluation, node, request, ret_frame);
-    if (!counters->is_untimed)
-        count_time(counters, stage, began_ns, (uint64_t)request->count);
+    count_time(counters, stage, began_ns, (uint64_t)request->count);
     skipped = evaluation->skipped - skipped;
     tnd_stats_add(&values->rows, (uint64_t)request->count);
     tnd_stats_add(&values->calls, 1);
@@ -355,7 +355,7 @@ evaluate(struct evaluation *evaluation, const struct plan_node *node,
          const struct evaluate_request *request, struct frame *ret_frame)
 {
     const struct evaluation_counters *counters = evaluation->counters;
-    const struct evaluation_stage *stage = counters != NULL ? &counters->stages[node->index] : NULL;
+    struct evaluation_stage *stage = counters != NULL ? &counters->stages[node->index] : NULL;
     tundish_status status, cut;
 
     if (stage == NULL || stage->values == NULL)

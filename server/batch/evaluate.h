@@ -17,6 +17,7 @@ struct evaluation_stage {
     struct tnd_stats_stage *values;
     struct tnd_stats_vocabulary **vocabularies; /* frame.vocabularies, or NULL */
     uint64_t what;                              /* in events */
+    uint64_t own_ns;                            /* of its last call that was timed */
 };
 
 /* What stages before the one that runs have done so far. */
@@ -32,7 +33,7 @@ struct evaluation_counters {
     struct tnd_stats_stage **order; /* order_services.counters: the dealing thread's, or NULL */
     int64_t now_ns;                 /* read a moment ago, where nothing was done since; else 0 */
     bool is_untimed;                /* do not read the clock: it is a part among many short ones */
-    uint64_t untimed_parts;         /* so many before this one, which is timed for them, too */
+    uint64_t untimed_parts;         /* since one was timed */
     struct evaluation_inner inner;
     struct tnd_stats_stage *running; /* the stage that runs, and on how many elements */
     uint64_t running_count;
