@@ -226,7 +226,7 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, join_sevens *join, 
 }
 
 /* One body for every instruction set. `is_like` compares a window with what stands at an address,
- * in an entry of `length` bytes.
+ * in an entry of `length` bytes; `join` is a join_sevens.
  *
  * An entry of at least `least` bytes has a whole header, and readable bytes follow every record. */
 #define DEFINE_TAKE_SINGLES(name, attributes, is_like, join)                                       \
