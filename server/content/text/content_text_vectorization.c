@@ -354,14 +354,7 @@ pad(const struct text_vectorization *state, const struct vectorized *one,
                 splits[l] + (keeps_empty && lists->splits[l + 1] == lists->splits[l] ? 0 : length);
     }
     to = frame_values(output, index, (size_t)splits[list_count] * sizeof *to);
-    for (int64_t l = 0; l < list_count; l++) {
-        int64_t length = splits[l + 1] - splits[l];
-        int64_t own = lists->splits[l + 1] - lists->splits[l];
-        int64_t count = own < length ? own : length;
-
-        memcpy(&to[splits[l]], &lists->ids[lists->splits[l]], (size_t)count * sizeof *to);
-        memset(&to[splits[l] + count], 0, (size_t)(length - count) * sizeof *to);
-    }
+    text_ids_pad(lists, list_count, splits, to);
     column->levels[column->level_count++] = state->length >= 0 && !keeps_empty
                                                 ? (struct level){ .uniform = state->length }
                                                 : (struct level){ .uniform = -1, .splits = splits };

@@ -29,4 +29,9 @@ struct id_lists text_ids_find(const struct text_ids *how, const struct lookup_ta
                               const struct column *column, const struct level *text_lists,
                               int64_t list_count, struct scratch *scratch);
 
+/* Write each list as row `splits[l]` to `splits[l + 1]` of `to`: cut to that length, or followed by
+ * zeros. */
+void text_ids_pad(const struct id_lists *lists, int64_t list_count, const int64_t *splits,
+                  int64_t *to);
+
 #endif
