@@ -456,7 +456,7 @@ ask_few(const struct lookup *lookup, const struct frame *input, const struct fra
         const struct byte_view *terms = column->values;
 
         words_fill(output->scratch, terms, column->value_count, 1);
-        asked[i].kind = 0;
+        asked[i].home = NULL;
         if (asks && column->value_count == 1 &&
             vocab_ask(table->vocab, &table->rule, terms[0], &asked[i]))
             continue;
@@ -484,7 +484,7 @@ lookup_apply(const void *state, const struct frame *input, struct frame *output)
             int64_t *indices =
                 frame_values(output, index, (size_t)column->value_count * sizeof *indices);
 
-            if (asked != NULL && asked[i].kind != 0)
+            if (asked != NULL && asked[i].home != NULL)
                 indices[0] =
                     vocab_answer(lookup->tables[i].vocab, &lookup->tables[i].rule, &asked[i]);
             else

@@ -19,6 +19,7 @@
 
 struct spec_remote;
 struct vocab;
+struct vocab_bucket;
 
 enum vocab_keys {
     VOCAB_STRINGS = 1, /* terms are byte strings */
@@ -115,8 +116,7 @@ void vocab_expect(const struct vocab *vocab, const struct byte_view *terms, size
  * first answer is waited for. */
 struct vocab_asked {
     uint64_t key;
-    uint64_t home;
-    uint32_t kind; /* 0: not asked */
+    const struct vocab_bucket *home; /* NULL: not asked */
 };
 
 /* False: this term or rule is vocab_map's. */

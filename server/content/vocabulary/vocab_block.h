@@ -4,15 +4,14 @@
 
 #include "content/vocabulary/vocab_lookup.h"
 
-/* The result of a term is line + offset, or `absent`. `kinds` hold enum vocab_kind in the bits
- * where a bucket's value has them. */
+/* The result of a term is line + offset, or `absent`. */
 struct vocab_block {
-    uint64_t keys[VOCAB_BLOCK]; /* of LONG terms the hash */
-    uint32_t homes[VOCAB_BLOCK];
-    uint32_t kinds[VOCAB_BLOCK];
+    uint64_t keys[VOCAB_BLOCK]; /* of LONG terms vocab_long_key */
+    const struct vocab_bucket *homes[VOCAB_BLOCK];
     uint16_t longs[VOCAB_BLOCK]; /* which terms are LONG */
     size_t count;
     size_t long_count;
+    uint64_t shortest; /* bytes of the shortest term */
     int64_t offset;
     int64_t absent;
 };

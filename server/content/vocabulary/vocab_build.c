@@ -12,9 +12,9 @@
 #include "core/must.h"
 #include "core/status.h"
 
-/* At 0.7 about one term in eight is outside its home bucket, mostly rare ones from the end of the
- * list. A fuller table costs more second misses than it saves in memory. */
-#define TERMS_PER_BUCKET (VOCAB_BUCKET_TERMS * 0.7)
+/* At 0.5 about one term in forty is outside its home bucket, mostly rare ones from the end of the
+ * list. At 0.7 it is one in twelve, and a lookup takes a twentieth longer. */
+#define TERMS_PER_BUCKET (VOCAB_BUCKET_TERMS * 0.5)
 
 /* Terms with equal hashes, by accident or intent, would make every probe long. Then try another
  * seed, a few times. Seeds are constants, so all builds make the same table. */
@@ -33,7 +33,7 @@ struct builder {
 /* A term's entry in a bucket. */
 struct slot_entry {
     uint64_t hash, key;
-    uint32_t value;
+    uint32_t value, pass_bit;
 };
 
 /* Up to 60 bytes of a term for a message, with \xHH for bytes that are not printable ASCII. */
@@ -83,39 +83,31 @@ entry_of(const struct builder *builder, uint64_t line)
 {
     const struct vocab_terms *terms = builder->terms;
     const uint64_t seed = builder->header.seed;
-    struct slot_entry entry;
-    enum vocab_kind kind = VOCAB_WORD;
+    struct slot_entry entry = { .value = (uint32_t)line + 1 };
 
-    if (terms->integers != NULL) {
-        entry.key = (uint64_t)terms->integers[line];
-        entry.hash = vocab_hash_word(entry.key, seed);
-    } else if (terms->strings[line].size <= 8) {
-        kind = vocab_short_kind(terms->strings[line]);
-        entry.key = vocab_short_key(terms->strings[line]);
-        entry.hash = vocab_hash_word(entry.key, seed);
-    } else {
-        kind = VOCAB_LONG;
+    if (terms->integers == NULL && !vocab_is_short(terms->strings[line])) {
         entry.hash = vocab_hash_long(terms->strings[line], seed);
-        entry.key = vocab_tag(entry.hash) << VOCAB_TAG_SHIFT | builder->positions[line];
+        entry.key = vocab_long_key(entry.hash) | builder->positions[line];
+        entry.pass_bit = vocab_pass_bit(vocab_long_key(entry.hash));
+        return entry;
     }
-    entry.value = (uint32_t)line | (uint32_t)kind << VOCAB_KIND_SHIFT;
+    entry.key = terms->integers != NULL ? (uint64_t)terms->integers[line]
+                                        : vocab_short_key(terms->strings[line]);
+    entry.hash = vocab_hash_short(entry.key, seed);
+    entry.pass_bit = vocab_pass_bit(entry.key);
     return entry;
 }
 
 static bool
-is_same_term(const struct builder *builder, const struct slot_entry *a, uint64_t key,
+is_same_term(const struct builder *builder, const struct slot_entry *entry, uint64_t key,
              uint32_t value)
 {
-    const uint32_t line_mask = (UINT32_C(1) << VOCAB_KIND_SHIFT) - 1;
-    enum vocab_kind kind = (enum vocab_kind)(value >> VOCAB_KIND_SHIFT);
+    const struct byte_view *strings = builder->terms->strings;
 
-    if (kind != (enum vocab_kind)(a->value >> VOCAB_KIND_SHIFT))
-        return false;
-    if (kind != VOCAB_LONG)
-        return key == a->key;
-    return key >> VOCAB_TAG_SHIFT == a->key >> VOCAB_TAG_SHIFT &&
-           bytes_are_equal(builder->terms->strings[a->value & line_mask],
-                           builder->terms->strings[value & line_mask]);
+    if (strings == NULL || vocab_is_short(strings[entry->value - 1]))
+        return key == entry->key;
+    return key >> VOCAB_TAG_SHIFT == entry->key >> VOCAB_TAG_SHIFT &&
+           bytes_are_equal(strings[entry->value - 1], strings[value - 1]);
 }
 
 /* Put a term into the first free slot from its home on. Terms are never removed, so an equal term
@@ -124,14 +116,13 @@ static tundish_status
 insert_term(struct builder *builder, uint64_t line)
 {
     const struct slot_entry entry = entry_of(builder, line);
-    const uint32_t line_mask = (UINT32_C(1) << VOCAB_KIND_SHIFT) - 1;
     uint64_t at = vocab_home(entry.hash, builder->header.bucket_count);
 
     for (uint64_t probe = 1;; probe++) {
         struct vocab_bucket *bucket = &builder->buckets[at];
 
         for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
-            if (bucket->values[i] == VOCAB_EMPTY) {
+            if (bucket->values[i] == 0) {
                 bucket->keys[i] = entry.key;
                 bucket->values[i] = entry.value;
                 if (probe > builder->header.longest_probe)
@@ -139,9 +130,9 @@ insert_term(struct builder *builder, uint64_t line)
                 return TUNDISH_OK;
             }
             if (is_same_term(builder, &entry, bucket->keys[i], bucket->values[i]))
-                return refuse_repeated(builder->terms, bucket->values[i] & line_mask, line);
+                return refuse_repeated(builder->terms, bucket->values[i] - 1, line);
         }
-        bucket->has_overflown = 1;
+        bucket->passed_on |= entry.pass_bit;
         at = at + 1 == builder->header.bucket_count ? 0 : at + 1;
         must(probe <= builder->header.bucket_count);
     }
@@ -153,7 +144,8 @@ insert_all(struct builder *builder)
     tundish_status status = TUNDISH_OK;
 
     for (int attempt = 0; attempt < SEED_ATTEMPTS; attempt++) {
-        builder->header.seed = vocab_hash_word((uint64_t)attempt, UINT64_C(0x2D358DCCAA6C78A5));
+        builder->header.seed =
+            vocab_fold((uint64_t)attempt, UINT64_C(0x2D358DCCAA6C78A5)) | 1; /* odd */
         builder->header.longest_probe = 0;
         memset(builder->buckets, 0, builder->header.bucket_count * sizeof *builder->buckets);
         for (uint64_t line = 0; status == TUNDISH_OK && line < builder->terms->count; line++)
@@ -284,7 +276,7 @@ vocab_build(const struct vocab_terms *terms, const struct vocab_content *content
                     .version = VOCAB_VERSION,
                     .byte_order = VOCAB_BYTE_ORDER,
                     .keys = terms->integers != NULL ? VOCAB_INTEGERS : VOCAB_STRINGS,
-                    .hash = VOCAB_HASH_FOLD,
+                    .hash = VOCAB_HASH,
                     .content = *content },
     };
     tundish_status status = build(&builder);

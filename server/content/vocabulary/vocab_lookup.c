@@ -11,8 +11,6 @@
 #include "core/cpu.h"
 #include "core/must.h"
 
-#define LONG_KIND ((uint32_t)VOCAB_LONG << VOCAB_KIND_SHIFT)
-
 #define POSITION_MASK ((UINT64_C(1) << VOCAB_TAG_SHIFT) - 1)
 
 /* Compare terms of the same length, over 8 bytes. Up to 16 bytes, two overlapping words compare
@@ -36,67 +34,83 @@ term_stands_at(const struct vocab *vocab, uint64_t position, struct byte_view te
            is_equal_long(found.data, term.data, term.size);
 }
 
-/* Search from the home bucket on, for any kind of term. `long_term` is NULL unless it is a LONG
- * one. The length of the search is bounded by the table's longest probe, so a damaged table cannot
- * loop forever. */
-static __attribute__((noinline)) int64_t
-probe(const struct vocab *vocab, const struct vocab_block *block, size_t which,
-      const struct byte_view *long_term)
+/* The line of a value of a bucket; no line of the table if the slot is empty or damaged. */
+static inline uint32_t
+line_of(uint32_t value)
 {
-    const uint64_t key = block->keys[which];
-    const uint32_t kind = block->kinds[which];
-    uint64_t at = block->homes[which];
-
-    for (uint64_t left = vocab->longest_probe; left > 0; left--) {
-        const struct vocab_bucket *bucket = &vocab->buckets[at];
-
-        for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
-            const uint64_t stored = bucket->keys[i];
-            const uint32_t line = bucket->values[i] - kind;
-
-            if (line >= vocab->count) /* another kind, or a damaged table */
-                continue;
-            if (long_term == NULL ? stored == key
-                                  : stored >> VOCAB_TAG_SHIFT == vocab_tag(key) &&
-                                        term_stands_at(vocab, stored & POSITION_MASK, *long_term))
-                return line + block->offset;
-        }
-        if (!bucket->has_overflown)
-            break;
-        at = at + 1 == vocab->bucket_count ? 0 : at + 1;
-    }
-    return block->absent;
+    return value - 1;
 }
 
-/* Find short terms in their home buckets. `match` gives a bit for each equal key; the term is found
- * if the value next to it is of the same kind. Without a match, a bucket that has not overflown
- * means absent. The rest is rare. LONG terms are skipped. */
-#define COMPARE_AT_HOME(name, options, match, has_long)                                            \
+static inline bool
+has_passed_on(const struct vocab_bucket *bucket, uint64_t key)
+{
+    return (bucket->passed_on & vocab_pass_bit(key)) != 0;
+}
+
+/* Search from the home bucket on, for any kind of term. `long_term` is NULL unless it is a LONG
+ * one. The length of the search is bounded by the table's longest probe, so a damaged table cannot
+ * loop forever. Returns a line, or one that the table has not. */
+static __attribute__((noinline)) uint32_t
+probe(const struct vocab *vocab, uint64_t key, const struct vocab_bucket *home,
+      const struct byte_view *long_term)
+{
+    const struct vocab_bucket *const end = vocab->buckets + vocab->bucket_count;
+    const struct vocab_bucket *bucket = home;
+
+    for (uint64_t left = vocab->longest_probe; left > 0; left--) {
+        for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
+            const uint64_t stored = bucket->keys[i];
+            const uint32_t line = line_of(bucket->values[i]);
+
+            if (line >= vocab->count)
+                continue;
+            if (long_term == NULL ? stored == key
+                                  : stored >> VOCAB_TAG_SHIFT == key >> VOCAB_TAG_SHIFT &&
+                                        term_stands_at(vocab, stored & POSITION_MASK, *long_term))
+                return line;
+        }
+        if (!has_passed_on(bucket, key))
+            break;
+        bucket = bucket + 1 == end ? vocab->buckets : bucket + 1;
+    }
+    return UINT32_MAX;
+}
+
+static inline int64_t
+probe_in_block(const struct vocab *vocab, const struct vocab_block *block, size_t i,
+               const struct byte_view *long_term)
+{
+    const uint32_t line = probe(vocab, block->keys[i], block->homes[i], long_term);
+
+    return line < vocab->count ? line + block->offset : block->absent;
+}
+
+/* Find short terms in their home buckets. `match` gives a bit for each equal key. Without a match,
+ * a bucket that has not passed the term on means absent. The rest is rare. What LONG terms get here
+ * means nothing. */
+#define COMPARE_AT_HOME(name, options, match)                                                      \
     options static void name(const struct vocab *vocab, const struct vocab_block *block,           \
                              int64_t *ret_values)                                                  \
     {                                                                                              \
-        const struct vocab_bucket *const buckets = vocab->buckets;                                 \
-        const int64_t offset = block->offset;                                                      \
+        const int64_t offset = block->offset, absent = block->absent;                              \
         const uint32_t lines = vocab->count;                                                       \
         const size_t count = block->count;                                                         \
                                                                                                    \
         for (size_t i = 0; i < count; i++) {                                                       \
-            const struct vocab_bucket *bucket = &buckets[block->homes[i]];                         \
-            const uint64_t matching = match(bucket, block->keys[i], 0);                            \
+            const struct vocab_bucket *bucket = block->homes[i];                                   \
+            const uint64_t key = block->keys[i], matching = match(bucket, key, 0);                 \
                                                                                                    \
-            if (has_long && block->kinds[i] == LONG_KIND)                                          \
-                continue;                                                                          \
             if (matching != 0) {                                                                   \
-                const uint32_t line = bucket->values[__builtin_ctzll(matching)] - block->kinds[i]; \
+                const uint32_t line = line_of(bucket->values[__builtin_ctzll(matching)]);          \
                                                                                                    \
                 if (__builtin_expect(line < lines, 1)) {                                           \
                     ret_values[i] = line + offset;                                                 \
                     continue;                                                                      \
                 }                                                                                  \
             }                                                                                      \
-            ret_values[i] = (matching | bucket->has_overflown) == 0                                \
-                                ? block->absent                                                    \
-                                : probe(vocab, block, i, NULL);                                    \
+            ret_values[i] = matching == 0 && !has_passed_on(bucket, key)                           \
+                                ? absent                                                           \
+                                : probe_in_block(vocab, block, i, NULL);                           \
         }                                                                                          \
     }
 
@@ -108,9 +122,9 @@ probe(const struct vocab *vocab, const struct vocab_block *block, size_t which,
     {                                                                                              \
         for (size_t j = 0; j < block->long_count; j++) {                                           \
             const size_t i = block->longs[j];                                                      \
-            const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];                  \
+            const struct vocab_bucket *bucket = block->homes[i];                                   \
             const unsigned slot = (unsigned)__builtin_ctz(                                         \
-                match(bucket, vocab_tag(block->keys[i]), VOCAB_TAG_SHIFT) | NO_SLOT);              \
+                match(bucket, block->keys[i] >> VOCAB_TAG_SHIFT, VOCAB_TAG_SHIFT) | NO_SLOT);      \
                                                                                                    \
             ret_slots[j] = (uint8_t)slot;                                                          \
             if (slot < VOCAB_BUCKET_TERMS)                                                         \
@@ -152,8 +166,7 @@ count_equal_portably(const int64_t *values, size_t count, int64_t value)
     return equal;
 }
 
-COMPARE_AT_HOME(compare_portably, , match_portably, false)
-COMPARE_AT_HOME(compare_mixed_portably, , match_portably, true)
+COMPARE_AT_HOME(compare_portably, , match_portably)
 FIND_TAGS(find_tags_portably, , match_portably)
 
 #ifdef __x86_64__
@@ -208,10 +221,8 @@ match_avx512(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
                                                       _mm512_set1_epi64((long long)key)));
 }
 
-COMPARE_AT_HOME(compare_avx2, WITH_AVX2, match_avx2, false)
-COMPARE_AT_HOME(compare_mixed_avx2, WITH_AVX2, match_avx2, true)
-COMPARE_AT_HOME(compare_avx512, WITH_AVX512, match_avx512, false)
-COMPARE_AT_HOME(compare_mixed_avx512, WITH_AVX512, match_avx512, true)
+COMPARE_AT_HOME(compare_avx2, WITH_AVX2, match_avx2)
+COMPARE_AT_HOME(compare_avx512, WITH_AVX512, match_avx512)
 FIND_TAGS(find_tags_avx2, WITH_AVX2, match_avx2)
 FIND_TAGS(find_tags_avx512, WITH_AVX512, match_avx512)
 #endif
@@ -220,20 +231,16 @@ FIND_TAGS(find_tags_avx512, WITH_AVX512, match_avx512)
 struct functions {
     void (*compare)(const struct vocab *vocab, const struct vocab_block *block,
                     int64_t *ret_values);
-    void (*compare_mixed)(const struct vocab *vocab, const struct vocab_block *block,
-                          int64_t *ret_values);
     void (*find_tags)(const struct vocab *vocab, const struct vocab_block *block,
                       const struct byte_view *terms, uint8_t *ret_slots);
     uint64_t (*count_equal)(const int64_t *values, size_t count, int64_t value);
 };
 
-static const struct functions portable = { compare_portably, compare_mixed_portably,
-                                           find_tags_portably, count_equal_portably };
+static const struct functions portable = { compare_portably, find_tags_portably,
+                                           count_equal_portably };
 #ifdef __x86_64__
-static const struct functions avx2 = { compare_avx2, compare_mixed_avx2, find_tags_avx2,
-                                       count_equal_avx2 };
-static const struct functions avx512 = { compare_avx512, compare_mixed_avx512, find_tags_avx512,
-                                         count_equal_avx2 };
+static const struct functions avx2 = { compare_avx2, find_tags_avx2, count_equal_avx2 };
+static const struct functions avx512 = { compare_avx512, find_tags_avx512, count_equal_avx2 };
 #endif
 
 static const struct functions *
@@ -258,10 +265,10 @@ look_up_long(const struct vocab *vocab, const struct byte_view *terms,
     functions()->find_tags(vocab, block, terms, slots);
     for (size_t j = 0; j < block->long_count; j++) {
         const size_t i = block->longs[j];
-        const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];
+        const struct vocab_bucket *bucket = block->homes[i];
 
         if (slots[j] < VOCAB_BUCKET_TERMS) {
-            const uint32_t line = bucket->values[slots[j]] - LONG_KIND;
+            const uint32_t line = line_of(bucket->values[slots[j]]);
 
             if (line < vocab->count &&
                 term_stands_at(vocab, bucket->keys[slots[j]] & POSITION_MASK, terms[i])) {
@@ -269,13 +276,13 @@ look_up_long(const struct vocab *vocab, const struct byte_view *terms,
                 continue;
             }
         }
-        ret_values[i] = slots[j] == VOCAB_BUCKET_TERMS && !bucket->has_overflown
+        ret_values[i] = slots[j] == VOCAB_BUCKET_TERMS && !has_passed_on(bucket, block->keys[i])
                             ? block->absent
-                            : probe(vocab, block, i, &terms[i]);
+                            : probe_in_block(vocab, block, i, &terms[i]);
     }
 }
 
-void
+uint64_t
 vocab_lookup_block(const struct vocab *vocab, const struct byte_view *terms, size_t count,
                    int64_t offset, int64_t absent, int64_t *ret_values)
 {
@@ -285,13 +292,11 @@ vocab_lookup_block(const struct vocab *vocab, const struct byte_view *terms, siz
     block.offset = offset;
     block.absent = absent;
     vocab_block_ask(vocab, terms, &block);
-    if (block.long_count == 0) {
-        functions()->compare(vocab, &block, ret_values);
-        return;
-    }
     if (block.long_count < count)
-        functions()->compare_mixed(vocab, &block, ret_values);
-    look_up_long(vocab, terms, &block, ret_values);
+        functions()->compare(vocab, &block, ret_values);
+    if (block.long_count > 0)
+        look_up_long(vocab, terms, &block, ret_values);
+    return block.shortest;
 }
 
 void
@@ -313,20 +318,16 @@ vocab_count_equal(const int64_t *values, size_t count, int64_t value)
     return functions()->count_equal(values, count, value);
 }
 
-/* Only terms of up to 8 bytes, and only rules with a single index for absent terms. */
+/* Only short terms, and only rules with a single index for absent terms. */
 bool
 vocab_ask(const struct vocab *vocab, const struct vocab_rule *rule, struct byte_view term,
           struct vocab_asked *ret_asked)
 {
-    struct vocab_asked asked;
-
-    if (term.size > 8 || rule->has_mask || rule->oov_count != 1)
+    if (!vocab_is_short(term) || rule->has_mask || rule->oov_count != 1)
         return false;
-    asked.key = vocab_short_key(term);
-    asked.kind = (uint32_t)vocab_short_kind(term) << VOCAB_KIND_SHIFT;
-    asked.home = vocab_home(vocab_hash_word(asked.key, vocab->seed), vocab->bucket_count);
-    __builtin_prefetch(&vocab->buckets[asked.home]);
-    *ret_asked = asked;
+    ret_asked->key = vocab_short_key(term);
+    ret_asked->home = vocab_bucket_of(vocab, vocab_hash_short(ret_asked->key, vocab->seed));
+    __builtin_prefetch(ret_asked->home);
     return true;
 }
 
@@ -334,34 +335,19 @@ int64_t
 vocab_answer(const struct vocab *vocab, const struct vocab_rule *rule,
              const struct vocab_asked *asked)
 {
-    const struct vocab_bucket *bucket = &vocab->buckets[asked->home];
-    struct vocab_block block;
+    const uint32_t line = probe(vocab, asked->key, asked->home, NULL);
 
-    for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
-        const uint32_t line = bucket->values[i] - asked->kind;
-
-        if (bucket->keys[i] == asked->key && line < vocab->count)
-            return line + rule->offset;
-    }
-    if (!bucket->has_overflown)
-        return rule->oov_first;
-    block.keys[0] = asked->key;
-    block.homes[0] = (uint32_t)asked->home;
-    block.kinds[0] = asked->kind;
-    block.offset = rule->offset;
-    block.absent = rule->oov_first;
-    return probe(vocab, &block, 0, NULL);
+    return line < vocab->count ? line + rule->offset : rule->oov_first;
 }
 
 void
 vocab_expect(const struct vocab *vocab, const struct byte_view *terms, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t hash = terms[i].size <= 8 ? vocab_hash_word(vocab_short_key(terms[i]), vocab->seed)
-                                           : vocab_hash_long(terms[i], vocab->seed);
-
-        __builtin_prefetch(&vocab->buckets[vocab_home(hash, vocab->bucket_count)]);
-    }
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(
+            vocab_bucket_of(vocab, vocab_is_short(terms[i])
+                                       ? vocab_hash_short(vocab_short_key(terms[i]), vocab->seed)
+                                       : vocab_hash_long(terms[i], vocab->seed)));
 }
 
 void

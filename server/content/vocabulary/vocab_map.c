@@ -135,10 +135,12 @@ map_strings(const struct vocab *vocab, const struct vocab_rule *rule, const stru
     uint64_t nobody_asks = 0;
 
     if (is_plain(vocab, rule, absent)) {
-        vocab_lookup_block(vocab, terms, count, rule->offset, rule->oov_first, values);
+        const uint64_t shortest =
+            vocab_lookup_block(vocab, terms, count, rule->offset, rule->oov_first, values);
+
         if (absent != NULL)
             *absent += vocab_count_equal(values, count, rule->oov_first);
-        if (rule->has_mask)
+        if (rule->has_mask && rule->mask.size >= shortest)
             put_mask(rule, terms, count, values, absent);
         return count;
     }

@@ -52,7 +52,7 @@ header_is_sound(const struct vocab_header *header, enum vocab_keys keys,
     struct vocab_layout layout;
 
     return header->magic == TND_VOCABULARY_MAGIC && header->byte_order == VOCAB_BYTE_ORDER &&
-           header->version == VOCAB_VERSION && header->hash == VOCAB_HASH_FOLD &&
+           header->version == VOCAB_VERSION && header->hash == VOCAB_HASH &&
            header->header_crc == tnd_crc32c(0, header, offsetof(struct vocab_header, header_crc)) &&
            header->keys == (uint32_t)keys && header->file_bytes == file_bytes &&
            vocab_layout(keys, header->count, header->bucket_count, header->terms_bytes, &layout) &&

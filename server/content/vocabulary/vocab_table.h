@@ -2,16 +2,17 @@
  *
  *   header, one page | buckets | terms, by line
  *
- * A bucket is one cache line: five keys, five values, and whether some term that belongs here had
- * to go further. A term's home is found by its hash; terms are placed in the order of their
+ * A bucket is one cache line: five keys, five values, and a filter of the terms that belong here
+ * but had to go further. A term's home is found by its hash; terms are placed in the order of their
  * lines, so where a vocabulary is sorted by frequency, as most are, frequent terms are at home.
- * A value is the line and, in its upper two bits, what kind of key stands beside it:
+ * A value is the line + 1, and 0 in an empty slot. A key of strings is one of three kinds, which
+ * its top byte tells apart:
  *
- *   WORD  up to 7 bytes, and their number in the top byte; or an int64
- *   FULL  8 bytes, all of them the term's
- *   LONG  24 bits of the hash above the 40-bit position of the term among the terms
+ *   1 to 8   a term of up to 7 bytes, and their number + 1 in the top byte
+ *   9 up     a term of 8 bytes, if its last byte is one of these
+ *   0        LONG, any other term: 16 bits of its hash above its 40-bit position among the terms
  *
- * so that terms of up to 8 bytes are compared in the bucket, without another miss.
+ * so that nearly all terms of up to 8 bytes are compared in the bucket, without another miss.
  *
  * Terms stand one after the other with their length in front: a byte, or the byte 255 and four
  * more. The start of every 16th is in an array before them. Integers are an array.
@@ -25,9 +26,9 @@
 #include "content/vocabulary/vocab.h"
 #include "core/hash_farm.h"
 
-#define VOCAB_VERSION 1
+#define VOCAB_VERSION 2
 #define VOCAB_BYTE_ORDER UINT32_C(0x01020304)
-#define VOCAB_HASH_FOLD 1 /* vocab_hash_word, vocab_hash_long */
+#define VOCAB_HASH 2 /* vocab_hash_short, vocab_hash_long */
 
 #define VOCAB_HEADER_BYTES 4096 /* so that buckets do not straddle pages */
 #define VOCAB_BUCKET_TERMS 5
@@ -37,9 +38,6 @@
 #define VOCAB_MAX_TERM_BYTES (UINT64_C(0xFFFFFFFF))
 #define VOCAB_MAX_TEXT_BYTES (UINT64_C(1) << 40)
 
-enum vocab_kind { VOCAB_EMPTY = 0, VOCAB_WORD = 1, VOCAB_FULL = 2, VOCAB_LONG = 3 };
-
-#define VOCAB_KIND_SHIFT 30
 #define VOCAB_TAG_SHIFT 40
 
 /* The content that the table was made from, to compare with a text. */
@@ -55,7 +53,7 @@ struct vocab_header {
     uint32_t version;
     uint32_t byte_order;
     uint32_t keys; /* enum vocab_keys */
-    uint32_t hash; /* VOCAB_HASH_FOLD */
+    uint32_t hash; /* VOCAB_HASH */
     uint64_t seed;
     uint64_t count;
     uint64_t bucket_count;
@@ -71,7 +69,7 @@ struct vocab_header {
 struct vocab_bucket {
     uint64_t keys[VOCAB_BUCKET_TERMS];
     uint32_t values[VOCAB_BUCKET_TERMS];
-    uint32_t has_overflown;
+    uint32_t passed_on; /* bits of the terms that had no room, as vocab_pass_bit gives them */
 };
 _Static_assert(sizeof(struct vocab_bucket) == 64, "a bucket is a cache line");
 _Static_assert(sizeof(struct vocab_header) <= VOCAB_HEADER_BYTES, "the header fits its page");
@@ -151,21 +149,21 @@ tundish_status vocab_build(const struct vocab_terms *terms, const struct vocab_c
 
 /* The hash of terms, the same for builder and lookup.
  *
- * It was chosen by measuring (tests/bench/hash.c). ns to hash a term of 8 bytes; ns to look one up
- * in a table of 1,000, 100,000 and 1,000,000 terms; and the share of terms that had no room in
- * their own bucket, for terms that are counted up, as "w0012f":
+ * It was chosen by measuring (tests/bench/hash.c). ns to hash a term of up to 8 bytes; ns to look
+ * one up in a table of 1,000, 100,000 and 1,000,000 terms; and the share of terms that had no room
+ * in their own bucket, for terms that are counted up, as "w0012f":
  *
  *                      hash   1,000  100,000  1,000,000   no room
- *   folded product      2.0     8.6      7.6        9.6        9%
- *   FNV-1a              4.5    12.4     11.1       20.1       98%
- *   upper bits only     1.6     9.0      7.6        9.4        9%
- *   Murmur's end        2.7    11.0      8.9       16.1        8%
- *   two folds (wy)      2.1     9.4      8.1       10.5        8%
- *   Fingerprint64       3.0    10.4      9.0       17.2        8%
- *   CRC-32C twice       2.0     8.1      7.0       10.3       10%
+ *   product             1.6     5.8      5.9        6.3      2-3%
+ *   product, folded     1.8     6.2      5.7        6.8      1-3%
+ *   two folds (wy)      2.2     6.8      6.0        7.2      2-3%
+ *   Murmur's end        2.4     7.5      6.5        7.6        3%
+ *   Fingerprint64       2.4     7.2      5.9        7.2        3%
+ *   FNV-1a              3.3      76       30         20    55-98%
+ *   CRC-32C twice       1.8     5.6      5.5        6.4      0-3%
  *
- * So the folded product is as fast as the fastest, on every processor. Unlike the upper bits of a
- * product it takes a seed: a table that comes out badly is built again with another one.
+ * So the upper bits of a product with an odd seed are as good as the best, and vectors have it in
+ * one instruction. A table that comes out badly is built again with another seed.
  */
 
 __extension__ typedef unsigned __int128 vocab_product;
@@ -174,39 +172,61 @@ __extension__ typedef unsigned __int128 vocab_product;
 
 /* The 128-bit product folded: each bit of the word reaches each bit of the hash. */
 static inline uint64_t
-vocab_hash_word(uint64_t word, uint64_t seed)
+vocab_fold(uint64_t word, uint64_t seed)
 {
     vocab_product product = (vocab_product)(word ^ seed) * VOCAB_HASH_FACTOR;
 
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Of a term of more than 8 bytes: up to 16 as two words that may overlap, longer ones by a hash
- * made for that. */
+/* Of a key that is not LONG, and of an integer. The seed is odd. */
+static inline uint64_t
+vocab_hash_short(uint64_t key, uint64_t seed)
+{
+    return key * seed;
+}
+
+/* Of a LONG term: up to 16 bytes as two words that may overlap, longer ones by a hash made for
+ * that. */
 static inline uint64_t
 vocab_hash_long(struct byte_view term, uint64_t seed)
 {
     if (term.size <= 16) {
-        uint64_t last = vocab_hash_word(load_u64(term.data + term.size - 8), seed + term.size);
+        uint64_t last = vocab_fold(load_u64(term.data + term.size - 8), seed + term.size);
 
-        return vocab_hash_word(load_u64(term.data) ^ last, seed);
+        return vocab_fold(load_u64(term.data) ^ last, seed);
     }
-    return vocab_hash_word(tnd_hash_farm(term.data, term.size), seed);
+    return vocab_fold(tnd_hash_farm(term.data, term.size), seed);
 }
 
+/* Of the upper bits of a hash. A table has fewer than 2^32 buckets. */
 static inline uint64_t
 vocab_home(uint64_t hash, uint64_t bucket_count)
 {
-    return (uint64_t)(((vocab_product)hash * bucket_count) >> 64);
+    return (hash >> 32) * bucket_count >> 32;
 }
 
-static inline uint64_t
-vocab_tag(uint64_t hash)
+static inline const struct vocab_bucket *
+vocab_bucket_of(const struct vocab *vocab, uint64_t hash)
 {
-    return hash & 0xFFFFFF; /* home uses the upper bits */
+    return &vocab->buckets[vocab_home(hash, vocab->bucket_count)];
 }
 
-/* The key of a term of up to 8 bytes. The fast way reads 8 bytes whatever the term's length,
+/* The key of a LONG term but for its position, which is in the lower bits. */
+static inline uint64_t
+vocab_long_key(uint64_t hash)
+{
+    return (hash & 0xFFFF) << VOCAB_TAG_SHIFT; /* home uses the upper bits */
+}
+
+/* The bit of a term in a bucket's `passed_on`, from its key; of a LONG one from vocab_long_key. */
+static inline uint32_t
+vocab_pass_bit(uint64_t key)
+{
+    return UINT32_C(1) << (key * VOCAB_HASH_FACTOR >> 59);
+}
+
+/* The key of a short term. The fast way reads 8 bytes whatever the term's length,
  * which cannot fault as long as they lie in one page; sanitizers cannot know that. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define VOCAB_READS_BEYOND 0
@@ -232,7 +252,6 @@ vocab_short_key(struct byte_view term)
                                        UINT64_C(0xFFFFFFFFFFFF),
                                        UINT64_C(0xFFFFFFFFFFFFFF),
                                        UINT64_MAX };
-    /* Never 0, so an empty slot's key is met by one term only: eight NULs. */
     static const uint64_t lengths[9] = { UINT64_C(1) << 56, UINT64_C(2) << 56, UINT64_C(3) << 56,
                                          UINT64_C(4) << 56, UINT64_C(5) << 56, UINT64_C(6) << 56,
                                          UINT64_C(7) << 56, UINT64_C(8) << 56, 0 };
@@ -247,10 +266,10 @@ vocab_short_key(struct byte_view term)
     return word | lengths[term.size];
 }
 
-static inline enum vocab_kind
-vocab_short_kind(struct byte_view term)
+static inline bool
+vocab_is_short(struct byte_view term)
 {
-    return term.size < 8 ? VOCAB_WORD : VOCAB_FULL;
+    return term.size < 8 || (term.size == 8 && term.data[7] > 8);
 }
 
 #endif
