@@ -12,6 +12,11 @@
  * after several missed beats. */
 #define SILENCE_MIN_NS UINT64_C(5000000000)
 
+/* By default. After so many vain spins in a row only one wait in a few spins: batches take longer
+ * than that to come, and the server may have a use for the processor. */
+#define SPIN_DEFAULT_NS INT64_C(20000)
+enum { SPINS_IN_VAIN = 8, WAITS_PER_SPIN = 64 };
+
 static tundish_status
 tell_final(const tundish_reader *reader)
 {
@@ -184,6 +189,25 @@ tell_gone(tundish_reader *reader)
                     "the server at %s is gone; the next call waits for its return", reader->path);
 }
 
+/* Look for an entry before a sleep. */
+static bool
+spin(tundish_reader *reader, const struct tnd_ring_wait *wait, int64_t left_ns)
+{
+    int64_t spin_ns = reader->spin_ns;
+    bool is_ready;
+
+    if (spin_ns == 0) {
+        if (reader->vain_spins >= SPINS_IN_VAIN && reader->vain_spins % WAITS_PER_SPIN != 0) {
+            reader->vain_spins++;
+            return false;
+        }
+        spin_ns = SPIN_DEFAULT_NS;
+    }
+    is_ready = tnd_ring_spin(wait, left_ns < spin_ns ? left_ns : spin_ns);
+    reader->vain_spins = is_ready ? 0 : reader->vain_spins + 1;
+    return is_ready;
+}
+
 /* Wait until the line has an entry that we have not passed. */
 static tundish_status
 await_entry(tundish_reader *reader, int64_t deadline_ns)
@@ -207,10 +231,8 @@ await_entry(tundish_reader *reader, int64_t deadline_ns)
         if (attachment->is_queue)
             show_waiting(attachment);
         if (!has_spun) {
-            int64_t left_ns = tnd_clock_left_ns(deadline_ns);
-
             has_spun = true;
-            if (tnd_ring_spin(&wait, left_ns < reader->spin_ns ? left_ns : reader->spin_ns))
+            if (spin(reader, &wait, tnd_clock_left_ns(deadline_ns)))
                 continue;
         }
         show_waiting(attachment);

@@ -11,7 +11,6 @@
 #include "shm/place.h"
 
 #define SERVER_TIMEOUT_DEFAULT_NS INT64_C(30000000000)
-#define SPIN_DEFAULT_NS INT64_C(20000)
 
 /* Copy the members that the caller's header has. Later members are zero. */
 static tundish_status
@@ -133,7 +132,7 @@ take_options(tundish_reader *reader, const tundish_options *options)
     reader->checks = options->check != 0;
     reader->server_timeout_ns =
         options->server_timeout_ns > 0 ? options->server_timeout_ns : SERVER_TIMEOUT_DEFAULT_NS;
-    reader->spin_ns = options->spin_ns != 0 ? options->spin_ns : SPIN_DEFAULT_NS;
+    reader->spin_ns = options->spin_ns;
     return status;
 }
 

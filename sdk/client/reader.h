@@ -116,8 +116,10 @@ struct tundish_reader {
     char stream[TND_NAME_BYTES], session[TND_NAME_BYTES], group[TND_NAME_BYTES];
     uint32_t replica;
     bool checks;
-    int64_t server_timeout_ns, spin_ns;
-    int descriptor; /* epoll of socket and event; -1: tundish_descriptor was not called */
+    int64_t server_timeout_ns;
+    int64_t spin_ns;     /* as the caller asked; 0: by default */
+    uint32_t vain_spins; /* by default, one after the other */
+    int descriptor;      /* epoll of socket and event; -1: tundish_descriptor was not called */
 
     /* Guards releases, mappings, the list of attachments, and changes to has_started, epoch, step
      * and final, which siblings read. The rest belongs to the thread that calls tundish_next. */

@@ -182,7 +182,8 @@ typedef struct tundish_options {
     const char *place_token;
     int64_t server_timeout_ns; /* how long to wait for a server to start, and after how long a
                                 * silence it counts as dead; default 30 s */
-    int64_t spin_ns;           /* busy-wait this long before sleeping; default 20 us, -1: never */
+    int64_t spin_ns;           /* busy-wait this long before sleeping; -1: never; default 20 us,
+                                * and rarely where batches have long taken longer */
     int64_t open_timeout_ns;   /* since 0.2: how long tundish_open waits for a server that is
                                 * starting; default server_timeout_ns */
 } tundish_options;
