@@ -39,6 +39,9 @@ name_hash(struct name_words words, const uint8_t *bytes, uint64_t size)
 
 enum { WINDOW_BYTES = 16 };
 
+/* The tag of an entry, and its length if that has one byte. */
+enum { ENTRY_HEADER_BYTES = 2 };
+
 /* So many bytes of an entry: `base`, to which the entry's length is added where `plus_length` has
  * ones. Bytes where `mask` has none may be any. */
 struct entry_window {
@@ -71,10 +74,37 @@ struct single_hints {
     uint16_t slots[1 << HINT_BITS];
 };
 
+/* Entries of one kind that nearly always follow one another, each as long every time: all of their
+ * bytes are known but the values. They are compared many at once. */
+enum { RUN_ENTRIES = 64, RUN_BYTES = 2048, RUN_SLACK = 64 };
+
+struct run {
+    uint32_t count, bytes;
+    uint32_t seen_word; /* the same of all features */
+    uint8_t kind;       /* tag */
+    struct run_entry {
+        uint32_t feature;
+        uint16_t value_at; /* from the beginning of the run */
+        uint8_t value_bytes;
+    } entries[RUN_ENTRIES];
+    uint32_t begins[RUN_ENTRIES + 1];
+    uint64_t bits[RUN_ENTRIES + 1];        /* in `seen`, of the entries before */
+    uint8_t wanted[RUN_BYTES + RUN_SLACK]; /* zeros after `bytes` */
+    uint8_t mask[RUN_BYTES + RUN_SLACK];   /* ones where nothing else may stand */
+    uint8_t whole[RUN_BYTES + 1];          /* of so many bytes: how many entries they hold */
+};
+
+/* Where in a run the next entry is expected. */
+struct run_place {
+    const struct run *run; /* NULL: nothing is expected */
+    uint32_t position;
+};
+
 struct parsing;
 
 /* Store entries that have one value in the usual form, from `at` on. Returns the first other one or
- * `end`; NULL: a feature comes twice. *previous is the last feature taken. */
+ * `end`. Of a feature that comes twice the last counts, as in protobuf's maps. *previous is the
+ * last feature taken. */
 typedef const uint8_t *example_take_singles(struct parsing *parsing, const uint8_t *at,
                                             const uint8_t *end, uint32_t *previous);
 
@@ -92,6 +122,7 @@ struct example_parser {
     struct known_name *known;    /* what every call begins with */
     struct single_head *singles; /* of each feature */
     struct single_hints hints;
+    struct example_runs *runs;
     example_take_singles *take_singles;
     uint64_t *required; /* the features that every record must have or get from the fallback */
 };
@@ -113,7 +144,8 @@ struct parsing {
     uint8_t **targets; /* of each feature: its values */
     uint64_t *seen;
     int64_t row;
-    struct known_name *known; /* the features', then those learned */
+    const struct run_place *places; /* after each feature, at the beginning, after anything else */
+    struct known_name *known;       /* the features', then those learned */
     uint32_t known_count;
     uint32_t *learned; /* by hash: index of a learned name, 0 if none */
 
@@ -137,6 +169,25 @@ example_kind_tag(tundish_dtype dtype)
 /* Prepare the parser for take_singles. */
 void example_singles_open(struct example_parser *parser);
 void example_singles_close(struct example_parser *parser);
+
+/* The feature of the entry at `at`, if take_singles would take it but for its value; else
+ * NOBODY. */
+int32_t example_single_at(const struct example_parser *parser, const uint8_t *at,
+                          const uint8_t *end);
+
+/* All that stands before the value of such a feature in an entry of `length` bytes. */
+void example_single_header(const struct example_parser *parser, uint32_t feature, uint8_t length,
+                           uint8_t *ret_header);
+
+/* The places after each feature, at a record's beginning, and after anything else (example_runs.c).
+ * *ret_known is false as long as none is in a run. */
+struct example_runs *example_runs_open(const struct example_parser *parser);
+void example_runs_close(struct example_runs *runs); /* accepts NULL */
+const struct run_place *example_runs_places(const struct example_runs *runs, bool *ret_known);
+
+/* Find runs in records of the usual form, for this parsing and all later ones. */
+void example_runs_learn(const struct example_parser *parser, const struct byte_view *records,
+                        int64_t count);
 
 /* The best for this processor. */
 example_take_singles *example_take_singles_best(void);

@@ -22,7 +22,6 @@ enum { LENGTH_END = 128 };
 /* Entry, its length, name, its length; after the name: value, length of the feature, its kind,
  * length of the list, its values, and their length. */
 enum { BEFORE_NAME = 4, AFTER_NAME = 6, HEADER_BYTES = BEFORE_NAME + AFTER_NAME };
-enum { ENTRY_HEADER_BYTES = 2 };
 
 enum { FACTORS_TRIED = 64 };
 
@@ -50,6 +49,16 @@ header_of(const struct example_feature *feature)
         header.plus_length[after + i] = UINT8_MAX;
     }
     return header;
+}
+
+void
+example_single_header(const struct example_parser *parser, uint32_t feature, uint8_t length,
+                      uint8_t *ret_header)
+{
+    const struct header header = header_of(&parser->features[feature]);
+
+    for (int i = 0; i < parser->singles[feature].header_bytes; i++)
+        ret_header[i] = (uint8_t)(header.bytes[i] + (header.plus_length[i] & length));
 }
 
 /* The window at `from` of a header of `end` bytes. */
@@ -160,6 +169,7 @@ example_singles_open(struct example_parser *parser)
     for (uint32_t f = 0; f < parser->count; f++)
         parser->singles[f] = single_head(parser, f);
     find_hints(parser, &parser->hints);
+    parser->runs = example_runs_open(parser);
     parser->take_singles = example_take_singles_best();
 }
 
@@ -167,6 +177,7 @@ void
 example_singles_close(struct example_parser *parser)
 {
     free(parser->singles);
+    example_runs_close(parser->runs);
 }
 
 #define MORE_FOLLOWS UINT64_C(0x8080808080808080)
@@ -226,10 +237,11 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, join_sevens *join, 
 }
 
 /* One body for every instruction set. `is_like` compares a window with what stands at an address,
- * in an entry of `length` bytes; `join` is a join_sevens.
+ * in an entry of `length` bytes; `count_same` how far bytes are like a run's; `join` is a
+ * join_sevens.
  *
  * An entry of at least `least` bytes has a whole header, and readable bytes follow every record. */
-#define DEFINE_TAKE_SINGLES(name, attributes, is_like, join)                                       \
+#define DEFINE_TAKE_SINGLES(name, attributes, is_like, count_same, join)                           \
     attributes static inline bool name##_long_header(const struct single_head *head,               \
                                                      const uint8_t *at, uint8_t length)            \
     {                                                                                              \
@@ -238,35 +250,70 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, join_sevens *join, 
                 memcmp(at + WINDOW_BYTES, head->middle, head->middle_bytes) == 0);                 \
     }                                                                                              \
                                                                                                    \
+    /* As take_singles, of the entries that are as the run expects them. */                        \
+    attributes static inline const uint8_t *name##_run(                                            \
+        struct parsing *parsing, const struct run_place *place, const uint8_t *at,                 \
+        const uint8_t *end, uint32_t *previous)                                                    \
+    {                                                                                              \
+        const struct run *run = place->run;                                                        \
+        const uint32_t first = place->position, begin = run->begins[first];                        \
+        const size_t in_run = run->bytes - begin, in_record = (size_t)(end - at);                  \
+        const size_t same = count_same(at, run->wanted + begin, run->mask + begin,                 \
+                                       in_run < in_record ? in_run : in_record);                   \
+        const uint32_t last = run->whole[begin + same];                                            \
+        const uint8_t *const base = at - begin;                                                    \
+        uint32_t i = first;                                                                        \
+                                                                                                   \
+        for (; i < last; i++) {                                                                    \
+            const struct run_entry *entry = &run->entries[i];                                      \
+                                                                                                   \
+            if (!store_value(run->kind, base + entry->value_at, entry->value_bytes, join,          \
+                             parsing->targets[entry->feature], (size_t)parsing->row))              \
+                break;                                                                             \
+        }                                                                                          \
+        if (i == first)                                                                            \
+            return at;                                                                             \
+        parsing->seen[run->seen_word] |= run->bits[i] & ~run->bits[first];                         \
+        *previous = run->entries[i - 1].feature;                                                   \
+        return base + run->begins[i];                                                              \
+    }                                                                                              \
+                                                                                                   \
     attributes static const uint8_t *name(struct parsing *parsing, const uint8_t *at,              \
                                           const uint8_t *end, uint32_t *previous)                  \
     {                                                                                              \
-        const struct single_head *heads = parsing->parser->singles, *last = NULL;                  \
-        const struct single_hints *hints = &parsing->parser->hints;                                \
+        const struct example_parser *parser = parsing->parser;                                     \
+        const struct single_head *heads = parser->singles;                                         \
+        const struct single_hints *hints = &parser->hints;                                         \
         uint8_t *const *targets = parsing->targets;                                                \
         const size_t row = (size_t)parsing->row;                                                   \
-        uint64_t *seen = parsing->seen;                                                            \
+        const struct run_place *place =                                                            \
+            &parsing->places[*previous <= parser->count ? *previous : parser->count + 1];          \
                                                                                                    \
-        while (at < end) {                                                                         \
-            const struct single_head *head = &heads[hints->slots[slot_of(hints, at)]];             \
-            const uint32_t f = head->feature;                                                      \
-            const uint8_t length = at[1];                                                          \
-            const uint64_t bytes = (uint64_t)length - head->least; /* of the value */              \
-            const uint8_t *next = at + length + ENTRY_HEADER_BYTES;                                \
+        for (;;) {                                                                                 \
+            const struct single_head *head;                                                        \
+            const uint8_t *next;                                                                   \
+            uint64_t bytes; /* of the value */                                                     \
+            uint32_t f;                                                                            \
+            uint8_t length;                                                                        \
                                                                                                    \
+            if (place->run != NULL)                                                                \
+                at = name##_run(parsing, place, at, end, previous);                                \
+            if (at >= end)                                                                         \
+                return at;                                                                         \
+            head = &heads[hints->slots[slot_of(hints, at)]];                                       \
+            f = head->feature;                                                                     \
+            length = at[1];                                                                        \
+            bytes = (uint64_t)length - head->least;                                                \
+            next = at + length + ENTRY_HEADER_BYTES;                                               \
             if (bytes >= head->room || next > end || !is_like(at, &head->first, length) ||         \
                 (head->header_bytes > WINDOW_BYTES && !name##_long_header(head, at, length)) ||    \
                 !store_value(head->kind, at + head->header_bytes, bytes, join, targets[f], row))   \
-                break;                                                                             \
-            if (seen[f / 64] >> f % 64 & 1)                                                        \
-                return NULL;                                                                       \
-            seen[f / 64] |= UINT64_C(1) << f % 64;                                                 \
-            last = head;                                                                           \
+                return at;                                                                         \
+            parsing->seen[f / 64] |= UINT64_C(1) << f % 64;                                        \
+            *previous = f;                                                                         \
+            place = &parsing->places[f];                                                           \
             at = next;                                                                             \
         }                                                                                          \
-        if (last != NULL)                                                                          \
-            *previous = last->feature;                                                             \
-        return at;                                                                                 \
     }
 
 static inline bool
@@ -281,7 +328,33 @@ is_like_portably(const uint8_t *at, const struct entry_window *window, uint8_t l
     return difference == 0;
 }
 
-DEFINE_TAKE_SINGLES(take_portably, , is_like_portably, join_by_shifts)
+/* Up to `bytes` bytes that differ from the wanted ones only where the mask has no ones. */
+static inline size_t
+count_same_portably(const uint8_t *at, const uint8_t *wanted, const uint8_t *mask, size_t bytes)
+{
+    size_t same = 0;
+
+    while (same < bytes && ((at[same] ^ wanted[same]) & mask[same]) == 0)
+        same++;
+    return same;
+}
+
+DEFINE_TAKE_SINGLES(take_portably, , is_like_portably, count_same_portably, join_by_shifts)
+
+int32_t
+example_single_at(const struct example_parser *parser, const uint8_t *at, const uint8_t *end)
+{
+    const struct single_hints *hints = &parser->hints;
+    const struct single_head *head = &parser->singles[hints->slots[slot_of(hints, at)]];
+    const uint8_t length = at[1];
+
+    if ((uint64_t)length - head->least >= head->room ||
+        (size_t)(end - at) < (size_t)length + ENTRY_HEADER_BYTES ||
+        !is_like_portably(at, &head->first, length) ||
+        (head->header_bytes > WINDOW_BYTES && !take_portably_long_header(head, at, length)))
+        return NOBODY;
+    return (int32_t)head->feature;
+}
 
 #ifdef __x86_64__
 #define AVX2 __attribute__((target("avx2")))
@@ -302,18 +375,57 @@ is_like_avx2(const uint8_t *at, const struct entry_window *window, uint8_t lengt
     return _mm_testz_si128(_mm_xor_si128(sixteen(at), wanted), sixteen(window->mask)) != 0;
 }
 
-DEFINE_TAKE_SINGLES(take_avx2, AVX2, is_like_avx2, join_by_shifts)
+AVX2 static inline __m256i
+thirty_two(const uint8_t *at)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)at);
+}
+
+AVX2 static inline size_t
+count_same_avx2(const uint8_t *at, const uint8_t *wanted, const uint8_t *mask, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 32) {
+        const __m256i different = _mm256_and_si256(
+            _mm256_xor_si256(thirty_two(at + i), thirty_two(wanted + i)), thirty_two(mask + i));
+        const uint32_t equal =
+            (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(different, _mm256_setzero_si256()));
+
+        if (equal != UINT32_MAX) {
+            i += (size_t)__builtin_ctz(~equal);
+            return i < bytes ? i : bytes;
+        }
+    }
+    return bytes;
+}
+
+DEFINE_TAKE_SINGLES(take_avx2, AVX2, is_like_avx2, count_same_avx2, join_by_shifts)
 
 /* Processors with AVX-512 have a fast pext; some older ones take longer for it than for shifts. */
-#define BMI2 __attribute__((target("avx2,bmi2")))
+#define AVX512 __attribute__((target("avx2,bmi2,avx512f,avx512bw")))
 
-BMI2 static inline uint64_t
+AVX512 static inline uint64_t
 join_by_pext(uint64_t word)
 {
     return _pext_u64(word, ~MORE_FOLLOWS);
 }
 
-DEFINE_TAKE_SINGLES(take_bmi2, BMI2, is_like_avx2, join_by_pext)
+AVX512 static inline size_t
+count_same_avx512(const uint8_t *at, const uint8_t *wanted, const uint8_t *mask, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64) {
+        const __m512i difference =
+            _mm512_xor_si512(_mm512_loadu_si512(at + i), _mm512_loadu_si512(wanted + i));
+        const uint64_t different = _mm512_test_epi8_mask(difference, _mm512_loadu_si512(mask + i));
+
+        if (different != 0) {
+            i += (size_t)__builtin_ctzll(different);
+            return i < bytes ? i : bytes;
+        }
+    }
+    return bytes;
+}
+
+DEFINE_TAKE_SINGLES(take_avx512, AVX512, is_like_avx2, count_same_avx512, join_by_pext)
 #endif
 
 example_take_singles *
@@ -321,7 +433,7 @@ example_take_singles_best(void)
 {
 #ifdef __x86_64__
     if (tnd_cpu_has(TND_CPU_AVX512))
-        return take_bmi2;
+        return take_avx512;
     if (tnd_cpu_has(TND_CPU_AVX2))
         return take_avx2;
 #endif
