@@ -132,7 +132,7 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
     session->ring.count++;
     /* Without room in the lanes a worker could not open this step. The one that waits for the
      * wakeup will. */
-    if (session->ring.lacking == 0)
+    if (session->ring.lacking == 0 && !session_has_enough(session, 1))
         session_unlock_and_wake(session);
     else
         pthread_mutex_unlock(&session->ring.lock);

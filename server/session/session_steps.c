@@ -36,9 +36,11 @@ void
 session_unlock_and_wake(struct session *session)
 {
     bool polls = session->ring.a_worker_polls;
+    bool suffices = polls && session_is_for_one(session);
 
     pthread_mutex_unlock(&session->ring.lock);
-    pthread_cond_signal(&session->ring.work);
+    if (!suffices)
+        pthread_cond_signal(&session->ring.work);
     if (polls)
         wakeup_signal(session->wakeup);
 }

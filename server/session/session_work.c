@@ -17,6 +17,9 @@ static const int64_t SHORT_NS = 20000;
  * for each stage would be a tenth of the time. */
 static const int64_t UNTIMED_NS = 5000;
 enum { UNTIMED_PARTS = 7 };
+/* After a part that took longer than this, one worker alone makes the short ones only when so many
+ * times as long has passed: what others could have made meanwhile is then a small part of all. */
+static const int64_t LONG_NS = 1000000, CALM_TIMES = 20;
 /* The average time of a part covers about this many parts. */
 enum { PARTS_REMEMBERED = 8 };
 
@@ -91,6 +94,35 @@ session_make_part(struct worker *worker, const struct part *part)
                      part->begin, part->end, &share->slot);
 }
 
+static bool
+has_short_parts(const struct worker *worker)
+{
+    return worker->part_ns > 0 && worker->part_ns < UNTIMED_NS;
+}
+
+/* A part that waited for a disk may be followed by more such, which should wait together. */
+static void
+note_length(struct session *session, const struct worker *worker, int64_t busy_ns)
+{
+    if (busy_ns > LONG_NS && worker->now_ns + CALM_TIMES * busy_ns > session->ring.calm_from_ns)
+        session->ring.calm_from_ns = worker->now_ns + CALM_TIMES * busy_ns;
+    session->ring.short_parts =
+        has_short_parts(worker) && worker->now_ns > session->ring.calm_from_ns;
+}
+
+bool
+session_is_for_one(const struct session *session)
+{
+    return session->ring.short_parts && session->plan->replicas == 1;
+}
+
+bool
+session_has_enough(const struct session *session, uint32_t workers)
+{
+    return session->worker_count - session->ring.idle_workers >= workers &&
+           session_is_for_one(session);
+}
+
 /* Should another worker be woken after this part was taken? If parts take long, it is: it makes
  * another part, or waits for the wakeup instead of this worker. If not, this worker is back before
  * another would be awake, so only wake one if parts are left. */
@@ -144,7 +176,7 @@ wait_for_work(struct session *session, struct worker *worker)
         return;
     note_wait(worker, waits_for(session));
     session->ring.idle_workers++;
-    if (session->ring.a_worker_polls) {
+    if (session->ring.a_worker_polls || session_has_enough(session, 1)) {
         if (session->ring.dealer_is_due)
             pthread_cond_signal(&session->ring.space);
         session->ring.dealer_is_due = false;
@@ -164,11 +196,10 @@ static void
 choose_timing(struct worker *worker)
 {
     struct evaluation_counters *counters = &worker->counters.evaluation;
-    bool is_short = worker->part_ns > 0 && worker->part_ns < UNTIMED_NS;
 
     if (!counters->is_untimed)
         counters->untimed_parts = 0;
-    counters->is_untimed = is_short && counters->untimed_parts < UNTIMED_PARTS;
+    counters->is_untimed = has_short_parts(worker) && counters->untimed_parts < UNTIMED_PARTS;
     counters->untimed_parts += counters->is_untimed;
     counters->now_ns = worker->now_ns;
 }
@@ -192,7 +223,7 @@ session_work(void *argument)
         uint64_t number;
         bool wakes;
 
-        if (!session_take_part(worker, &part)) {
+        if (session_has_enough(session, 2) || !session_take_part(worker, &part)) {
             wait_for_work(session, worker);
             continue;
         }
@@ -216,6 +247,7 @@ session_work(void *argument)
         session_finish_part(worker, &part, status);
         busy_ns = worker->now_ns - began_ns - worker->part_waited_ns;
         worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;
+        note_length(session, worker, busy_ns);
         tnd_stats_add(&worker->counters.thread->busy, (uint64_t)busy_ns);
         stats_event(worker->counters.evaluation.track, began_ns, worker->now_ns,
                     TND_STATS_MAKES_PART, number);
