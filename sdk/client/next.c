@@ -259,31 +259,27 @@ await_entry(tundish_reader *reader, int64_t deadline_ns)
     return TUNDISH_OK;
 }
 
-static struct mapping *
-find_mapping(tundish_reader *reader, uint32_t id)
-{
-    struct mapping *mapping;
-
-    pthread_mutex_lock(&reader->lock);
-    mapping = tnd_mapping_find(reader->attachments, id);
-    pthread_mutex_unlock(&reader->lock);
-    return mapping;
-}
-
-/* The segment that a slot's buffers are in. */
+/* The segment that a slot's buffers are in. With the lock, which is released while the server's
+ * message about it is waited for. */
 static tundish_status
 find_payload(tundish_reader *reader, struct held *held)
 {
     uint32_t id = held->slot.slot.segment;
-    int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
     tundish_status status = TUNDISH_OK;
+    int64_t deadline_ns = 0;
 
-    while (status == TUNDISH_OK && (held->mapping = find_mapping(reader, id)) == NULL)
+    while ((held->mapping = tnd_mapping_find(reader->attachments, id)) == NULL) {
+        pthread_mutex_unlock(&reader->lock);
+        if (deadline_ns == 0)
+            deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
         status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
-    if (status == TUNDISH_E_TIMEOUT)
-        return tnd_fail(TUNDISH_E_CORRUPT, "the server has not announced the segment of a batch");
-    if (status != TUNDISH_OK)
-        return status;
+        pthread_mutex_lock(&reader->lock);
+        if (status == TUNDISH_E_TIMEOUT)
+            return tnd_fail(TUNDISH_E_CORRUPT,
+                            "the server has not announced the segment of a batch");
+        if (status != TUNDISH_OK)
+            return status;
+    }
     held->payload = held->mapping->bytes;
     return tnd_slot_view_check_buffers(&held->slot, held->mapping->segment_bytes);
 }
@@ -336,47 +332,53 @@ pass_over(tundish_reader *reader, struct held *held)
         skip_entry(reader, held);
 }
 
-/* Take the server's messages about a batch over the socket: its segment, and the header that the
- * places of its epoch carry. Both must be here before the caller has the batch, because it may save
- * its place at once. If the server died before it sent them, the next server delivers the batch. */
+/* Take the server's messages about a batch over the socket: the header that the places of its epoch
+ * carry, and its segment. Both must be here before the caller has the batch, because it may save
+ * its place at once. The segment last: a message that is taken after it might retire it. */
 static tundish_status
-take_what_is_said(tundish_reader *reader, struct held *held)
+hold_batch(tundish_reader *reader, struct held *held, bool *ret_cut_off)
 {
+    struct attachment *attachment = reader->attachments;
+    const struct tnd_slot *slot = &held->slot.slot;
     tundish_status status = TUNDISH_OK;
 
-    if (held->slot.slot.place_bytes > 0)
-        status = tnd_reader_await_epoch(reader, held->slot.slot.epoch);
-    /* Last: a message that is taken after it might retire the segment. */
-    if (status == TUNDISH_OK)
-        status = find_payload(reader, held);
-    return status == TUNDISH_E_SERVER_GONE ? tell_gone(reader) : status;
+    if (slot->place_bytes > 0)
+        status = tnd_reader_await_epoch(reader, slot->epoch);
+    if (status != TUNDISH_OK)
+        return status;
+    pthread_mutex_lock(&reader->lock);
+    status = find_payload(reader, held);
+    if (status == TUNDISH_OK) {
+        held->entry = attachment->taken;
+        held->is_held = true;
+        attachment->held_count++;
+        held->mapping->users++;
+        pass_entry(attachment);
+        /* seq_cst, as in lane_reader_cut_off: either the server sees `taken` and keeps the slot for
+         * us, or we see `told` here and do not touch the slot. */
+        *ret_cut_off = atomic_load(&own_line(attachment)->told) != 0;
+        if (!*ret_cut_off) {
+            reader->has_started = true;
+            reader->epoch = slot->epoch;
+            reader->step = slot->step + 1;
+        }
+    }
+    pthread_mutex_unlock(&reader->lock);
+    return status;
 }
 
 static tundish_status
 lend_batch(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
 {
-    struct attachment *attachment = reader->attachments;
     const struct tnd_slot *slot = &held->slot.slot;
-    tundish_status status = take_what_is_said(reader, held);
-    bool is_cut_off;
+    bool is_cut_off = false;
+    tundish_status status = hold_batch(reader, held, &is_cut_off);
 
+    /* If the server died before it sent its messages, the next one delivers the batch. */
+    if (status == TUNDISH_E_SERVER_GONE)
+        return tell_gone(reader);
     if (status != TUNDISH_OK)
         return status;
-    pthread_mutex_lock(&reader->lock);
-    held->entry = attachment->taken;
-    held->is_held = true;
-    attachment->held_count++;
-    held->mapping->users++;
-    pass_entry(attachment);
-    /* seq_cst, as in lane_reader_cut_off: either the server sees `taken` and keeps the slot for us,
-     * or we see `told` here and do not touch the slot. */
-    is_cut_off = atomic_load(&own_line(attachment)->told) != 0;
-    if (!is_cut_off) {
-        reader->has_started = true;
-        reader->epoch = slot->epoch;
-        reader->step = slot->step + 1;
-    }
-    pthread_mutex_unlock(&reader->lock);
     /* Tensors are made when they are asked for, so a column that nobody reads is never decoded. */
     for (uint32_t i = 0; i < slot->column_count; i++)
         held->columns[i].is_ready = held->columns[i].is_framed = false;
