@@ -136,6 +136,9 @@ void lane_seal(struct lane *lane, struct slot *slot);
  * well. */
 void lane_publish(struct lane *lane, struct slot *slot);
 
+/* Both at once, where no other lane waits to be sealed. */
+void lane_seal_and_publish(struct lane *lane, struct slot *slot);
+
 /* Give the room back; the position may be reserved again. */
 void lane_cancel(struct lane *lane, struct slot *slot);
 

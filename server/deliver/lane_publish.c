@@ -137,13 +137,11 @@ add_checksums(const struct lane *lane, struct slot *slot)
             tnd_crc32c(0, slot->buffers[i].data, slot->buffers[i].stored_bytes);
 }
 
-void
-lane_seal(struct lane *lane, struct slot *slot)
+static void
+seal(struct lane *lane, struct slot *slot)
 {
     struct lane_slot *book;
 
-    add_checksums(lane, slot);
-    pthread_mutex_lock(&lane->lock);
     must(slot->index < lane->config.slots);
     book = &lane->slots[slot->index];
     must(book->state == SLOT_RESERVED && book->position == slot->position);
@@ -153,14 +151,12 @@ lane_seal(struct lane *lane, struct slot *slot)
     book->epoch = slot->epoch;
     book->step = slot->step;
     book->passed = slot->passed;
-    pthread_mutex_unlock(&lane->lock);
 }
 
 /* Positions become ready in any order. The one that fills the gap publishes all that follow it. */
-void
-lane_publish(struct lane *lane, struct slot *slot)
+static void
+publish(struct lane *lane, struct slot *slot)
 {
-    pthread_mutex_lock(&lane->lock);
     must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_SEALED);
     must(lane->slots[slot->index].position == slot->position);
     lane->slots[slot->index].state = SLOT_READY;
@@ -168,6 +164,32 @@ lane_publish(struct lane *lane, struct slot *slot)
     if (slot_has_payload(slot))
         lane_count_encoded(lane, slot);
     publish_ready(lane);
+}
+
+void
+lane_seal(struct lane *lane, struct slot *slot)
+{
+    add_checksums(lane, slot);
+    pthread_mutex_lock(&lane->lock);
+    seal(lane, slot);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+void
+lane_publish(struct lane *lane, struct slot *slot)
+{
+    pthread_mutex_lock(&lane->lock);
+    publish(lane, slot);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+void
+lane_seal_and_publish(struct lane *lane, struct slot *slot)
+{
+    add_checksums(lane, slot);
+    pthread_mutex_lock(&lane->lock);
+    seal(lane, slot);
+    publish(lane, slot);
     pthread_mutex_unlock(&lane->lock);
 }
 
@@ -186,10 +208,8 @@ lane_publish_end(struct lane *lane, uint64_t position, enum tnd_slot_kind kind, 
     };
     tundish_status reserved = lane_reserve(lane, &slot);
 
-    if (reserved == TUNDISH_OK) {
-        lane_seal(lane, &slot);
-        lane_publish(lane, &slot);
-    }
+    if (reserved == TUNDISH_OK)
+        lane_seal_and_publish(lane, &slot);
     return reserved;
 }
 
@@ -205,10 +225,8 @@ lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kind kind, uint64_
                          .passed = true };
     tundish_status reserved = lane_reserve(lane, &slot);
 
-    if (reserved == TUNDISH_OK) {
-        lane_seal(lane, &slot);
-        lane_publish(lane, &slot);
-    }
+    if (reserved == TUNDISH_OK)
+        lane_seal_and_publish(lane, &slot);
     return reserved;
 }
 

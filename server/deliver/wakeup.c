@@ -125,14 +125,26 @@ wakeup_signal(struct wakeup *wakeup)
 }
 
 static bool
-something_happened(struct wakeup *wakeup)
+was_signalled(struct wakeup *wakeup)
 {
     /* Partner: the store in wakeup_signal. */
-    bool happened = atomic_load(&wakeup->signalled) && atomic_exchange(&wakeup->signalled, false);
+    return atomic_load(&wakeup->signalled) && atomic_exchange(&wakeup->signalled, false);
+}
+
+/* Look at most so many times. */
+static bool
+something_happened(struct wakeup *wakeup, int looks)
+{
+    bool happened = false;
 
     pthread_mutex_lock(&wakeup->lock);
-    for (uint32_t i = 0; i < wakeup->lane_count; i++)
-        happened |= lane_take_progress(wakeup->lanes[i]);
+    for (int look = 0; look < looks && !happened; look++) {
+        if (look > 0)
+            tnd_ring_relax();
+        happened = was_signalled(wakeup);
+        for (uint32_t i = 0; i < wakeup->lane_count; i++)
+            happened |= lane_take_progress(wakeup->lanes[i]);
+    }
     pthread_mutex_unlock(&wakeup->lock);
     return happened;
 }
@@ -182,13 +194,9 @@ wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns)
 
     if (is_brief)
         spin_ns = BRIEF_SPIN_NS;
-    do {
-        happened = something_happened(wakeup);
-        for (int look = 1; !happened && look < LOOKS_PER_CLOCK; look++) {
-            tnd_ring_relax();
-            happened = something_happened(wakeup);
-        }
-    } while (!happened && spins_on(spin_ns, &spin_until_ns));
+    do
+        happened = something_happened(wakeup, LOOKS_PER_CLOCK);
+    while (!happened && spins_on(spin_ns, &spin_until_ns));
     if (happened) {
         wakeup->brief_waits = 0;
         return true;
@@ -199,10 +207,10 @@ wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns)
          * A release after it finds the flag raised and writes to the eventfd, which ends the
          * sleep. */
         set_waits(wakeup, true);
-        happened = something_happened(wakeup);
+        happened = something_happened(wakeup, 1);
         if (!happened) {
             sleep_until_notified(wakeup, tnd_clock_left_ns(deadline_ns));
-            happened = something_happened(wakeup);
+            happened = something_happened(wakeup, 1);
         }
         set_waits(wakeup, false);
     }

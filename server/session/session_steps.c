@@ -151,20 +151,21 @@ static bool
 open_shares(struct session *session, struct step *step)
 {
     bool is_batch = step->kind == TND_SLOT_BATCH;
+    bool is_long = is_batch && !session_is_for_one(session);
     tundish_status failure = TUNDISH_OK;
     bool all = true;
 
     must(step->state == STEP_WAITS);
     step->state = STEP_OPENING;
-    if (is_batch) {
+    if (is_long)
         session_unlock(session);
+    if (is_batch)
         choose_fills(session, step);
-    }
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         step->shares[r].has_room = open_share(session, step, r, &failure);
         all &= step->shares[r].has_room;
     }
-    if (is_batch)
+    if (is_long)
         pthread_mutex_lock(&session->ring.lock);
     must(step->state == STEP_OPENING);
     if (failure != TUNDISH_OK)
@@ -461,6 +462,10 @@ rows_of(const struct slot *slot)
 static void
 publish_shares(struct session *session, struct step *step)
 {
+    if (session->plan->replicas == 1) {
+        lane_seal_and_publish(feed_lane(session->feed, 0), &step->shares[0].slot);
+        return;
+    }
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
     for (uint32_t r = 0; r < session->plan->replicas; r++)

@@ -27,6 +27,7 @@ bool __wrap_lane_is_awaited(struct lane *lane);
 tundish_status __wrap_feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot);
 void __wrap_lane_seal(struct lane *lane, struct slot *slot);
 void __wrap_lane_publish(struct lane *lane, struct slot *slot);
+void __wrap_lane_seal_and_publish(struct lane *lane, struct slot *slot);
 void __wrap_lane_cancel(struct lane *lane, struct slot *slot);
 void __wrap_wakeup_signal(struct wakeup *wakeup);
 bool __wrap_wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns);
@@ -177,6 +178,12 @@ __wrap_lane_publish(struct lane *lane, struct slot *slot)
            slot_at(server, server->published)->is_ready)
         server->published++;
     pthread_cond_signal(&server->batch);
+}
+
+void
+__wrap_lane_seal_and_publish(struct lane *lane, struct slot *slot)
+{
+    __wrap_lane_publish(lane, slot);
 }
 
 void
