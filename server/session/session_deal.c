@@ -131,7 +131,7 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
     session->ring.next_position++;
     session->ring.count++;
     /* Without room in the lanes a worker could not open this step. The one that waits for the
-     * wakeup will. */
+     * wakeup will. One that makes short parts comes by itself. */
     if (session->ring.lacking == 0 && !session_has_enough(session, 1))
         session_unlock_and_wake(session);
     else

@@ -223,6 +223,7 @@ session_work(void *argument)
         uint64_t number;
         bool wakes;
 
+        /* This one and another. */
         if (session_has_enough(session, 2) || !session_take_part(worker, &part)) {
             wait_for_work(session, worker);
             continue;

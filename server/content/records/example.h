@@ -4,7 +4,7 @@
  * the records before, so that its name is compared once, a word at a time, and nothing is hashed;
  * features that are not wanted are skipped. Where the first records show entries that follow one
  * another and are always equally long, these are compared many at once. A record in which anything
- * is unusual (a feature twice, a wrong kind or count, a field out of order, broken bytes) is read
+ * is unusual (a list twice, a wrong kind or count, a field out of order, broken bytes) is read
  * again by a plain parser that follows TensorFlow's step by step and finds the words for the fault.
  */
 #ifndef CONTENT_EXAMPLE_H

@@ -8,7 +8,7 @@
 #include "core/memory.h"
 
 /* Records in which runs are looked for, where none are known. */
-enum { WATCHED = 64 };
+enum { WATCHED = 32 };
 
 enum { LEARNED_MAX = 192, LEARNED_SLOTS = 512, HEAD_BYTES = 16, NAME_MAX_BYTES = 127 };
 
@@ -274,22 +274,20 @@ example_parse(const struct example_parser *parser, const struct example_input *i
               struct frame *frame, struct example_values *values)
 {
     struct parsing parsing = begin(parser, input, frame, values);
-    bool knows_runs;
 
     know_features(&parsing);
     parsing.targets = scratch_array(frame->scratch, parser->count + 1, sizeof *parsing.targets);
     for (uint32_t f = 0; f < parser->count; f++)
         parsing.targets[f] = values[f].values;
-    parsing.places = example_runs_places(parser->runs, &knows_runs);
+    parsing.places = example_runs_places(parser->runs);
     for (int64_t i = 0; i < input->count; i++) {
         parsing.row = i;
-        if (i == WATCHED && !knows_runs) {
-            example_runs_learn(parser, input->records, WATCHED);
-            parsing.places = example_runs_places(parser->runs, &knows_runs);
-        }
         if (!guess_record(&parsing, input->records[i]))
             example_read_plainly(&parsing, input->records[i]);
     }
+    /* Afterwards: a frame may have no more records than are watched. */
+    if (input->count >= WATCHED)
+        example_runs_learn(parser, input->records, WATCHED);
 }
 
 void

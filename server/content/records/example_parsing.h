@@ -179,13 +179,13 @@ int32_t example_single_at(const struct example_parser *parser, const uint8_t *at
 void example_single_header(const struct example_parser *parser, uint32_t feature, uint8_t length,
                            uint8_t *ret_header);
 
-/* The places after each feature, at a record's beginning, and after anything else (example_runs.c).
- * *ret_known is false as long as none is in a run. */
+/* The places after each feature, at a record's beginning, and after anything else
+ * (example_runs.c): nothing is expected as long as nothing has been learned. */
 struct example_runs *example_runs_open(const struct example_parser *parser);
 void example_runs_close(struct example_runs *runs); /* accepts NULL */
-const struct run_place *example_runs_places(const struct example_runs *runs, bool *ret_known);
+const struct run_place *example_runs_places(const struct example_runs *runs);
 
-/* Find runs in records of the usual form, for this parsing and all later ones. */
+/* Unless it has been done: find runs in records of the usual form, for all later parsings. */
 void example_runs_learn(const struct example_parser *parser, const struct byte_view *records,
                         int64_t count);
 

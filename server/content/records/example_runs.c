@@ -194,12 +194,11 @@ example_runs_close(struct example_runs *runs)
 }
 
 const struct run_place *
-example_runs_places(const struct example_runs *runs, bool *ret_known)
+example_runs_places(const struct example_runs *runs)
 {
     /* Pairs with the exchange in example_runs_learn. */
     const struct learned *learned = atomic_load_explicit(&runs->learned, memory_order_acquire);
 
-    *ret_known = learned != NULL;
     return learned != NULL ? learned->places : runs->nothing->places;
 }
 
@@ -207,9 +206,13 @@ void
 example_runs_learn(const struct example_parser *parser, const struct byte_view *records,
                    int64_t count)
 {
-    struct habit *habits = tnd_zalloc(parser->count + 1, sizeof *habits);
-    struct learned *learned = learned_open(parser), *none = NULL;
+    struct learned *learned, *none = NULL;
+    struct habit *habits;
 
+    if (atomic_load_explicit(&parser->runs->learned, memory_order_relaxed) != NULL)
+        return;
+    habits = tnd_zalloc(parser->count + 1, sizeof *habits);
+    learned = learned_open(parser);
     for (int64_t i = 0; i < count; i++)
         watch(parser, records[i], habits);
     choose_followers(habits, parser->count);
