@@ -243,9 +243,9 @@ session_work(void *argument)
         worker->part_waited_ns = 0;
         status = session_make_part(worker, &part);
         scratch_reset(worker->evaluation.scratch);
-        budget_end(&worker->memory);
         pthread_mutex_lock(&session->ring.lock);
         session_finish_part(worker, &part, status);
+        budget_end(&worker->memory); /* only now: a trainer may wait for the step */
         busy_ns = worker->now_ns - began_ns - worker->part_waited_ns;
         worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;
         note_length(session, worker, busy_ns);
