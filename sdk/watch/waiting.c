@@ -43,8 +43,8 @@ say_nodes(const struct watch_observation *observation, struct watch_diagnosis *d
     watch_name_waiting(observation, waiting);
     watch_name_culprit(diagnosis, "nodes", works > 0 ? observation->node_wait / works : 1);
     watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_SERVER,
-              "Check the diagnosis of the other nodes. If none waits for its storage or its "
-              "stages, the network is slow.",
+              "Check the diagnosis of the other nodes. One that no trainer reads stops all: start "
+              "its trainers. If none waits for its storage or its stages, the network is slow.",
               "%s: its server waits for other nodes in %d%% of the time that its threads work",
               waiting, watch_percent(diagnosis->share));
     return true;
