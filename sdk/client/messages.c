@@ -149,6 +149,12 @@ tnd_reader_set_final(tundish_reader *reader, tundish_status status, const char *
     pthread_mutex_unlock(&reader->lock);
 }
 
+tundish_status
+tnd_reader_tell_final(const tundish_reader *reader)
+{
+    return tnd_fail(reader->final, "%s", reader->final_text);
+}
+
 static void
 take_loss(tundish_reader *reader, const struct tnd_message *message)
 {

@@ -223,6 +223,21 @@ void tnd_reader_stand_at_begin(tundish_reader *reader);
 /* messages.c: no batch comes any more: every later call returns this status. */
 void tnd_reader_set_final(tundish_reader *reader, tundish_status status, const char *text,
                           size_t byte_count);
+tundish_status tnd_reader_tell_final(const tundish_reader *reader);
+
+/* The words that the server writes for this reader alone. */
+static inline const struct tnd_line *
+tnd_own_line(const struct attachment *attachment)
+{
+    return tnd_view_line(&attachment->view, attachment->line);
+}
+
+/* await.c: wait until the line has an entry that the reader has not passed. */
+tundish_status tnd_reader_await_entry(tundish_reader *reader, int64_t deadline_ns);
+/* E_DETACHED: the server has cut the reader's group off. */
+tundish_status tnd_reader_take_detachment(tundish_reader *reader);
+/* E_SERVER_GONE: nothing more comes from this server. The next call attaches again. */
+tundish_status tnd_reader_tell_gone(tundish_reader *reader);
 
 /* restart.c: the first entry is here, for a restart that is due. */
 tundish_status tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot);
