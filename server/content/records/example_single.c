@@ -278,12 +278,26 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, join_sevens *join, 
         return base + run->begins[i];                                                              \
     }                                                                                              \
                                                                                                    \
+    /* The feature whose single value the entry at `at` seems to hold. NULL: none. */              \
+    attributes static inline const struct single_head *name##_head(                                \
+        const struct example_parser *parser, const uint8_t *at, const uint8_t *end)                \
+    {                                                                                              \
+        const struct single_hints *hints = &parser->hints;                                         \
+        const struct single_head *head = &parser->singles[hints->slots[slot_of(hints, at)]];       \
+        const uint8_t length = at[1];                                                              \
+                                                                                                   \
+        if ((uint64_t)length - head->least >= head->room ||                                        \
+            (size_t)(end - at) < (size_t)length + ENTRY_HEADER_BYTES ||                            \
+            !is_like(at, &head->first, length) ||                                                  \
+            (head->header_bytes > WINDOW_BYTES && !name##_long_header(head, at, length)))          \
+            return NULL;                                                                           \
+        return head;                                                                               \
+    }                                                                                              \
+                                                                                                   \
     attributes static const uint8_t *name(struct parsing *parsing, const uint8_t *at,              \
                                           const uint8_t *end, uint32_t *previous)                  \
     {                                                                                              \
         const struct example_parser *parser = parsing->parser;                                     \
-        const struct single_head *heads = parser->singles;                                         \
-        const struct single_hints *hints = &parser->hints;                                         \
         uint8_t *const *targets = parsing->targets;                                                \
         const size_t row = (size_t)parsing->row;                                                   \
         const struct run_place *place =                                                            \
@@ -291,28 +305,25 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, join_sevens *join, 
                                                                                                    \
         for (;;) {                                                                                 \
             const struct single_head *head;                                                        \
-            const uint8_t *next;                                                                   \
-            uint64_t bytes; /* of the value */                                                     \
-            uint32_t f;                                                                            \
             uint8_t length;                                                                        \
+            uint32_t f;                                                                            \
                                                                                                    \
             if (place->run != NULL)                                                                \
                 at = name##_run(parsing, place, at, end, previous);                                \
             if (at >= end)                                                                         \
                 return at;                                                                         \
-            head = &heads[hints->slots[slot_of(hints, at)]];                                       \
-            f = head->feature;                                                                     \
+            head = name##_head(parser, at, end);                                                   \
+            if (head == NULL)                                                                      \
+                return at;                                                                         \
             length = at[1];                                                                        \
-            bytes = (uint64_t)length - head->least;                                                \
-            next = at + length + ENTRY_HEADER_BYTES;                                               \
-            if (bytes >= head->room || next > end || !is_like(at, &head->first, length) ||         \
-                (head->header_bytes > WINDOW_BYTES && !name##_long_header(head, at, length)) ||    \
-                !store_value(head->kind, at + head->header_bytes, bytes, join, targets[f], row))   \
+            f = head->feature;                                                                     \
+            if (!store_value(head->kind, at + head->header_bytes, (uint64_t)length - head->least,  \
+                             join, targets[f], row))                                               \
                 return at;                                                                         \
             parsing->seen[f / 64] |= UINT64_C(1) << f % 64;                                        \
             *previous = f;                                                                         \
             place = &parsing->places[f];                                                           \
-            at = next;                                                                             \
+            at += length + ENTRY_HEADER_BYTES;                                                     \
         }                                                                                          \
     }
 
@@ -344,16 +355,9 @@ DEFINE_TAKE_SINGLES(take_portably, , is_like_portably, count_same_portably, join
 int32_t
 example_single_at(const struct example_parser *parser, const uint8_t *at, const uint8_t *end)
 {
-    const struct single_hints *hints = &parser->hints;
-    const struct single_head *head = &parser->singles[hints->slots[slot_of(hints, at)]];
-    const uint8_t length = at[1];
+    const struct single_head *head = take_portably_head(parser, at, end);
 
-    if ((uint64_t)length - head->least >= head->room ||
-        (size_t)(end - at) < (size_t)length + ENTRY_HEADER_BYTES ||
-        !is_like_portably(at, &head->first, length) ||
-        (head->header_bytes > WINDOW_BYTES && !take_portably_long_header(head, at, length)))
-        return NOBODY;
-    return (int32_t)head->feature;
+    return head != NULL ? (int32_t)head->feature : NOBODY;
 }
 
 #ifdef __x86_64__
