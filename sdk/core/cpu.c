@@ -19,7 +19,9 @@ tnd_cpu_best(void)
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
         !__builtin_cpu_supports("bmi2"))
         return TND_CPU_AVX2;
-    return __builtin_cpu_supports("avx512vbmi2") ? TND_CPU_VBMI2 : TND_CPU_AVX512;
+    if (!__builtin_cpu_supports("avx512vbmi2") || !__builtin_cpu_supports("vpclmulqdq"))
+        return TND_CPU_AVX512;
+    return TND_CPU_VBMI2;
 #else
     return TND_CPU_PORTABLE;
 #endif

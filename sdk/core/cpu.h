@@ -13,7 +13,7 @@ enum tnd_cpu_level {
     TND_CPU_SSE42,  /* and popcnt, pclmul */
     TND_CPU_AVX2,   /* and bmi */
     TND_CPU_AVX512, /* f, bw, dq, vl, and bmi2 */
-    TND_CPU_VBMI2,
+    TND_CPU_VBMI2,  /* and vpclmulqdq */
     TND_CPU_LEVELS
 };
 

@@ -6,11 +6,8 @@
 #include <stdint.h>
 
 /* The checksum of what `crc` is the checksum of, followed by `bytes` bytes at `data`; begin with
- * 0. Uses the processor's instruction where there is one; any thread, any alignment. */
+ * 0. The same bits on every processor (cpu.h); any thread, any alignment. */
 uint32_t tnd_crc32c(uint32_t crc, const void *data, size_t bytes);
-
-/* The same bits without the instruction; for tests. */
-uint32_t tnd_crc32c_portable(uint32_t crc, const void *data, size_t bytes);
 
 /* TFRecord stores checksums masked, so that the checksum of a record that holds checksums stays
  * a good one. */
