@@ -236,6 +236,21 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, join_sevens *join, 
     return true;
 }
 
+/* The values of entries [first, last) of a run of texts. Apart, since a compiler keeps all of this
+ * in registers only where nothing else is done. Returns `last`. */
+static uint32_t
+store_texts(const struct run *run, uint32_t first, uint32_t last, const uint8_t *base,
+            uint8_t *const *targets, size_t row)
+{
+    for (uint32_t i = first; i < last; i++) {
+        const struct run_entry entry = run->entries[i];
+
+        ((struct byte_view *)(void *)targets[entry.feature])[row] =
+            (struct byte_view){ base + entry.value_at, entry.value_bytes };
+    }
+    return first < last ? last : first;
+}
+
 /* One body for every instruction set. `is_like` compares a window with what stands at an address,
  * in an entry of `length` bytes; `count_same` how far bytes are like a run's; `join` is a
  * join_sevens.
@@ -264,6 +279,8 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, join_sevens *join, 
         const uint8_t *const base = at - begin;                                                    \
         uint32_t i = first;                                                                        \
                                                                                                    \
+        if (run->kind == TAG_BYTES_LIST)                                                           \
+            i = store_texts(run, first, last, base, parsing->targets, (size_t)parsing->row);       \
         for (; i < last; i++) {                                                                    \
             const struct run_entry *entry = &run->entries[i];                                      \
                                                                                                    \
