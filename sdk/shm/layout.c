@@ -31,6 +31,7 @@ AT(tnd_batches, published, TND_LINE);
 AT(tnd_batches, signal, TND_LINE + 8);
 AT(tnd_batches, notice, TND_LINE + 12);
 AT(tnd_batches, heartbeat_ns, TND_LINE + 16);
+AT(tnd_batches, newest, TND_LINE + 24);
 AT(tnd_batches, server_waits, 2 * TND_LINE);
 SIZE(tnd_batches, 3 * TND_LINE);
 

@@ -30,7 +30,7 @@
 #include "core/magic.h"
 
 #define TND_LAYOUT_MAJOR 2
-#define TND_LAYOUT_MINOR 1
+#define TND_LAYOUT_MINOR 2
 
 #define TND_LINE 128 /* two cache lines: the prefetcher fetches pairs */
 #define TND_BUFFER_ALIGN 64
@@ -91,10 +91,17 @@ struct tnd_batches {
     _Atomic uint32_t signal; /* the futex to sleep on: changes when sleepers are woken */
     _Atomic uint32_t notice; /* messages sent to some consumer of this lane: read the socket */
     _Atomic uint64_t heartbeat_ns; /* CLOCK_MONOTONIC, once a second or so */
+    /* TND_NEWEST of the newest entry of line 0 and its slot, stored before `published`. A consumer
+     * that waits for this entry finds its slot without another line. Since 2.2; 0: not known */
+    _Atomic uint64_t newest;
 
     /* Written by the server's thread that fills the lane. */
     alignas(TND_LINE) _Atomic uint32_t server_waits; /* not 0: signal the wakeup after a release */
 };
+
+/* An entry's number plus one, modulo 2^32, and its slot. A lane never holds two entries with the
+ * same number modulo 2^32. */
+#define TND_NEWEST(entry, slot) ((uint64_t)(uint32_t)((entry) + 1) << 32 | (uint32_t)(slot))
 
 enum tnd_delivery { TND_DELIVER_LANE = 1, TND_DELIVER_QUEUE = 2 };
 

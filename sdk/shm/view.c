@@ -294,11 +294,17 @@ tnd_view_line(const struct tnd_view *view, uint32_t line)
 tundish_status
 tnd_view_entry(const struct tnd_view *view, uint32_t line, uint64_t entry, uint32_t *ret_index)
 {
-    const _Atomic uint32_t *slots =
-        (const _Atomic uint32_t *)(const void *)(tnd_view_line(view, line) + 1);
-    /* Relaxed: the acquire load of the counter that showed this entry orders it. */
-    uint32_t index = atomic_load_explicit(&slots[entry % view->slot_count], memory_order_relaxed);
+    /* Relaxed, here and below: the acquire load of the counter that showed this entry orders it. */
+    const uint64_t newest =
+        line == 0 ? atomic_load_explicit(&view->batches->newest, memory_order_relaxed) : 0;
+    uint32_t index = (uint32_t)newest;
 
+    if (newest != TND_NEWEST(entry, index) || newest == 0) {
+        const _Atomic uint32_t *slots =
+            (const _Atomic uint32_t *)(const void *)(tnd_view_line(view, line) + 1);
+
+        index = atomic_load_explicit(&slots[entry % view->slot_count], memory_order_relaxed);
+    }
     if (index >= view->slot_count)
         return damaged("which slot is next");
     *ret_index = index;

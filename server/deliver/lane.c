@@ -232,6 +232,7 @@ lane_reset(struct lane *lane)
     memset(lane->places, 0, (lane->config.slots + 2) * sizeof *lane->places);
     /* No consumer is attached that could see the counter go back. */
     atomic_store(&lane->batches->published, 0);
+    atomic_store(&lane->batches->newest, 0);
     lane->progress++;
     pthread_mutex_unlock(&lane->lock);
 }

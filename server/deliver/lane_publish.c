@@ -100,7 +100,7 @@ static void
 publish_ready(struct lane *lane)
 {
     _Atomic uint32_t *entries = lane_line_slots(lane, 0);
-    uint64_t published = lane->published;
+    uint64_t published = lane->published, newest = 0;
 
     for (;;) {
         uint32_t *index = &lane->index_of[published % lane->config.slots];
@@ -113,6 +113,7 @@ publish_ready(struct lane *lane)
         /* Relaxed: the store of `published` in tnd_ring_publish releases it. */
         atomic_store_explicit(&entries[published % lane->config.slots], *index,
                               memory_order_relaxed);
+        newest = TND_NEWEST(published, *index);
         *index = LANE_NO_SLOT;
         lane->reserved_count--;
         lane->visible_count++;
@@ -123,6 +124,7 @@ publish_ready(struct lane *lane)
     lane->published = published;
     if (lane->config.queue)
         lane_collect(lane); /* frees the slots that were visited before */
+    atomic_store_explicit(&lane->batches->newest, newest, memory_order_relaxed);
     tnd_ring_publish(lane->batches, published);
     lane_wake(lane);
 }

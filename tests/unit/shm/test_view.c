@@ -102,13 +102,16 @@ static tundish_status
 look(struct patient *patient)
 {
     struct tnd_slot_view slot = { 0 };
+    uint32_t index;
     tundish_status status = tnd_view_open(patient->bytes, patient->segment_bytes, &patient->view);
 
     if (status != TUNDISH_OK)
         return status;
     status = tnd_slot_view_open(&patient->view, &slot);
     if (status == TUNDISH_OK)
-        status = tnd_slot_view_read(&patient->view, 0, &slot);
+        status = tnd_view_entry(&patient->view, 0, 0, &index);
+    if (status == TUNDISH_OK)
+        status = tnd_slot_view_read(&patient->view, index, &slot);
     if (status == TUNDISH_OK)
         status = tnd_slot_view_check_buffers(&slot, patient->segment_bytes);
     tnd_slot_view_close(&slot);
@@ -187,12 +190,44 @@ no_single_word_leads_outside(void **state)
     close_patient(&patient);
 }
 
+static void
+an_entry_is_found_as_the_newest_or_in_its_line(void **state)
+{
+    struct patient patient;
+    struct tnd_batches *batches;
+    _Atomic uint32_t *slots;
+    uint32_t index = 9;
+
+    (void)state;
+    open_patient(&patient);
+    batches = (struct tnd_batches *)(void *)patient.bytes;
+    assert_int_equal(tnd_view_open(patient.bytes, patient.segment_bytes, &patient.view),
+                     TUNDISH_OK);
+    slots = (_Atomic uint32_t *)(uintptr_t)(tnd_view_line(&patient.view, 0) + 1);
+    atomic_store(&slots[0], 2);
+    assert_int_equal(tnd_view_entry(&patient.view, 0, 0, &index), TUNDISH_OK);
+    assert_int_equal(index, 0);
+    /* The server has gone on to another, or does not say which is the newest. */
+    atomic_store(&batches->newest, TND_NEWEST(1, 1));
+    assert_int_equal(tnd_view_entry(&patient.view, 0, 0, &index), TUNDISH_OK);
+    assert_int_equal(index, 2);
+    atomic_store(&batches->newest, 0);
+    atomic_store(&slots[0], 1);
+    assert_int_equal(tnd_view_entry(&patient.view, 0, 0, &index), TUNDISH_OK);
+    assert_int_equal(index, 1);
+    atomic_store(&batches->newest, TND_NEWEST(0, 3));
+    assert_int_equal(tnd_view_entry(&patient.view, 0, 0, &index), TUNDISH_E_CORRUPT);
+    tnd_view_close(&patient.view);
+    close_patient(&patient);
+}
+
 TEST_FILE(test_view)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sound_segment_is_read),
         cmocka_unit_test(another_layout_is_told_apart_from_damage),
         cmocka_unit_test(no_single_word_leads_outside),
+        cmocka_unit_test(an_entry_is_found_as_the_newest_or_in_its_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
