@@ -104,10 +104,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         .errors = &errors,
     };
     const struct learned_form form = learned_form_of(config.stage);
-    char *path = learned_path(&learned, "x", form.suffix);
     struct vocab *vocab = NULL;
+    char *path;
 
-    make_folder();
+    make_folder(); /* whose name the path has */
+    path = learned_path(&learned, "x", form.suffix);
     if (bytes > 0)
         write_file(path, data + 1, bytes - 1);
     if (bytes > 0 && learned_vocab_open(&config, "x", keys, &vocab) == TUNDISH_OK) {
