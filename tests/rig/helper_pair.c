@@ -84,7 +84,7 @@ helper_pair_open(struct helper_pair *pair, const char *folder, const char *stage
     *pair = (struct helper_pair){ 0 };
     open_plan(pair, folder, stages, deliver);
     open_dealer(&pair->session);
-    helper_line_open(&pair->line, &pair->session, (struct byte_view){ 0 }, 0);
+    helper_line_open(&pair->line, &pair->session, (struct byte_view){ 0 });
     pair->server.options = (struct helper_server_options){
         .file = pair->file, .cache_folder = folder, .thread_count = 1, .stop = &pair->stop
     };

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from launcher_rig import LauncherOfJobs, descendants, variable_of
 from nodes_rig import why_not
-from rig import DEADLINE_S, READER, TUNDISH, Rig, batches, stop
+from rig import DEADLINE_S, READER, TUNDISH, Rig, batches, place, stop
 
 RECEIVED = os.environ.get("TUNDISH_RECEIVED", "")
 ROWS, WORDS, TIMES = 4000, 12, 10
@@ -185,6 +185,30 @@ class Helpers(HelpersRig):
         plan = subprocess.run([TUNDISH, "plan", file], capture_output=True, text=True).stdout
         self.assertIn("helpers: none can be used: stage 'unbatch' (line", plan)
         self.assertEqual(self.made(), {})
+
+    def resume(self, *options):
+        """Go on, with another server, where a trainer of a stream without a seed stood."""
+        shuffle = "shuffle: {buffer_size: 1000}"
+        file = self.pipeline([self.text_lines(), shuffle, PARSED, SLOW, HASHED, "batch: 64"],
+                             deliver="{epochs: 100000}")
+        _, port = self.helper(file)
+        server = self.serve_helped(file, [port], *options)
+        stood = place(self.lines(self.read("--batches", "50")))
+        server.kill()
+        server.wait()
+        self.serve_helped(file, [port], *options)
+        reader = self.start(["sh", "-c", f"exec {READER} --place {stood} >{self.path}/read"])
+        self.wait_until(lambda: self.made()[port] > 0 or "it refuses" in self.log())
+        self.assertNotIn("it refuses", self.log())
+        stop(reader)
+
+    def test_go_on_at_a_place_of_a_stream_without_a_seed(self):
+        self.resume()
+
+    def test_go_on_from_a_file_of_a_stream_without_a_seed(self):
+        folder = self.path / "state"
+        folder.mkdir()
+        self.resume("--state", str(folder))
 
     def test_need_a_key(self):
         file = self.hashed("{epochs: 1}")

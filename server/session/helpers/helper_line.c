@@ -20,13 +20,11 @@ static const int64_t CONNECT_NS = 2000000000;
 static const int64_t OPEN_NS = 300000000000;
 
 void
-helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
-                 uint64_t identity)
+helper_line_open(struct helper_line *line, struct session *session, struct byte_view key)
 {
     *line = (struct helper_line){
         .session = session,
         .key = key,
-        .identity = identity,
         .wire = { .socket = -1, .stop = &session->stop },
         .places = tnd_zalloc(session->plan->element_spec.count + 1, sizeof *line->places),
     };
@@ -176,13 +174,15 @@ connect_to(struct helper_wire *wire, const char *address)
     return status;
 }
 
+/* The plan is the one of now: a place may have brought another root seed since the session was
+ * opened. */
 static void
 write_hello(const struct helper_line *line, struct portable_bytes *to)
 {
     const struct session *session = line->session;
     const struct plan *plan = session->plan;
     struct helper_hello hello = {
-        .identity = line->identity,
+        .identity = helper_identity(plan, &session->place_files),
         .root_seed = plan->options.root_seed,
         .worker = plan->options.worker,
         .worker_count = plan->options.worker_count,

@@ -15,7 +15,6 @@ struct told_numbers {
 struct helper_line {
     struct session *session;
     struct byte_view key;
-    uint64_t identity;
     struct helper_wire wire;
     struct told_numbers files, paths;
     uint64_t asked; /* on this connection */
@@ -26,8 +25,7 @@ struct helper_line {
     struct iovec *places;
 };
 
-void helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
-                      uint64_t identity);
+void helper_line_open(struct helper_line *line, struct session *session, struct byte_view key);
 void helper_line_close(struct helper_line *line);
 
 /* Call the helper. Waits at most until its server has opened the stream, some minutes. */

@@ -83,8 +83,7 @@ open_line(struct helpers *helpers, struct line *line, struct helper *helper, uin
     };
     worker->memory.budget = session->budget;
     scratch_share(worker->evaluation.scratch, &worker->memory);
-    helper_line_open(&line->wire, session, key,
-                     helper_identity(session->plan, &session->place_files));
+    helper_line_open(&line->wire, session, key);
     return tnd_codec_context_open(true, &worker->context);
 }
 

@@ -35,7 +35,7 @@ struct connection_of {
 };
 
 void __wrap_helper_line_open(struct helper_line *line, struct session *session,
-                             struct byte_view key, uint64_t identity);
+                             struct byte_view key);
 void __wrap_helper_line_close(struct helper_line *line);
 tundish_status __wrap_helper_line_call(struct helper_line *line, const char *address,
                                        uint32_t *ret_threads);
@@ -177,8 +177,7 @@ connection_of(const struct helper_line *line)
 }
 
 void
-__wrap_helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
-                        uint64_t identity)
+__wrap_helper_line_open(struct helper_line *line, struct session *session, struct byte_view key)
 {
     struct connection_of *connection = calloc(1, sizeof *connection);
 
@@ -188,7 +187,6 @@ __wrap_helper_line_open(struct helper_line *line, struct session *session, struc
     pthread_cond_init(&connection->answered, NULL);
     *line = (struct helper_line){ .session = session,
                                   .key = key,
-                                  .identity = identity,
                                   .wire = { .socket = -1, .stop = &session->stop },
                                   .places = (struct iovec *)(void *)connection };
 }
