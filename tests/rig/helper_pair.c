@@ -166,22 +166,81 @@ connect_ends(int pair[2])
             (void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
+/* Each message begins a connection: a test may damage it, and the next is heard for all that. */
+static const struct helper_nonces nonces;
+
 static void
-say(int socket, struct byte_view bytes)
+begin(struct helper_wire *wire, int socket, bool is_server)
 {
-    while (bytes.size > 0) {
-        ssize_t sent = send(socket, bytes.data, bytes.size, MSG_NOSIGNAL);
+    wire->socket = socket;
+    helper_wire_seal(wire, (struct byte_view){ 0 }, &nonces, is_server);
+}
+
+static void
+say_bytes(int socket, const struct portable_bytes *bytes)
+{
+    size_t said = 0;
+
+    while (said < bytes->used) {
+        ssize_t sent = send(socket, bytes->bytes + said, bytes->used - said, MSG_NOSIGNAL);
 
         if (sent <= 0)
             break;
-        bytes.data += sent;
-        bytes.size -= (size_t)sent;
+        said += (size_t)sent;
     }
     (void)shutdown(socket, SHUT_WR);
 }
 
+/* A head and so many bytes as it states, each with its seal; then the rest as it is. */
 static void
-hear(int socket, struct portable_bytes *to)
+say(const struct helper_pair *pair, int socket, struct byte_view bytes, const uint64_t parts[2],
+    bool is_server)
+{
+    struct portable_bytes sealed = { 0 };
+    struct helper_seals seals;
+    uint8_t seal[HELPER_SEAL_BYTES];
+
+    helper_seals_open(&seals, (struct byte_view){ 0 }, &nonces, is_server);
+    for (int i = 0; i < 2 && parts[i] <= bytes.size; i++) {
+        struct iovec piece = { (void *)(uintptr_t)bytes.data, parts[i] };
+
+        helper_seal_next(&seals.sent, &piece, 1, seal);
+        portable_add(&sealed, bytes.data, parts[i]);
+        portable_add(&sealed, seal, sizeof seal);
+        bytes.data += parts[i];
+        bytes.size -= parts[i];
+    }
+    portable_add(&sealed, bytes.data, bytes.size);
+    if (pair->changed > 0 && pair->changed <= sealed.used)
+        sealed.bytes[pair->changed - 1] ^= 0x10;
+    say_bytes(socket, &sealed);
+    free(sealed.bytes);
+}
+
+static void
+say_ask(const struct helper_pair *pair, int socket, struct byte_view bytes)
+{
+    struct helper_ask head = { 0 };
+
+    if (bytes.size >= sizeof head)
+        memcpy(&head, bytes.data, sizeof head);
+    say(pair, socket, bytes, (const uint64_t[]){ sizeof head, head.bytes }, true);
+}
+
+static void
+say_answer(const struct helper_pair *pair, int socket, struct byte_view bytes)
+{
+    struct helper_answer head = { 0 };
+    uint64_t stated;
+
+    if (bytes.size >= sizeof head)
+        memcpy(&head, bytes.data, sizeof head);
+    stated = head.bytes + (head.status == TUNDISH_OK ? head.skipped_bytes : 0);
+    say(pair, socket, bytes, (const uint64_t[]){ sizeof head, stated }, false);
+}
+
+static void
+hear_sealed(int socket, struct portable_bytes *to)
 {
     uint8_t some[4096];
     ssize_t bytes;
@@ -189,6 +248,18 @@ hear(int socket, struct portable_bytes *to)
     to->used = 0;
     while ((bytes = recv(socket, some, sizeof some, 0)) > 0)
         portable_add(to, some, (size_t)bytes);
+}
+
+/* Without the seals of a head and of what follows it. */
+static void
+hear(int socket, struct portable_bytes *to, size_t head_bytes)
+{
+    hear_sealed(socket, to);
+    if (to->used < head_bytes + 2 * HELPER_SEAL_BYTES)
+        return;
+    to->used -= 2 * HELPER_SEAL_BYTES;
+    memmove(to->bytes + head_bytes, to->bytes + head_bytes + HELPER_SEAL_BYTES,
+            to->used - head_bytes);
 }
 
 struct helper_ask
@@ -209,9 +280,9 @@ helper_pair_ask(struct helper_pair *pair, struct portable_bytes *ret_ask)
     int ends[2];
 
     connect_ends(ends);
-    pair->line.wire.socket = ends[0];
+    begin(&pair->line.wire, ends[0], true);
     (void)helper_line_ask(&pair->line, &pair->part, 0);
-    hear(ends[1], ret_ask);
+    hear(ends[1], ret_ask, sizeof(struct helper_ask));
     pair->line.wire.socket = -1;
     close(ends[0]);
     close(ends[1]);
@@ -225,10 +296,10 @@ helper_pair_answer(struct helper_pair *pair, struct byte_view ask,
     int ends[2];
 
     connect_ends(ends);
-    say(ends[0], ask);
-    pair->connection.wire.socket = ends[1];
+    say_ask(pair, ends[0], ask);
+    begin(&pair->connection.wire, ends[1], false);
     status = helper_answer_one(&pair->connection);
-    hear(ends[0], ret_answer);
+    hear(ends[0], ret_answer, sizeof(struct helper_answer));
     pair->connection.wire.socket = -1;
     close(ends[0]);
     close(ends[1]);
@@ -242,13 +313,13 @@ ask_and_answer(struct helper_pair *pair, struct byte_view answer, int ends[2])
     struct portable_bytes bytes = { 0 };
 
     connect_ends(ends);
-    pair->line.wire.socket = ends[0];
+    begin(&pair->line.wire, ends[0], true);
     must(helper_line_ask(&pair->line, &pair->part, 0) == TUNDISH_OK);
     portable_add(&bytes, answer.data, answer.size);
     if (bytes.used >= sizeof(struct helper_answer))
         memcpy(bytes.bytes + offsetof(struct helper_answer, number), &pair->line.asked,
                sizeof pair->line.asked);
-    say(ends[1], (struct byte_view){ bytes.bytes, bytes.used });
+    say_answer(pair, ends[1], (struct byte_view){ bytes.bytes, bytes.used });
     free(bytes.bytes);
 }
 

@@ -1,6 +1,6 @@
 /* helper_pair.h - a server's end of the wire to a helper, and a helper's, of one stream in one
  * thread: what one end has said is bytes until a test hands them to the other, as they are or
- * damaged. */
+ * damaged. Tests see and make messages without their seals (helper_seal.h). */
 #ifndef RIG_HELPER_PAIR_H
 #define RIG_HELPER_PAIR_H
 
@@ -16,6 +16,9 @@ struct helper_pair {
     struct share share;
     struct part part;
     struct helper_line line;
+
+    /* If not 0, this byte of what is handed over, counted from 1, is changed on the way. */
+    size_t changed;
 
     /* The helper's. */
     _Atomic int stop;

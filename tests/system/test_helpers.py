@@ -1,8 +1,11 @@
 """Helpers, which make parts of batches for a server, and what becomes of the batches when they go."""
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -264,6 +267,72 @@ class HelperDeaths(HelpersRig):
         self.ours.send_signal(signal.SIGCONT)
         self.wait_for_parts()
         self.finish()
+
+
+class Relay:
+    """Stands between a server and its helper without the key: hands on what they say, and changes a
+    byte now and then of what comes from one of them, after the handshake and a first part."""
+
+    FIRST, EVERY = 10_000, 5_003
+
+    def __init__(self, port, changes_answers):
+        self.to, self.changes_answers = port, changes_answers
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.sockets = [self.listening]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                server = self.listening.accept()[0]
+                helper = socket.create_connection(("127.0.0.1", self.to))
+                self.sockets += [server, helper]
+                for source, to, is_answer in ((server, helper, False), (helper, server, True)):
+                    threading.Thread(
+                        target=self.hand_on, args=(source, to, is_answer == self.changes_answers), daemon=True
+                    ).start()
+
+    def hand_on(self, source, to, changes):
+        passed, wanted = 0, self.FIRST if self.changes_answers else self.FIRST // 4
+        with contextlib.suppress(OSError):
+            while data := bytearray(source.recv(65536)):
+                while changes and wanted < passed + len(data):
+                    data[wanted - passed] ^= 1
+                    wanted += self.EVERY
+                passed += len(data)
+                to.sendall(data)
+        for end in (source, to):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        for one in self.sockets:
+            one.close()
+
+
+class HelperRelays(HelpersRig):
+    CHANGED = "a message was changed on the way, or is not the next one of this connection"
+
+    def read_through_relay(self, changes_answers, is_noticed):
+        file = self.hashed("{epochs: 100000}")
+        expected = self.peek(file, "--epochs", "1")[0]
+        _, port = self.helper(file)
+        relay = Relay(port, changes_answers)
+        self.addCleanup(relay.close)
+        server = self.serve_helped(file, [relay.port])
+        trainer = self.read_on()
+        self.wait_until(is_noticed)
+        stop(server)
+        trainer.wait(timeout=DEADLINE_S)
+        self.assert_epochs_are(expected)
+
+    def test_cannot_change_answers(self):
+        self.read_through_relay(True, lambda: f"is lost: {self.CHANGED}; its parts" in self.log())
+
+    def test_cannot_change_requests(self):
+        self.read_through_relay(
+            False, lambda: f"connection was cut: {self.CHANGED}" in self.helper_log())
 
 
 class LauncherOfHelpers(LauncherOfJobs, HelpersRig):

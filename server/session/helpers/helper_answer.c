@@ -115,45 +115,45 @@ check_skips(const struct helper_connection *connection, uint64_t skipped)
     return tnd_fail(TUNDISH_E_DATA, "%s", connection->evaluation.skipped_text);
 }
 
+/* The columns as they were made, one after the other. Returns how many pieces they are. */
+static int
+answer_pieces(struct helper_connection *connection, const struct helper_ask *ask)
+{
+    struct iovec *to = connection->places;
+    int count = 0;
+
+    if (ask->in_place) /* make_rows has put them there */
+        return (int)connection->stream->plan->element_spec.count;
+    to[count++] = (struct iovec){ connection->answer.bytes, connection->answer.used };
+    for (uint32_t i = 0; i < connection->slot.buffer_count; i++)
+        to[count++] = (struct iovec){ connection->slot.buffers[i].data,
+                                      connection->slot.buffers[i].stored_bytes };
+    return count;
+}
+
 static tundish_status
 send_answer(struct helper_connection *connection, const struct helper_ask *ask,
             struct helper_answer *answer)
 {
-    const char *text = answer->status == TUNDISH_OK ? "" : tnd_error_text();
-    uint32_t columns = connection->stream->plan->element_spec.count;
-    const char *skipped = connection->evaluation.skipped_text;
-    struct iovec head = { answer, sizeof *answer };
+    struct helper_wire *wire = &connection->wire;
+    char *skipped = connection->evaluation.skipped_text;
+    struct iovec text = { 0 };
+    int count = 0;
     tundish_status status;
 
-    connection->wire.deadline_ns = tnd_clock_deadline_ns(MESSAGE_NS);
-    if (answer->status != TUNDISH_OK)
-        answer->bytes = strnlen(text, HELPER_TEXT_BYTES - 1);
-    else if (answer->skipped > 0)
-        answer->skipped_bytes = (uint32_t)strnlen(skipped, HELPER_TEXT_BYTES - 1);
-    status = helper_send(&connection->wire, &head, 1);
-    if (status != TUNDISH_OK)
-        return status;
-    if (answer->status != TUNDISH_OK)
-        return helper_send(&connection->wire,
-                           &(struct iovec){ (void *)(uintptr_t)text, answer->bytes }, 1);
-    if (ask->in_place) {
-        status = helper_send(&connection->wire, connection->places, (int)columns);
+    if (answer->status != TUNDISH_OK) {
+        text.iov_base = (void *)(uintptr_t)tnd_error_text();
+        text.iov_len = answer->bytes = strnlen(text.iov_base, HELPER_TEXT_BYTES - 1);
+        connection->places[count++] = text;
     } else {
-        struct iovec table = { connection->answer.bytes, connection->answer.used };
-
-        status = helper_send(&connection->wire, &table, 1);
-        for (uint32_t i = 0; status == TUNDISH_OK && i < connection->slot.buffer_count; i++) {
-            const struct slot_buffer *buffer = &connection->slot.buffers[i];
-
-            status = helper_send(&connection->wire,
-                                 &(struct iovec){ buffer->data, buffer->stored_bytes }, 1);
-        }
+        count = answer_pieces(connection, ask);
+        if (answer->skipped > 0)
+            answer->skipped_bytes = (uint32_t)strnlen(skipped, HELPER_TEXT_BYTES - 1);
+        connection->places[count++] = (struct iovec){ skipped, answer->skipped_bytes };
     }
-    if (status == TUNDISH_OK && answer->skipped_bytes > 0)
-        status = helper_send(
-            &connection->wire,
-            &(struct iovec){ connection->evaluation.skipped_text, answer->skipped_bytes }, 1);
-    return status;
+    wire->deadline_ns = tnd_clock_deadline_ns(MESSAGE_NS);
+    status = helper_send(wire, &(struct iovec){ answer, sizeof *answer }, 1);
+    return status == TUNDISH_OK ? helper_send(wire, connection->places, count) : status;
 }
 
 /* Wait for a request as long as it takes to come, but not for the rest of one. */

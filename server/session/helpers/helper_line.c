@@ -176,10 +176,9 @@ connect_to(struct helper_wire *wire, const char *address)
 
 /* The plan is the one of now: a place may have brought another root seed since the session was
  * opened. */
-static void
-write_hello(const struct helper_line *line, struct portable_bytes *to)
+static struct helper_hello
+hello_of(const struct session *session)
 {
-    const struct session *session = line->session;
     const struct plan *plan = session->plan;
     struct helper_hello hello = {
         .identity = helper_identity(plan, &session->place_files),
@@ -192,14 +191,34 @@ write_hello(const struct helper_line *line, struct portable_bytes *to)
     };
 
     memcpy(hello.stream, plan->stream->name, strnlen(plan->stream->name, sizeof hello.stream - 1));
-    portable_add(to, &hello, sizeof hello);
-    for (uint32_t i = 0; i < hello.columns; i++)
-        portable_add(to, &session->fill.columns[i].codec, sizeof(struct tnd_codec));
-    for (uint32_t i = 0; hello.has_packed && i < hello.columns; i++)
-        portable_add(to, &session->packed.columns[i].codec, sizeof(struct tnd_codec));
+    return hello;
 }
 
-/* It comes into the log. */
+static tundish_status
+send_codecs(struct helper_line *line)
+{
+    const struct session *session = line->session;
+    uint32_t columns = session->plan->element_spec.count;
+    struct portable_bytes codecs = { 0 };
+    tundish_status status;
+
+    for (uint32_t i = 0; i < columns; i++)
+        portable_add(&codecs, &session->fill.columns[i].codec, sizeof(struct tnd_codec));
+    for (uint32_t i = 0; session->packed.columns != NULL && i < columns; i++)
+        portable_add(&codecs, &session->packed.columns[i].codec, sizeof(struct tnd_codec));
+    status = helper_send(&line->wire, &(struct iovec){ codecs.bytes, codecs.used }, 1);
+    free(codecs.bytes);
+    return status;
+}
+
+/* They come into the log. */
+static void
+note_sentence(char *bytes, uint64_t count, char ret_text[HELPER_TEXT_BYTES])
+{
+    bytes[count] = '\0';
+    tnd_printable(bytes, ret_text, HELPER_TEXT_BYTES);
+}
+
 static tundish_status
 take_sentence(struct helper_line *line, uint64_t bytes, char ret_text[HELPER_TEXT_BYTES])
 {
@@ -208,10 +227,9 @@ take_sentence(struct helper_line *line, uint64_t bytes, char ret_text[HELPER_TEX
 
     if (bytes >= HELPER_TEXT_BYTES)
         return tnd_fail(TUNDISH_E_CORRUPT, "its sentence is too long");
-    came[bytes] = '\0';
     status = helper_receive(&line->wire, &(struct iovec){ came, bytes }, 1);
     if (status == TUNDISH_OK)
-        tnd_printable(came, ret_text, HELPER_TEXT_BYTES);
+        note_sentence(came, bytes, ret_text);
     return status;
 }
 
@@ -235,40 +253,48 @@ take_reply(struct helper_line *line, uint32_t *ret_threads)
     return status;
 }
 
+/* Both prove that they know the key. */
+static tundish_status
+prove(struct helper_line *line, struct helper_nonces *nonces)
+{
+    struct helper_hello hello = hello_of(line->session);
+    const struct iovec theirs = { nonces->helper, sizeof nonces->helper };
+    const struct iovec own = { nonces->server, sizeof nonces->server };
+    uint8_t proof[HELPER_PROOF_BYTES], expected[HELPER_PROOF_BYTES];
+    tundish_status status;
+
+    helper_prove(line->key, "server", (struct iovec[]){ theirs, own, { &hello, sizeof hello } }, 3,
+                 proof);
+    status = helper_send(
+        &line->wire, (struct iovec[]){ own, { proof, sizeof proof }, { &hello, sizeof hello } }, 3);
+    if (status == TUNDISH_OK)
+        status = helper_receive(&line->wire, &(struct iovec){ proof, sizeof proof }, 1);
+    helper_prove(line->key, "helper", (struct iovec[]){ own, theirs }, 2, expected);
+    if (status == TUNDISH_OK && !helper_is_proof(proof, expected))
+        status = tnd_fail(TUNDISH_E_CORRUPT, "it does not know this job's key");
+    return status;
+}
+
 static tundish_status
 introduce(struct helper_line *line, uint32_t *ret_threads)
 {
-    uint8_t greeting[HELPER_GREETING_BYTES], theirs[HELPER_NONCE_BYTES], own[HELPER_NONCE_BYTES];
-    uint8_t proof[HELPER_PROOF_BYTES], expected[HELPER_PROOF_BYTES];
-    struct portable_bytes hello = { 0 };
-    tundish_status status = helper_draw(own);
+    uint8_t greeting[HELPER_GREETING_BYTES];
+    struct helper_nonces nonces;
+    tundish_status status = helper_draw(nonces.server);
 
     if (status == TUNDISH_OK)
-        status = helper_receive(
-            &line->wire,
-            (struct iovec[]){ { greeting, sizeof greeting }, { theirs, sizeof theirs } }, 2);
+        status = helper_receive(&line->wire,
+                                (struct iovec[]){ { greeting, sizeof greeting },
+                                                  { nonces.helper, sizeof nonces.helper } },
+                                2);
     if (status == TUNDISH_OK && memcmp(greeting, helper_greeting, sizeof greeting) != 0)
         status = tnd_fail(TUNDISH_E_CORRUPT, "it is not a helper of this version");
+    if (status == TUNDISH_OK)
+        status = prove(line, &nonces);
     if (status != TUNDISH_OK)
         return status;
-    write_hello(line, &hello);
-    helper_prove(line->key, "server",
-                 (struct iovec[]){ { theirs, sizeof theirs },
-                                   { own, sizeof own },
-                                   { hello.bytes, sizeof(struct helper_hello) } },
-                 3, proof);
-    status =
-        helper_send(&line->wire,
-                    (struct iovec[]){
-                        { own, sizeof own }, { proof, sizeof proof }, { hello.bytes, hello.used } },
-                    3);
-    free(hello.bytes);
-    if (status == TUNDISH_OK)
-        status = helper_receive(&line->wire, &(struct iovec){ proof, sizeof proof }, 1);
-    helper_prove(line->key, "helper",
-                 (struct iovec[]){ { own, sizeof own }, { theirs, sizeof theirs } }, 2, expected);
-    if (status == TUNDISH_OK && !helper_is_proof(proof, expected))
-        status = tnd_fail(TUNDISH_E_CORRUPT, "it does not know this job's key");
+    helper_wire_seal(&line->wire, line->key, &nonces, true);
+    status = send_codecs(line);
     line->wire.deadline_ns = tnd_clock_deadline_ns(OPEN_NS);
     return status == TUNDISH_OK ? take_reply(line, ret_threads) : status;
 }
@@ -339,38 +365,68 @@ send_ask(struct helper_line *line, const struct part *part)
 
     if (status == TUNDISH_OK && ask.bytes > HELPER_ASK_BYTES)
         status = tnd_fail(TUNDISH_E_PLACE, "the references of a batch are too many");
+    if (status == TUNDISH_OK)
+        status = helper_send(&line->wire, &(struct iovec){ &ask, sizeof ask }, 1);
     if (status != TUNDISH_OK)
         return status;
     return helper_send(&line->wire,
-                       (struct iovec[]){ { &ask, sizeof ask },
-                                         { line->names.bytes, line->names.used },
+                       (struct iovec[]){ { line->names.bytes, line->names.used },
                                          { line->elements.bytes, line->elements.used } },
-                       3);
+                       2);
+}
+
+/* The columns into their places in the slot, and the sentence after them. */
+static tundish_status
+take_in_place(struct helper_line *line, const struct helper_answer *answer,
+              char came[HELPER_TEXT_BYTES])
+{
+    uint32_t columns = line->session->plan->element_spec.count;
+
+    line->places[columns] = (struct iovec){ came, answer->skipped_bytes };
+    return helper_receive(&line->wire, line->places, (int)columns + 1);
 }
 
 static tundish_status
-take_columns(struct helper_line *line, const struct part *part, bool apart, uint64_t bytes)
+take_apart(struct helper_line *line, const struct helper_answer *answer,
+           char came[HELPER_TEXT_BYTES])
 {
-    const struct share *share = &part->step->shares[part->replica];
     tundish_status status;
 
+    if (answer->bytes > HELPER_ANSWER_BYTES)
+        return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes",
+                        (unsigned long long)answer->bytes);
+    status =
+        helper_receive_stated(&line->wire, answer->bytes + answer->skipped_bytes, &line->answer);
+    if (status == TUNDISH_OK && answer->skipped_bytes > 0)
+        memcpy(came, line->answer.bytes + answer->bytes, answer->skipped_bytes);
+    return status;
+}
+
+static tundish_status
+take_columns(struct helper_line *line, const struct part *part, bool apart,
+             const struct helper_answer *answer, char ret_text[HELPER_TEXT_BYTES])
+{
+    const struct share *share = &part->step->shares[part->replica];
+    char came[HELPER_TEXT_BYTES];
+    tundish_status status;
+
+    if (answer->skipped_bytes >= HELPER_TEXT_BYTES)
+        return tnd_fail(TUNDISH_E_CORRUPT, "its sentence is too long");
     if (share->fill->in_place) {
         uint64_t expected =
             fill_places(share->fill, part->begin, part->end, &share->slot, line->places);
 
-        if (bytes != expected)
+        if (answer->bytes != expected)
             return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes; expected %llu",
-                            (unsigned long long)bytes, (unsigned long long)expected);
-        if (!apart)
-            return helper_receive(&line->wire, line->places,
-                                  (int)line->session->plan->element_spec.count);
+                            (unsigned long long)answer->bytes, (unsigned long long)expected);
     }
-    if (bytes > HELPER_ANSWER_BYTES)
-        return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes", (unsigned long long)bytes);
-    status = helper_receive_stated(&line->wire, bytes, &line->answer);
+    status = share->fill->in_place && !apart ? take_in_place(line, answer, came)
+                                             : take_apart(line, answer, came);
     if (status == TUNDISH_OK && !share->fill->in_place)
-        status = helper_read_columns(share->fill, (struct byte_view){ line->answer.bytes, bytes },
-                                     &line->slot);
+        status = helper_read_columns(
+            share->fill, (struct byte_view){ line->answer.bytes, answer->bytes }, &line->slot);
+    if (status == TUNDISH_OK)
+        note_sentence(came, answer->skipped_bytes, ret_text);
     return status;
 }
 
@@ -446,11 +502,9 @@ helper_line_take(struct helper_line *line, const struct part *part, bool apart, 
         status = take_sentence(line, answer.bytes, text);
         return status != TUNDISH_OK ? status : tnd_fail(TUNDISH_E_DATA, "it says: %s", text);
     }
-    status = take_columns(line, part, apart, answer.bytes);
+    status = take_columns(line, part, apart, &answer, ret_made->skipped_text);
     if (status == TUNDISH_OK)
         status = check_rows(line, part, answer.skipped);
-    if (status == TUNDISH_OK)
-        status = take_sentence(line, answer.skipped_bytes, ret_made->skipped_text);
     ret_made->skipped = answer.skipped;
     ret_made->busy_ns = answer.busy_ns;
     return status;
@@ -472,74 +526,4 @@ helper_line_drop(struct helper_line *line, int64_t deadline_ns)
                         (unsigned long long)answer.bytes);
     bytes = answer.bytes + (answer.status == TUNDISH_OK ? answer.skipped_bytes : 0);
     return helper_receive_stated(&line->wire, bytes, &line->answer);
-}
-
-/* The buffer's bytes as they were before they were stored, in `room` if that differs. NULL: they
- * cannot be had. */
-static const void *
-restore(const struct slot_buffer *buffer, void *room, struct tnd_codec_context *context)
-{
-    if (buffer->codec.number == TND_CODEC_RAW)
-        return buffer->data;
-    return tnd_codec_decode(&buffer->codec, buffer->data, buffer->stored_bytes, room,
-                            buffer->decoded_bytes, context) == TUNDISH_OK
-               ? room
-               : NULL;
-}
-
-static bool
-holds_same_values(const struct slot_buffer *one, const struct slot_buffer *other)
-{
-    size_t bytes = one->decoded_bytes;
-    struct tnd_codec_context *context;
-    const void *first, *second;
-    bool is_same;
-    uint8_t *room;
-
-    if (bytes != other->decoded_bytes || tnd_codec_context_open(false, &context) != TUNDISH_OK)
-        return false;
-    room = tnd_alloc(2 * bytes + 1);
-    first = restore(one, room, context);
-    second = restore(other, room + bytes, context);
-    is_same = first != NULL && second != NULL && memcmp(first, second, bytes) == 0;
-    free(room);
-    tnd_codec_context_close(context);
-    return is_same;
-}
-
-static bool
-is_same_buffer(const struct slot_buffer *one, const struct slot_buffer *other)
-{
-    /* Another release of zstd may store the same values in other bytes. */
-    if (one->codec.number == TND_CODEC_ZSTD || other->codec.number == TND_CODEC_ZSTD)
-        return holds_same_values(one, other);
-    return one->codec.number == other->codec.number && one->stored_bytes == other->stored_bytes &&
-           (one->stored_bytes == 0 || memcmp(one->data, other->data, one->stored_bytes) == 0);
-}
-
-bool
-helper_line_is_same(const struct helper_line *line, const struct part *part)
-{
-    const struct share *share = &part->step->shares[part->replica];
-    const uint8_t *came = line->answer.bytes;
-
-    if (share->fill->in_place) {
-        (void)fill_places(share->fill, part->begin, part->end, &share->slot, line->places);
-        for (uint32_t i = 0; i < share->slot.column_count; i++) {
-            if (line->places[i].iov_len > 0 &&
-                memcmp(line->places[i].iov_base, came, line->places[i].iov_len) != 0)
-                return false;
-            came += line->places[i].iov_len;
-        }
-        return true;
-    }
-    for (uint32_t i = 0; i < share->slot.column_count; i++)
-        if (memcmp(share->slot.columns[i].shape, line->slot.columns[i].shape,
-                   (size_t)share->fill->plan->element_spec.columns[i].rank *
-                       sizeof *line->slot.columns[i].shape) != 0)
-            return false;
-    for (uint32_t i = 0; i < share->slot.buffer_count; i++)
-        if (!is_same_buffer(&share->slot.buffers[i], &line->slot.buffers[i]))
-            return false;
-    return true;
 }

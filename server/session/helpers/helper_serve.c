@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,37 +23,50 @@ enum { CONNECTIONS_MAX = 4096, STRANGERS_MAX = 256, LOOK_MS = 50, BACKLOG = 1024
 /* For a caller to prove that it has the key. */
 static const int64_t PROOF_NS = 10000000000;
 
-/* The hello, once the caller has proved that it has the key. */
+/* Anybody can call: a line for each would fill a disk. */
+static const int64_t TELL_NS = 10000000000;
+
+/* The hello of a caller that has proved that it has the key. */
 static tundish_status
-hear_hello(struct helper_connection *connection, struct portable_bytes *ret_hello)
+prove(struct helper_connection *connection, struct helper_nonces *nonces,
+      struct helper_hello *ret_hello)
 {
-    uint8_t own[HELPER_NONCE_BYTES], theirs[HELPER_NONCE_BYTES];
+    const struct iovec own = { nonces->helper, sizeof nonces->helper };
+    const struct iovec theirs = { nonces->server, sizeof nonces->server };
+    const struct iovec hello = { ret_hello, sizeof *ret_hello };
     uint8_t told[HELPER_PROOF_BYTES], proof[HELPER_PROOF_BYTES];
-    struct helper_hello hello;
-    tundish_status status = helper_draw(own);
-    uint64_t codecs;
+    tundish_status status = helper_draw(nonces->helper);
 
     if (status == TUNDISH_OK)
         status = helper_send(
             &connection->wire,
-            (struct iovec[]){ { (void *)(uintptr_t)helper_greeting, HELPER_GREETING_BYTES },
-                              { own, sizeof own } },
+            (struct iovec[]){ { (void *)(uintptr_t)helper_greeting, HELPER_GREETING_BYTES }, own },
             2);
     if (status == TUNDISH_OK)
         status = helper_receive(&connection->wire,
-                                (struct iovec[]){ { theirs, sizeof theirs },
-                                                  { told, sizeof told },
-                                                  { &hello, sizeof hello } },
-                                3);
+                                (struct iovec[]){ theirs, { told, sizeof told }, hello }, 3);
     if (status != TUNDISH_OK)
         return status;
-    /* Before any memory is taken. */
-    helper_prove(connection->server->key, "server",
-                 (struct iovec[]){
-                     { own, sizeof own }, { theirs, sizeof theirs }, { &hello, sizeof hello } },
-                 3, proof);
+    helper_prove(connection->server->key, "server", (struct iovec[]){ own, theirs, hello }, 3,
+                 proof);
     if (!helper_is_proof(proof, told))
         return tnd_fail(TUNDISH_E_CORRUPT, "a caller does not know this job's key");
+    helper_prove(connection->server->key, "helper", (struct iovec[]){ theirs, own }, 2, proof);
+    return helper_send(&connection->wire, &(struct iovec){ proof, sizeof proof }, 1);
+}
+
+/* It with its codecs. No memory is taken before the proof. */
+static tundish_status
+hear_hello(struct helper_connection *connection, struct portable_bytes *ret_hello)
+{
+    struct helper_nonces nonces;
+    struct helper_hello hello;
+    tundish_status status = prove(connection, &nonces, &hello);
+    uint64_t codecs;
+
+    if (status != TUNDISH_OK)
+        return status;
+    helper_wire_seal(&connection->wire, connection->server->key, &nonces, false);
     if (hello.columns > HELPER_COLUMNS_MAX || hello.has_packed > 1 ||
         memchr(hello.stream, '\0', sizeof hello.stream) == NULL)
         return helper_makes_no_sense();
@@ -60,13 +74,8 @@ hear_hello(struct helper_connection *connection, struct portable_bytes *ret_hell
     portable_add(ret_hello, &hello, sizeof hello);
     ret_hello->bytes = tnd_realloc(ret_hello->bytes, sizeof hello + codecs, 1);
     ret_hello->used = ret_hello->room = sizeof hello + codecs;
-    status = helper_receive(&connection->wire,
-                            &(struct iovec){ ret_hello->bytes + sizeof hello, codecs }, 1);
-    if (status != TUNDISH_OK)
-        return status;
-    helper_prove(connection->server->key, "helper",
-                 (struct iovec[]){ { theirs, sizeof theirs }, { own, sizeof own } }, 2, proof);
-    return helper_send(&connection->wire, &(struct iovec){ proof, sizeof proof }, 1);
+    return helper_receive(&connection->wire,
+                          &(struct iovec){ ret_hello->bytes + sizeof hello, codecs }, 1);
 }
 
 static void
@@ -101,10 +110,10 @@ welcome(struct helper_connection *connection)
     reply.status = status;
     reply.text_bytes = (uint32_t)strnlen(text, HELPER_TEXT_BYTES - 1);
     connection->wire.deadline_ns = tnd_clock_deadline_ns(PROOF_NS);
-    sent = helper_send(
-        &connection->wire,
-        (struct iovec[]){ { &reply, sizeof reply }, { (void *)(uintptr_t)text, reply.text_bytes } },
-        2);
+    sent = helper_send(&connection->wire, &(struct iovec){ &reply, sizeof reply }, 1);
+    if (sent == TUNDISH_OK && status != TUNDISH_OK)
+        sent = helper_send(&connection->wire,
+                           &(struct iovec){ (void *)(uintptr_t)text, reply.text_bytes }, 1);
     return status != TUNDISH_OK ? status : sent;
 }
 
@@ -123,16 +132,40 @@ close_connection(struct helper_connection *connection)
     free(connection);
 }
 
+/* Why a call came to nothing, or a connection was cut: the thread's error text. */
+static void
+tell(struct helper_server *server, const char *what)
+{
+    int64_t now_ns = tnd_clock_ns();
+    char others[64] = "";
+    bool is_told;
+
+    pthread_mutex_lock(&server->lock);
+    is_told = server->told_ns == 0 || now_ns - server->told_ns >= TELL_NS;
+    if (is_told && server->untold > 0)
+        snprintf(others, sizeof others, " (and %llu more since the last such line)",
+                 (unsigned long long)server->untold);
+    server->untold = is_told ? 0 : server->untold + 1;
+    if (is_told)
+        server->told_ns = now_ns;
+    pthread_mutex_unlock(&server->lock);
+    if (is_told)
+        tnd_log(TND_LOG_WARNING, "helper", "%s: %s%s", what, tnd_error_text(), others);
+}
+
 static void *
 run_connection(void *argument)
 {
     struct helper_connection *connection = argument;
     tundish_status status = welcome(connection);
 
-    if (status != TUNDISH_OK)
+    if (status != TUNDISH_OK && connection->is_stranger)
+        tell(connection->server, "a stranger's call came to nothing");
+    else if (status != TUNDISH_OK)
         tnd_log(TND_LOG_WARNING, "helper", "a server's call came to nothing: %s", tnd_error_text());
     while (status == TUNDISH_OK)
-        status = helper_answer_one(connection);
+        if ((status = helper_answer_one(connection)) == TUNDISH_E_CORRUPT)
+            tell(connection->server, "a server's connection was cut");
     close_connection(connection);
     return NULL;
 }

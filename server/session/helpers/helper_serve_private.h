@@ -41,6 +41,8 @@ struct helper_server {
     struct helped *streams;
     uint32_t connections;
     uint32_t strangers; /* of those; they have not proved yet that they have the key */
+    int64_t told_ns;    /* when a stranger's call, or a cut, was last told; 0: none was */
+    uint64_t untold;    /* such since then */
 };
 
 /* The numbers of the other side's files and paths, and ours. */

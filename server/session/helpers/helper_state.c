@@ -204,6 +204,11 @@ helper_note_failure(struct line *line, tundish_status status)
     if (status == TUNDISH_E_PLACE) {
         stop_sending(line);
         helper_note_lost(line, true);
+    } else if (status == TUNDISH_E_CORRUPT) {
+        pthread_mutex_lock(&line->helper->lock);
+        line->helper->pause_ns = PAUSE_MOST_NS; /* who changes messages would do so again */
+        pthread_mutex_unlock(&line->helper->lock);
+        helper_note_lost(line, true);
     } else if (status != TUNDISH_E_DATA || ++line->refusals >= REFUSALS_MAX) {
         helper_note_lost(line, true);
     }

@@ -148,8 +148,8 @@ ready_to_make(struct helper_connection *connection)
     struct helped *stream = connection->stream;
 
     slot_init_as(&stream->spec, &connection->slot);
-    connection->places =
-        tnd_zalloc(stream->plan->element_spec.count + 1, sizeof *connection->places);
+    /* Each column, or buffer; what is before them; a sentence. */
+    connection->places = tnd_zalloc(connection->slot.buffer_count + 2, sizeof *connection->places);
     connection->evaluation = (struct evaluation){
         .files = stream->files,
         .scratch = scratch_open(),

@@ -1,4 +1,4 @@
-/* helper_wire.c - proofs, and bytes that come and go until a deadline. */
+/* helper_wire.c - proofs, and messages that come and go until a deadline. */
 #include "session/helpers/helper_wire.h"
 
 #include <errno.h>
@@ -21,13 +21,20 @@
 #include "core/status.h"
 #include "session/checkpoint/place_contents.h"
 
+/* Its pieces, and its seal after them, which may be of no bytes. */
+struct message {
+    const struct iovec *pieces;
+    int count;
+    struct iovec seal;
+};
+
 /* How often a wait looks at `stop`. */
 enum { MS_NS = 1000000, LOOK_MS = 20, PIECES = 64, TOGETHER_BYTES = 256 << 10 };
 
 /* So much is taken for bytes that were stated and have not come. */
 enum { STATED_BYTES = 1 << 20 };
 
-const char helper_greeting[HELPER_GREETING_BYTES] = "tundish-helper1";
+const char helper_greeting[HELPER_GREETING_BYTES] = "tundish-helper2";
 
 tundish_status
 helper_key(struct byte_view *ret_key)
@@ -150,6 +157,14 @@ wait_for(const struct helper_wire *wire, short events)
     }
 }
 
+void
+helper_wire_seal(struct helper_wire *wire, struct byte_view key, const struct helper_nonces *nonces,
+                 bool is_server)
+{
+    wire->is_sealed = true;
+    helper_seals_open(&wire->seals, key, nonces, is_server);
+}
+
 tundish_status
 helper_wire_writable(const struct helper_wire *wire)
 {
@@ -212,7 +227,7 @@ bytes_in(const struct iovec *pieces, int count)
 }
 
 static tundish_status
-move_all(const struct helper_wire *wire, const struct iovec *pieces, int count, move_bytes *move,
+move_all(const struct helper_wire *wire, const struct message *message, move_bytes *move,
          short events)
 {
     struct iovec now[PIECES];
@@ -221,10 +236,12 @@ move_all(const struct helper_wire *wire, const struct iovec *pieces, int count, 
     for (;;) {
         ssize_t bytes;
 
-        while (left < PIECES && next < count) {
-            if (pieces[next].iov_len > 0)
-                now[left++] = pieces[next];
-            next++;
+        for (; left < PIECES && next <= message->count; next++) {
+            const struct iovec *piece =
+                next < message->count ? &message->pieces[next] : &message->seal;
+
+            if (piece->iov_len > 0)
+                now[left++] = *piece;
         }
         if (left == 0)
             return TUNDISH_OK;
@@ -247,36 +264,72 @@ move_all(const struct helper_wire *wire, const struct iovec *pieces, int count, 
 tundish_status
 helper_send(struct helper_wire *wire, const struct iovec *pieces, int count)
 {
-    wire->sent_bytes += bytes_in(pieces, count);
-    return move_all(wire, pieces, count, send_some, POLLOUT);
+    uint8_t seal[HELPER_SEAL_BYTES];
+    struct message message = { pieces, count, { seal, 0 } };
+
+    if (wire->is_sealed) {
+        helper_seal_next(&wire->seals.sent, pieces, count, seal);
+        message.seal.iov_len = sizeof seal;
+    }
+    wire->sent_bytes += bytes_in(pieces, count) + message.seal.iov_len;
+    return move_all(wire, &message, send_some, POLLOUT);
+}
+
+/* The pieces have come: are they the message with this seal? */
+static tundish_status
+check_seal(struct helper_wire *wire, const struct iovec *pieces, int count, const uint8_t *told)
+{
+    uint8_t seal[HELPER_SEAL_BYTES];
+
+    helper_seal_next(&wire->seals.received, pieces, count, seal);
+    return helper_seal_is(seal, told)
+               ? TUNDISH_OK
+               : tnd_fail(TUNDISH_E_CORRUPT, "a message was changed on the way, or is not the next "
+                                             "one of this connection");
 }
 
 tundish_status
 helper_receive(struct helper_wire *wire, const struct iovec *pieces, int count)
 {
-    wire->received_bytes += bytes_in(pieces, count);
-    return move_all(wire, pieces, count, receive_some, POLLIN);
+    uint8_t told[HELPER_SEAL_BYTES];
+    const struct message message = { pieces, count, { told, wire->is_sealed ? sizeof told : 0 } };
+    tundish_status status;
+
+    wire->received_bytes += bytes_in(pieces, count) + message.seal.iov_len;
+    status = move_all(wire, &message, receive_some, POLLIN);
+    return status == TUNDISH_OK && wire->is_sealed ? check_seal(wire, pieces, count, told) : status;
 }
 
 tundish_status
 helper_receive_stated(struct helper_wire *wire, uint64_t bytes, struct portable_bytes *to)
 {
-    tundish_status status = TUNDISH_OK;
+    uint8_t told[HELPER_SEAL_BYTES];
+    bool is_last;
+    tundish_status status;
 
     to->used = 0;
-    while (status == TUNDISH_OK && to->used < bytes) {
-        size_t some;
+    do {
+        struct message message = { .count = 1, .seal = { told, 0 } };
+        struct iovec some;
 
-        if (to->room == to->used) {
+        if (to->bytes == NULL || (to->room < bytes && to->room == to->used)) {
             to->room = to->room < STATED_BYTES ? STATED_BYTES : 2 * to->room;
-            to->room = to->room < bytes ? to->room : bytes;
+            to->room = to->room < bytes ? to->room : bytes + 1;
             to->bytes = tnd_realloc(to->bytes, to->room, 1);
         }
-        some = (to->room < bytes ? to->room : bytes) - to->used;
-        status = helper_receive(wire, &(struct iovec){ to->bytes + to->used, some }, 1);
-        to->used += some;
-    }
-    return status;
+        some.iov_base = to->bytes + to->used;
+        some.iov_len = (to->room < bytes ? to->room : bytes) - to->used;
+        message.pieces = &some;
+        to->used += some.iov_len;
+        is_last = to->used == bytes;
+        if (is_last && wire->is_sealed)
+            message.seal.iov_len = sizeof told;
+        wire->received_bytes += some.iov_len + message.seal.iov_len;
+        status = move_all(wire, &message, receive_some, POLLIN);
+    } while (status == TUNDISH_OK && !is_last);
+    if (status != TUNDISH_OK || !wire->is_sealed)
+        return status;
+    return check_seal(wire, &(struct iovec){ to->bytes, bytes }, 1, told);
 }
 
 tundish_status
@@ -294,4 +347,5 @@ helper_wire_close(struct helper_wire *wire)
     if (wire->socket >= 0)
         close(wire->socket);
     wire->socket = -1;
+    wire->is_sealed = false;
 }

@@ -3,15 +3,20 @@
  *
  *   helper -> server   its greeting and a number of its own
  *   server -> helper   its number, a proof, and the stream: struct helper_hello, which the proof
- *                      covers, and codecs
- *   helper -> server   a proof, and whether it has that stream: struct helper_reply
+ *                      covers
+ *   helper -> server   a proof
+ *   then, sealed (helper_seal.h)
+ *   server -> helper   codecs
+ *   helper -> server   whether it has that stream: struct helper_reply, and a sentence
  *   then, again and again
  *   server -> helper   struct helper_ask, files and paths that are new, the references
  *   helper -> server   struct helper_answer, and the columns or a sentence
  *
- * Both prove by HMAC-SHA256 that they know the job's key, which is never sent. Neither trusts what
- * comes after that: a helper checks that references lie in what it has, a server that an answer
- * fits the rows it asked for. Messages are not encrypted, nor are MPI's own.
+ * Both prove by HMAC-SHA256 that they know the job's key, which is never sent. All that comes after
+ * that is sealed, so who is between them can read it, and end it, but change nothing. Each message
+ * has one seal; a head has its own, so that no length is believed that was changed. Neither end
+ * trusts the other for all that: a helper checks that references lie in what it has, a server that
+ * an answer fits the rows it asked for. Messages are not encrypted, nor are MPI's own.
  */
 #ifndef SESSION_HELPER_WIRE_H
 #define SESSION_HELPER_WIRE_H
@@ -23,9 +28,9 @@
 #include "core/codec.h"
 #include "plan/plan.h"
 #include "session/checkpoint/place_files.h"
+#include "session/helpers/helper_seal.h"
 
 enum {
-    HELPER_NONCE_BYTES = 32,
     HELPER_PROOF_BYTES = 32,
     HELPER_GREETING_BYTES = 16,
     HELPER_KEY_BYTES_MIN = 16,
@@ -41,7 +46,7 @@ enum {
 
 extern const char helper_greeting[HELPER_GREETING_BYTES];
 
-/* The stream, and how its columns are stored: `columns` codecs follow, twice if `has_packed`. */
+/* The stream. How its columns are stored is said next: `columns` codecs, twice if `has_packed`. */
 struct helper_hello {
     uint64_t identity; /* helper_identity */
     uint64_t root_seed;
@@ -77,8 +82,8 @@ struct helper_name {
     uint64_t name_bytes;
 };
 
-/* OK: the columns follow, `bytes` of them; else a sentence. Then the sentence about the last row
- * that was left out. */
+/* OK: the columns follow, `bytes` of them, and the sentence about the last row that was left out;
+ * else a sentence. */
 struct helper_answer {
     uint64_t number;
     uint64_t bytes;
@@ -106,7 +111,13 @@ struct helper_wire {
     int64_t deadline_ns;
     const _Atomic int *stop;
     uint64_t sent_bytes, received_bytes;
+    bool is_sealed;
+    struct helper_seals seals;
 };
+
+/* Both ends have proved that they know the key: from now on messages are sealed. */
+void helper_wire_seal(struct helper_wire *wire, struct byte_view key,
+                      const struct helper_nonces *nonces, bool is_server);
 
 /* HOST:PORT; an address with colons stands in brackets. The caller frees *ret_found. */
 struct addrinfo;
@@ -115,11 +126,14 @@ tundish_status helper_address(const char *address, bool is_passive, struct addri
 void helper_wire_ready(int socket);
 tundish_status helper_wire_writable(const struct helper_wire *wire);
 tundish_status helper_wire_readable(const struct helper_wire *wire);
+
+/* A message, whose pieces the other end may cut otherwise. E_CORRUPT: it is not the one that was
+ * sent. */
 tundish_status helper_send(struct helper_wire *wire, const struct iovec *pieces, int count);
 tundish_status helper_receive(struct helper_wire *wire, const struct iovec *pieces, int count);
 
-/* As many bytes as the other side has stated, in place of what is in `to`. Memory is taken as they
- * come, so that a lie costs little. */
+/* A message of as many bytes as the other side has stated, in place of what is in `to`. Memory is
+ * taken as they come, so that a lie costs little. */
 struct portable_bytes;
 tundish_status helper_receive_stated(struct helper_wire *wire, uint64_t bytes,
                                      struct portable_bytes *to);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
+#include "core/log.h"
 #include "rig/helper_pair.h"
 #include "session/served.h"
 #include "unit/test_file.h"
@@ -138,6 +140,55 @@ a_proof_is_looked_at_first(void **state)
 }
 
 static void
+wait_until_alone(struct alone *alone)
+{
+    struct helper_server *server = alone->server;
+
+    pthread_mutex_lock(&server->lock);
+    while (server->connections > 0)
+        pthread_cond_wait(&server->ended, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static _Atomic unsigned lines_told;
+static char last_line[256];
+
+static void
+count_lines(void *user, enum tnd_log_level level, const char *event, const char *sentence)
+{
+    (void)user;
+    if (level != TND_LOG_WARNING || strcmp(event, "helper") != 0)
+        return;
+    snprintf(last_line, sizeof last_line, "%s", sentence);
+    atomic_fetch_add(&lines_told, 1);
+}
+
+/* Anybody may call: the log is not theirs to fill. */
+static void
+strangers_are_told_of_seldom(void **state)
+{
+    enum { CALLS = 100 };
+    struct alone alone;
+    int caller;
+
+    (void)state;
+    atomic_store(&lines_told, 0);
+    tnd_log_set_tap(count_lines, NULL);
+    open_alone(&alone);
+    for (int i = 0; i <= CALLS; i++) {
+        if (i == CALLS)
+            atomic_fetch_add(&now_ns, INT64_C(11000000000));
+        (void)call(&alone, &caller);
+        close(caller);
+        wait_until_alone(&alone);
+    }
+    close_alone(&alone);
+    tnd_log_set_tap(NULL, NULL);
+    assert_int_equal(atomic_load(&lines_told), 2);
+    assert_non_null(strstr(last_line, "99 more"));
+}
+
+static void
 the_rest_of_a_request_is_not_waited_for_forever(void **state)
 {
     static struct helper_pair pair;
@@ -197,6 +248,7 @@ TEST_FILE(test_helper_serve)
     const struct CMUnitTest tests[] = {
         WITH_CLOCK(strangers_that_say_nothing_are_few),
         WITH_CLOCK(a_proof_is_looked_at_first),
+        WITH_CLOCK(strangers_are_told_of_seldom),
         WITH_CLOCK(the_rest_of_a_request_is_not_waited_for_forever),
         WITH_CLOCK(an_answer_that_is_not_taken_is_dropped),
     };

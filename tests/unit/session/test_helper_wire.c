@@ -390,6 +390,56 @@ a_sentence_forges_no_line_of_the_log(void **state)
     assert_non_null(strstr(tnd_error_text(), "all is well"));
 }
 
+/* It is found before the helper does anything. */
+static void
+a_changed_byte_of_an_ask_is_found(void **state)
+{
+    size_t all;
+
+    (void)state;
+    served_write("lines", "a\nb\nc\nd\n");
+    open_pair("{text_line: lines}, {batch: 2}", "");
+    helper_pair_ask(&pair, &ask);
+    all = ask.used + 2 * HELPER_SEAL_BYTES;
+    for (pair.changed = 1; pair.changed <= all; pair.changed++) {
+        assert_int_equal(helper_pair_answer(&pair, view(&ask), &answer), TUNDISH_E_CORRUPT);
+        assert_int_equal(answer.used, 0);
+        assert_int_equal(pair.connection.files.count, 0);
+    }
+    pair.changed = 0;
+    assert_int_equal(answered(), TUNDISH_OK);
+}
+
+/* In its slot, beside it, and as a slice. */
+static void
+a_changed_byte_of_an_answer_is_found(void **state)
+{
+    static const char *const stages[] = {
+        "{from_tensor_slices: {x: [5, 6, 7, 8]}}, {batch: 4}",
+        "{from_tensor_slices: {s: [a, b, c, d]}}, {batch: 4}",
+    };
+    struct helper_made made = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        size_t all;
+
+        open_pair(stages[i], "");
+        make_part();
+        all = answer.used + 2 * HELPER_SEAL_BYTES;
+        for (pair.changed = 1; pair.changed <= all; pair.changed++)
+            for (int apart = 0; apart < 2; apart++)
+                assert_int_equal(helper_pair_take(&pair, view(&answer), apart, &made),
+                                 TUNDISH_E_CORRUPT);
+        for (pair.changed = 1; pair.changed <= all; pair.changed++)
+            assert_int_equal(helper_pair_drop(&pair, view(&answer)), TUNDISH_E_CORRUPT);
+        pair.changed = 0;
+        make_part();
+        if (i == 0)
+            helper_pair_close(&pair);
+    }
+}
+
 /* What was made under zstd elsewhere is compared by its values. */
 static void
 other_values_under_zstd_are_found(void **state)
@@ -436,6 +486,8 @@ TEST_FILE(test_helper_wire)
         OF_PAIR(a_slice_of_other_rows_is_refused),
         OF_PAIR(a_long_answer_that_does_not_come_takes_no_memory),
         OF_PAIR(a_sentence_forges_no_line_of_the_log),
+        OF_PAIR(a_changed_byte_of_an_ask_is_found),
+        OF_PAIR(a_changed_byte_of_an_answer_is_found),
         OF_PAIR(other_values_under_zstd_are_found),
     };
 
