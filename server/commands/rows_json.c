@@ -33,13 +33,17 @@ make_feature(const struct column_spec *column, struct example_feature *feature)
     if (column->kind != TUNDISH_DENSE || column->rank < 0)
         return tnd_fail(TUNDISH_E_ARGUMENT, "column '%s' is not dense and cannot be an input",
                         column->name);
-    for (int k = is_list; k < column->rank; k++)
+    feature->rank = (uint8_t)(column->rank - is_list);
+    feature->shape = tnd_zalloc(feature->rank, sizeof *feature->shape);
+    for (int k = is_list; k < column->rank; k++) {
+        feature->shape[k - is_list] = column->shape[k];
         if (column->shape[k] < 0 || (is_list && column->shape[k] == 0) ||
             __builtin_mul_overflow(feature->value_count, column->shape[k], &feature->value_count))
             return tnd_fail(TUNDISH_E_ARGUMENT,
                             "column '%s' of shape %s cannot be an input: only the first dimension "
                             "may be unknown",
                             column->name, feature->shape_text);
+    }
     return TUNDISH_OK;
 }
 

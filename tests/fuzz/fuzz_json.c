@@ -21,6 +21,11 @@ make_parser(void)
                                                 .is_list = i == 2,
                                                 .value_count = i == 3 ? 2 : 1,
                                                 .shape_text = tnd_strdup("[]") };
+        if (i == 3) {
+            features[i].rank = 1;
+            features[i].shape = tnd_zalloc(1, sizeof *features[i].shape);
+            features[i].shape[0] = 2;
+        }
         if (i == 1 || i == 3)
             features[i].fallback = tnd_zalloc(2, sizeof(struct byte_view));
     }

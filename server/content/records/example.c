@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "content/records/example_parsing.h"
+#include "content/records/json_paths.h"
 #include "core/memory.h"
 
 int32_t
@@ -88,6 +89,7 @@ example_parser_open(struct example_feature *features, uint32_t count)
     parser->seen_words = (count + 63) / 64;
     parser->required = tnd_zalloc(parser->seen_words, sizeof *parser->required);
     index_names(parser);
+    parser->paths = json_paths_open(features, count);
     parser->known = example_known_names(parser);
     example_singles_open(parser);
     for (uint32_t f = 0; f < count; f++) {
@@ -105,6 +107,7 @@ example_parser_close(struct example_parser *parser)
     if (parser == NULL)
         return;
     example_singles_close(parser);
+    json_paths_close(parser->paths);
     for (uint32_t f = 0; f < parser->count; f++) {
         struct example_feature *feature = &parser->features[f];
 
@@ -113,6 +116,7 @@ example_parser_close(struct example_parser *parser)
                 free((void *)(uintptr_t)((struct byte_view *)feature->fallback)[i].data);
         free(feature->fallback);
         free(feature->name);
+        free(feature->shape);
         free(feature->shape_text);
     }
     free(parser->features);
@@ -142,6 +146,12 @@ int32_t
 example_parser_next(const struct example_parser *parser, int32_t feature)
 {
     return parser->same[feature];
+}
+
+const struct json_paths *
+example_parser_paths(const struct example_parser *parser)
+{
+    return parser->paths;
 }
 
 size_t

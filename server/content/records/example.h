@@ -19,6 +19,8 @@ struct example_feature {
     tundish_dtype dtype; /* INT64, FLOAT32 or STRING */
     bool is_list;        /* any number of values, else exactly value_count */
     bool is_padded;      /* a list that TensorFlow holds as a dense tensor: FixedLenSequence */
+    uint8_t rank;        /* of the shape; of a list: of its items' */
+    int64_t *shape;      /* rank sizes, or NULL for none; owned. JSON's lists have this form */
     int64_t value_count; /* of a list: its length must be a multiple of this */
     char *shape_text;    /* "[2,3]", for messages; owned */
     void *fallback;      /* not a list: value_count values for a record that lacks the feature;
@@ -26,6 +28,7 @@ struct example_feature {
 };
 
 struct example_parser;
+struct json_paths;
 
 /* Takes over the features (and frees them at close). */
 struct example_parser *example_parser_open(struct example_feature *features, uint32_t count);
@@ -38,6 +41,9 @@ uint32_t example_parser_count(const struct example_parser *parser);
 /* The first feature of a name, and the next one of the same name; -1: there is none. */
 int32_t example_parser_find(const struct example_parser *parser, struct byte_view name);
 int32_t example_parser_next(const struct example_parser *parser, int32_t feature);
+
+/* The ways to features inside JSON objects. */
+const struct json_paths *example_parser_paths(const struct example_parser *parser);
 
 /* Where one feature's values go. */
 struct example_values {

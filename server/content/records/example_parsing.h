@@ -124,6 +124,7 @@ struct example_parser {
     struct single_hints hints;
     struct example_runs *runs;
     example_take_singles *take_singles;
+    struct json_paths *paths;
     uint64_t *required; /* the features that every record must have or get from the fallback */
 };
 

@@ -11,7 +11,9 @@ static bool
 is_same_list(const struct example_feature *a, const struct example_feature *b)
 {
     return a->is_list && b->is_list && !a->is_padded && !b->is_padded && a->dtype == b->dtype &&
-           a->name_bytes == b->name_bytes && memcmp(a->name, b->name, a->name_bytes) == 0;
+           a->name_bytes == b->name_bytes && memcmp(a->name, b->name, a->name_bytes) == 0 &&
+           a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
 /* Add a wanted feature. A list that several columns want is read once. */
@@ -21,6 +23,7 @@ want(struct example_feature *wanted, uint32_t *count, struct example_feature fea
     for (uint32_t i = 0; i < *count; i++)
         if (is_same_list(&wanted[i], &feature)) {
             free(feature.name);
+            free(feature.shape);
             free(feature.shape_text);
             return i;
         }
@@ -39,6 +42,24 @@ list_of(const char *key, tundish_dtype dtype)
         .value_count = 1,
         .shape_text = tnd_strdup("[]"),
     };
+}
+
+/* Say which form the values' lists have. Rows of equal length are a shape, too. */
+static void
+take_form(struct example_feature *wanted, const struct feature *feature)
+{
+    uint32_t rows = 0;
+
+    while (rows < feature->partition_count && feature->partitions[rows].type == PARTITION_UNIFORM)
+        rows++;
+    wanted->rank = (uint8_t)feature->rank;
+    if (rows == feature->partition_count && rows > 0)
+        wanted->rank = (uint8_t)rows;
+    if (wanted->rank == 0)
+        return;
+    wanted->shape = tnd_zalloc(wanted->rank, sizeof *wanted->shape);
+    for (int i = 0; i < wanted->rank; i++)
+        wanted->shape[i] = rows > 0 ? feature->partitions[i].length : feature->shape[i];
 }
 
 /* Tell the parser every list and value that columns need. Partitions of ragged features are lists
@@ -63,6 +84,7 @@ make_parser(struct feature_columns *state)
         one.is_list = feature->type != FEATURE_FIXED;
         one.is_padded = feature->type == FEATURE_SEQUENCE;
         one.value_count = feature->value_count;
+        take_form(&one, feature);
         if (feature->type == FEATURE_FIXED) {
             one.fallback = feature->fallback;
             feature->fallback = NULL;

@@ -1,288 +1,225 @@
 /* json_parse.c - parse each object in one pass, and store values as they come. */
 #include "content/records/json_parse.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "column/literal.h"
 #include "content/records/base64.h"
-#include "content/records/json_string.h"
-#include "content/records/number_store.h"
+#include "content/records/json_reading.h"
+#include "content/records/json_scan.h"
 
-/* The parser recurses, so hostile nesting must be bounded. */
-enum { DEPTH_MAX = 64, PATH_MAX_BYTES = 1024, NOBODY = -1 };
-
-struct json {
-    const struct example_parser *parser;
-    const struct example_input *input;
-    struct frame *frame;
-    struct example_values *values;
-    bool is_printed; /* json_parse_printed */
-    bool is_exact;   /* json_parse_exactly */
-    int64_t *counts; /* values of each feature in this record; -1: not met */
-    int64_t row;
-    const uint8_t *at, *begin, *end;
-    uint8_t path[PATH_MAX_BYTES + 64];
-    uint64_t path_bytes;
-    char problem[256]; /* "": none */
-};
+/* The parser recurses on the way to features, so hostile nesting must be bounded there. */
+enum { DEPTH_MAX = JSON_LEVELS_MAX };
 
 static bool value(struct json *json, int32_t feature, unsigned depth);
-
-/* Keep the first problem: later ones are its consequences. */
-static bool
-fail(struct json *json, const char *what)
-{
-    if (json->problem[0] == '\0')
-        snprintf(json->problem, sizeof json->problem, "could not parse the JSON at byte %lld: %s",
-                 (long long)(json->at - json->begin), what);
-    return false;
-}
-
-static bool
-fail_feature(struct json *json, int32_t feature, const char *what)
-{
-    if (json->problem[0] == '\0')
-        snprintf(json->problem, sizeof json->problem, "%s '%.100s': %s",
-                 json->is_printed ? "column" : "feature",
-                 example_parser_feature(json->parser, (uint32_t)feature)->name, what);
-    return false;
-}
-
-static bool
-fail_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t size)
-{
-    const struct example_feature *wanted = example_parser_feature(json->parser, (uint32_t)feature);
-    char what[80];
-
-    snprintf(what, sizeof what, "%.*s is not a valid %s", (int)(size < 40 ? size : 40),
-             (const char *)text, tnd_dtype_name(wanted->dtype));
-    return fail_feature(json, feature, what);
-}
-
-static void
-skip_blanks(struct json *json)
-{
-    while (json->at < json->end &&
-           (*json->at == ' ' || *json->at == '\t' || *json->at == '\n' || *json->at == '\r'))
-        json->at++;
-}
 
 static bool
 take(struct json *json, char byte)
 {
-    skip_blanks(json);
-    if (json->at >= json->end || *json->at != (uint8_t)byte)
-        return false;
+    if (json->at >= json->end || *json->at != (uint8_t)byte) {
+        json_scan_blanks(&json->at, json->end);
+        if (json->at >= json->end || *json->at != (uint8_t)byte)
+            return false;
+    }
     json->at++;
     return true;
 }
 
-/* Read a string after its opening quote. Without escapes it is a view of the record. Otherwise it
- * is decoded into scratch memory, where it is never longer than its JSON. */
+/* What a scan of what nobody wants, or of a word, says. */
 static bool
-string(struct json *json, struct byte_view *ret_string)
+passed(struct json *json, const char *problem)
 {
-    const uint8_t *begin = json->at;
-    struct byte_view text = { .data = begin };
-    bool has_escapes;
-    const char *problem = json_string_scan(&json->at, json->end, &has_escapes);
-
-    text.size = (uint64_t)(json->at - begin);
-    if (problem == NULL && has_escapes) {
-        uint8_t *copy = scratch_alloc(json->frame->scratch, text.size);
-
-        json->at = begin;
-        problem = json_string_decode(&json->at, json->end, copy, &text.size);
-        text.data = copy;
-    }
-    if (problem != NULL)
-        return fail(json, problem);
-    *ret_string = text;
-    json->at++;
-    return true;
+    return problem == NULL || json_fail(json, problem);
 }
 
-/* Where a feature's next value goes in this record, or NULL: there are as many as its shape
- * holds, and one more only counts. */
-static void *
-next_target(struct json *json, int32_t f)
-{
-    const struct example_feature *feature = example_parser_feature(json->parser, (uint32_t)f);
-    struct example_values *values = &json->values[f];
-    size_t bytes = literal_bytes(feature->dtype);
-    int64_t index = json->counts[f]++;
-
-    if (!feature->is_list)
-        return index >= feature->value_count
-                   ? NULL
-                   : (uint8_t *)values->values +
-                         (size_t)(json->row * feature->value_count + index) * bytes;
-    index += values->splits[json->row];
-    if (index >= values->capacity) {
-        void *old = values->values;
-
-        values->capacity = 2 * index + 64;
-        values->values = scratch_array(json->frame->scratch, (size_t)values->capacity, bytes);
-        if (index > 0)
-            memcpy(values->values, old, (size_t)index * bytes);
-    }
-    return (uint8_t *)values->values + (size_t)index * bytes;
-}
-
-/* Whether a text is a printed float: "nan", "inf" or "-inf". */
-static bool
-is_printed_float(const struct json *json, tundish_dtype dtype, struct byte_view text)
-{
-    return json->is_printed && dtype != TUNDISH_BOOL && !tnd_dtype_is_integer(dtype) &&
-           (bytes_are_equal(text, bytes_of_text("nan")) ||
-            bytes_are_equal(text, bytes_of_text("inf")) ||
-            bytes_are_equal(text, bytes_of_text("-inf")));
-}
-
-static bool
-store_string(struct json *json, int32_t feature, struct byte_view text)
-{
-    for (; feature != NOBODY; feature = example_parser_next(json->parser, feature)) {
-        tundish_dtype dtype = example_parser_feature(json->parser, (uint32_t)feature)->dtype;
-        void *to;
-
-        if (dtype != TUNDISH_STRING && !is_printed_float(json, dtype, text))
-            return fail_feature(json, feature, "expected a number, found a string");
-        to = next_target(json, feature);
-        if (to == NULL)
-            continue;
-        if (dtype == TUNDISH_STRING)
-            *(struct byte_view *)to = text;
-        else
-            number_store(dtype, text.data, text.size, to);
-    }
-    return true;
-}
-
-/* Store a number. true and false are 1 and 0. */
-static bool
-store_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t size)
-{
-    for (; feature != NOBODY; feature = example_parser_next(json->parser, feature)) {
-        tundish_dtype dtype = example_parser_feature(json->parser, (uint32_t)feature)->dtype;
-        void *to;
-
-        if (dtype == TUNDISH_STRING)
-            return fail_feature(json, feature, "expected a string, found a number");
-        to = next_target(json, feature);
-        if (to == NULL)
-            continue;
-        if (!number_store(dtype, text, size, to))
-            return fail_number(json, feature, text, size);
-    }
-    return true;
-}
-
-/* -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)? */
 static bool
 number(struct json *json, int32_t feature)
 {
     const uint8_t *begin = json->at;
-    const uint8_t *digits;
 
-#define DIGITS()                                                                                   \
-    for (digits = json->at; json->at < json->end && *json->at >= '0' && *json->at <= '9';)         \
-    json->at++
-    if (*json->at == '-')
-        json->at++;
-    DIGITS();
-    if (json->at == digits || (*digits == '0' && json->at - digits > 1))
-        return fail(json, "neither a value nor a number");
-    if (json->at < json->end && *json->at == '.') {
-        json->at++;
-        DIGITS();
-        if (json->at == digits)
-            return fail(json, "a number without digits after its decimal point");
-    }
-    if (json->at < json->end && (*json->at | 0x20) == 'e') {
-        json->at++;
-        if (json->at < json->end && (*json->at == '-' || *json->at == '+'))
-            json->at++;
-        DIGITS();
-        if (json->at == digits)
-            return fail(json, "a number without digits in its exponent");
-    }
-#undef DIGITS
-    return feature == NOBODY || store_number(json, feature, begin, (uint64_t)(json->at - begin));
+    return passed(json, json_scan_number(&json->at, json->end)) &&
+           json_store_number(json, feature, begin, (uint64_t)(json->at - begin));
 }
 
 static bool
-word(struct json *json, const char *text)
+check_end(struct json *json, int32_t f, int64_t length)
 {
-    size_t bytes = strlen(text);
+    const struct example_feature *feature = &json->parser->features[f];
+    const char *problem = json_form_ends(feature, &json->met[f], &json->levels, length);
 
-    if ((size_t)(json->end - json->at) < bytes || memcmp(json->at, text, bytes) != 0)
-        return fail(json, "neither a value nor a number");
-    json->at += bytes;
-    return true;
+    return problem == NULL || json_fail_feature(json, f, problem);
+}
+
+static bool
+is_below(const struct json *json, const struct example_feature *feature)
+{
+    return feature->name_bytes > json->path_bytes && feature->name[json->path_bytes] == '.' &&
+           memcmp(feature->name, json->path, json->path_bytes) == 0;
+}
+
+/* At a list's end: check the form of what stands in it. That is a feature's values, or objects on
+ * the way to features. */
+static bool
+list_ends(struct json *json, int32_t feature, int64_t length)
+{
+    uint32_t level = json->levels.count - 1;
+    bool is_sound = true;
+
+    for (; is_sound && feature != NOBODY; feature = json->parser->same[feature])
+        is_sound = check_end(json, feature, length);
+    if (json->levels.has_wanted[level]) {
+        for (uint32_t f = 0; is_sound && f < json->parser->count; f++)
+            if (json->met[f].count >= 0 && is_below(json, &json->parser->features[f]))
+                is_sound = check_end(json, (int32_t)f, length);
+        if (level > 0)
+            json->levels.has_wanted[level - 1] = true;
+    }
+    json->levels.count--;
+    return is_sound;
 }
 
 static bool
 list(struct json *json, int32_t feature, unsigned depth)
 {
+    struct json_levels *levels = &json->levels;
+    uint32_t level = levels->count;
+    int64_t length = 0;
+
+    if (level == JSON_LEVELS_MAX)
+        return json_fail(json, "more than 64 levels");
+    levels->count++;
+    levels->has_objects[level] = levels->has_wanted[level] = false;
     if (take(json, ']'))
-        return true;
+        return list_ends(json, feature, 0);
     do {
+        levels->index[level] = length++;
         if (!value(json, feature, depth + 1))
             return false;
     } while (take(json, ','));
-    return take(json, ']') || fail(json, "a list without a closing ]");
+    return take(json, ']') ? list_ends(json, feature, length)
+                           : json_fail(json, "a list without a closing ]");
 }
 
-/* Reset the counts of all features with this path: the last of several members of one name
- * counts. */
-static void
-meet(struct json *json, int32_t feature)
+/* Meet a member that is wanted. Of several of one name in an object the last counts; in a list,
+ * each object adds to the member's values; anywhere else two members of one path contradict each
+ * other. */
+static bool
+meet(struct json *json, int32_t feature, uint64_t object)
 {
-    for (; feature != NOBODY; feature = example_parser_next(json->parser, feature))
-        json->counts[feature] = 0;
+    const struct json_levels *levels = &json->levels;
+
+    if (levels->count > 0)
+        json->levels.has_wanted[levels->count - 1] = true;
+    for (; feature != NOBODY; feature = json->parser->same[feature]) {
+        struct json_met *met = &json->met[feature];
+
+        if (met->count < 0)
+            *met = (struct json_met){ .object = object, .above = levels->count };
+        else if (met->object == object)
+            met->count = met->before;
+        else if (levels->count == 0 || met->above != levels->count)
+            return json_fail_feature(json, feature, "the record has it in two places");
+        met->object = object;
+        met->before = met->count;
+    }
+    return true;
 }
 
-static void
-forget(struct json *json, int32_t feature)
+/* null is a missing member; in a list of objects its place cannot stay empty. */
+static bool
+meet_null(struct json *json, int32_t feature)
 {
-    for (; feature != NOBODY; feature = example_parser_next(json->parser, feature))
-        json->counts[feature] = -1;
+    if (json->levels.count > 0)
+        return json_fail_feature(json, feature, "a list contains null");
+    for (; feature != NOBODY; feature = json->parser->same[feature])
+        json->met[feature].count = -1;
+    return true;
+}
+
+/* Meet a member below which features are. */
+static bool
+meet_path(struct json *json, uint32_t path, uint64_t object)
+{
+    uint64_t *last = &json->path_objects[path];
+
+    if (*last == object)
+        return json_fail_feature(json, json_paths_feature(json->paths, path),
+                                 "an object on the way to it has a member twice");
+    *last = object;
+    return true;
+}
+
+/* The name of a member and the colon after it. */
+static bool
+member_name(struct json *json, struct byte_view *ret_name)
+{
+    if (!take(json, '"'))
+        return json_fail(json, "a member without a name");
+    return json_read_string(json, ret_name) &&
+           (take(json, ':') || json_fail(json, "a member without a value"));
+}
+
+/* Append a member's name to the path. False: no feature has a path like this. */
+static bool
+extend_path(struct json *json, struct byte_view name)
+{
+    uint64_t before = json->path_bytes;
+
+    if (name.data == NULL || before + name.size + 1 > JSON_PATH_BYTES)
+        return false;
+    if (before > 0)
+        json->path[json->path_bytes++] = '.';
+    memcpy(json->path + json->path_bytes, name.data, name.size);
+    json->path_bytes += name.size;
+    return true;
+}
+
+/* The first feature of a path, which has readable bytes after it. */
+static int32_t
+find_wanted(const struct json *json, struct byte_view path)
+{
+    const struct name_words words = name_words(path.data, path.size);
+
+    return example_find_feature(json->parser, words, name_hash(words, path.data, path.size),
+                                path.data, path.size);
+}
+
+static bool
+member_value(struct json *json, int32_t feature, int32_t below, unsigned depth)
+{
+    json_scan_blanks(&json->at, json->end);
+    if (feature != NOBODY && json->at < json->end && *json->at == 'n')
+        return passed(json, json_scan_word(&json->at, json->end, "null")) &&
+               meet_null(json, feature);
+    if (feature == NOBODY && below == NOBODY)
+        return passed(json, json_scan_value(&json->at, json->end));
+    return value(json, feature, depth + 1);
 }
 
 /* Read one member. Its name extends the path while its value is read. */
 static bool
-member(struct json *json, unsigned depth)
+member(struct json *json, uint64_t object, unsigned depth)
 {
     uint64_t before = json->path_bytes;
+    int32_t feature = NOBODY, below = NOBODY;
     struct byte_view name;
-    int32_t feature = NOBODY;
     bool is_read;
 
-    if (!take(json, '"'))
-        return fail(json, "a member without a name");
-    if (!string(json, &name))
+    if (!member_name(json, &name))
         return false;
-    if (!take(json, ':'))
-        return fail(json, "a member without a value");
-    if (before + name.size + 1 <= PATH_MAX_BYTES) {
-        if (before > 0)
-            json->path[json->path_bytes++] = '.';
-        memcpy(json->path + json->path_bytes, name.data, name.size);
-        json->path_bytes += name.size;
-        feature =
-            example_parser_find(json->parser, (struct byte_view){ json->path, json->path_bytes });
-        if (json->is_exact && (feature == NOBODY || json->counts[feature] >= 0))
-            return fail(json, feature == NOBODY ? "a member of another name" : "a member twice");
-        meet(json, feature);
-    } else {
-        json->path_bytes = PATH_MAX_BYTES; /* no feature has a name this long */
+    if (extend_path(json, name)) {
+        const struct byte_view path = { json->path, json->path_bytes };
+
+        feature = find_wanted(json, path);
+        below = json_paths_find(json->paths, path);
+        if (json->is_exact && (feature == NOBODY || json->met[feature].count >= 0))
+            return json_fail(json,
+                             feature == NOBODY ? "a member of another name" : "a member twice");
+        if (!meet(json, feature, object) ||
+            (below != NOBODY && !meet_path(json, (uint32_t)below, object)))
+            return false;
     }
-    skip_blanks(json);
-    if (feature != NOBODY && json->at < json->end && *json->at == 'n')
-        forget(json, feature);
-    is_read = value(json, feature, depth + 1);
+    is_read = member_value(json, feature, below, depth);
     json->path_bytes = before;
     return is_read;
 }
@@ -290,13 +227,17 @@ member(struct json *json, unsigned depth)
 static bool
 object(struct json *json, unsigned depth)
 {
+    uint64_t number = ++json->objects;
+
+    if (json->levels.count > 0)
+        json->levels.has_objects[json->levels.count - 1] = true;
     if (take(json, '}'))
         return true;
     do {
-        if (!member(json, depth))
+        if (!member(json, number, depth))
             return false;
     } while (take(json, ','));
-    return take(json, '}') || fail(json, "an object without a closing }");
+    return take(json, '}') || json_fail(json, "an object without a closing }");
 }
 
 /* After the opening brace: "base64": "...", which is how bytes that are not UTF-8 are printed. */
@@ -306,57 +247,83 @@ printed_bytes(struct json *json, int32_t feature)
     struct byte_view name, text;
     uint8_t *bytes;
 
-    if (!take(json, '"') || !string(json, &name) ||
+    if (!take(json, '"') || !json_read_string(json, &name) || name.data == NULL ||
         !bytes_are_equal(name, bytes_of_text("base64")) || !take(json, ':') || !take(json, '"'))
-        return fail_feature(json, feature, "an object that is not {\"base64\": ...}");
-    if (!string(json, &text))
+        return json_fail_feature(json, feature, "an object that is not {\"base64\": ...}");
+    if (!json_read_string(json, &text))
         return false;
     bytes = scratch_alloc(json->frame->scratch, text.size + 1);
-    if (!base64_decode(text, bytes, &text.size) || !take(json, '}'))
-        return fail_feature(json, feature, "not base64");
+    if (text.data == NULL || !base64_decode(text, bytes, &text.size) || !take(json, '}'))
+        return json_fail_feature(json, feature, "not base64");
     text.data = bytes;
-    return store_string(json, feature, text);
+    return json_store_string(json, feature, text);
 }
 
+/* A value that is wanted, by itself or in a list. */
 static bool
-value(struct json *json, int32_t feature, unsigned depth)
+wanted(struct json *json, int32_t feature)
 {
+    const uint8_t *one = (const uint8_t *)"1\0\0\0\0\0\0", *zero = (const uint8_t *)"0\0\0\0\0\0\0";
     struct byte_view text;
 
-    skip_blanks(json);
-    if (depth > DEPTH_MAX)
-        return fail(json, "more than 64 levels");
-    if (json->at >= json->end)
-        return fail(json, "a value is missing");
     switch (*json->at) {
     case '{':
         json->at++;
-        if (feature != NOBODY && json->is_printed)
-            return printed_bytes(json, feature);
-        if (feature != NOBODY)
-            return fail_feature(json, feature, "expected a value, found an object");
-        return object(json, depth);
-    case '[':
-        json->at++;
-        return list(json, feature, depth);
+        return json->is_printed
+                   ? printed_bytes(json, feature)
+                   : json_fail_feature(json, feature, "expected a value, found an object");
     case '"':
         json->at++;
-        return string(json, &text) && (feature == NOBODY || store_string(json, feature, text));
+        if (!json_read_string(json, &text))
+            return false;
+        return text.data == NULL ? json_fail_feature(json, feature, "half of a surrogate pair")
+                                 : json_store_string(json, feature, text);
     case 't':
-        return word(json, "true") &&
-               (feature == NOBODY ||
-                store_number(json, feature, (const uint8_t *)"1\0\0\0\0\0\0", 1));
+        return passed(json, json_scan_word(&json->at, json->end, "true")) &&
+               json_store_number(json, feature, one, 1);
     case 'f':
-        return word(json, "false") &&
-               (feature == NOBODY ||
-                store_number(json, feature, (const uint8_t *)"0\0\0\0\0\0\0", 1));
+        return passed(json, json_scan_word(&json->at, json->end, "false")) &&
+               json_store_number(json, feature, zero, 1);
     case 'n':
-        if (feature != NOBODY && json->counts[feature] >= 0)
-            return fail_feature(json, feature, "a list contains null");
-        return word(json, "null");
+        return passed(json, json_scan_word(&json->at, json->end, "null")) &&
+               json_fail_feature(json, feature, "a list contains null");
     default:
         return number(json, feature);
     }
+}
+
+/* A value that is wanted, or below which others are (feature: NOBODY). */
+static bool
+value(struct json *json, int32_t feature, unsigned depth)
+{
+    json_scan_blanks(&json->at, json->end);
+    if (depth > DEPTH_MAX)
+        return json_fail(json, "more than 64 levels");
+    if (json->at >= json->end)
+        return json_fail(json, "a value is missing");
+    if (*json->at == '[') {
+        json->at++;
+        return list(json, feature, depth);
+    }
+    if (feature != NOBODY)
+        return wanted(json, feature);
+    if (*json->at == '{') {
+        json->at++;
+        return object(json, depth);
+    }
+    return passed(json, json_scan_value(&json->at, json->end));
+}
+
+/* Why a record is not an object. */
+static const char *
+no_object(const struct json *json)
+{
+    if (json->at == json->end)
+        return "a record must be an object, and this one is blank";
+    if (json->end - json->at >= 3 && memcmp(json->at, "\xef\xbb\xbf", 3) == 0)
+        return "it begins with a byte order mark (BOM), which JSON does not have: save the file "
+               "as UTF-8 without a BOM";
+    return "a record must be an object";
 }
 
 static bool
@@ -365,13 +332,14 @@ read_object(struct json *json, struct byte_view record)
     json->at = json->begin = record.data;
     json->end = record.data + record.size;
     json->path_bytes = 0;
+    json->levels.count = 0;
     json->problem[0] = '\0';
     if (!take(json, '{'))
-        return fail(json, "a record must be an object");
+        return json_fail(json, no_object(json));
     if (!object(json, 0))
         return false;
-    skip_blanks(json);
-    return json->at == json->end || fail(json, "unexpected text after the object");
+    json_scan_blanks(&json->at, json->end);
+    return json->at == json->end || json_fail(json, "unexpected text after the object");
 }
 
 static void
@@ -390,24 +358,26 @@ fill_missing(struct json *json, const struct example_feature *feature, uint32_t 
 static bool
 finish(struct json *json)
 {
-    for (uint32_t f = 0; f < example_parser_count(json->parser); f++) {
-        const struct example_feature *feature = example_parser_feature(json->parser, f);
-        int64_t count = json->counts[f];
+    for (uint32_t f = 0; f < json->parser->count; f++) {
+        const struct example_feature *feature = &json->parser->features[f];
+        int64_t count = json->met[f].count;
 
         json->values[f].is_met = count >= 0;
         if (feature->is_list) {
             json->values[f].splits[json->row + 1] =
                 json->values[f].splits[json->row] + (count > 0 ? count : 0);
             if (count > 0 && count % feature->value_count != 0)
-                return fail_feature(json, (int32_t)f, "not a multiple of the values of its shape");
+                return json_fail_feature(json, (int32_t)f,
+                                         "not a multiple of the values of its shape");
             continue;
         }
         if (count < 0 && feature->fallback == NULL)
-            return fail_feature(json, (int32_t)f, "it is required but could not be found");
+            return json_fail_feature(json, (int32_t)f, "it is required but could not be found");
         if (count < 0)
             fill_missing(json, feature, f);
         else if (count != feature->value_count)
-            return fail_feature(json, (int32_t)f, "the number of values does not match its shape");
+            return json_fail_feature(json, (int32_t)f,
+                                     "the number of values does not match its shape");
     }
     return true;
 }
@@ -416,8 +386,8 @@ finish(struct json *json)
 static void
 blank(struct json *json)
 {
-    for (uint32_t f = 0; f < example_parser_count(json->parser); f++) {
-        const struct example_feature *feature = example_parser_feature(json->parser, f);
+    for (uint32_t f = 0; f < json->parser->count; f++) {
+        const struct example_feature *feature = &json->parser->features[f];
         size_t bytes = (size_t)feature->value_count * literal_bytes(feature->dtype);
 
         if (feature->is_list)
@@ -441,7 +411,11 @@ parse_all(const struct example_parser *parser, const struct example_input *input
         .is_exact = is_exact,
     };
 
-    json.counts = scratch_array(frame->scratch, count, sizeof *json.counts);
+    json.paths = example_parser_paths(parser);
+    json.path_objects =
+        scratch_array(frame->scratch, json_paths_count(json.paths), sizeof *json.path_objects);
+    memset(json.path_objects, 0, json_paths_count(json.paths) * sizeof *json.path_objects);
+    json.met = scratch_array(frame->scratch, count, sizeof *json.met);
     for (uint32_t f = 0; f < count; f++)
         if (example_parser_feature(parser, f)->is_list) {
             values[f].splits =
@@ -450,7 +424,7 @@ parse_all(const struct example_parser *parser, const struct example_input *input
         }
     for (json.row = 0; json.row < input->count; json.row++) {
         for (uint32_t f = 0; f < count; f++)
-            json.counts[f] = -1;
+            json.met[f].count = -1;
         if (read_object(&json, input->records[json.row]) && finish(&json))
             continue;
         frame_reject(frame,

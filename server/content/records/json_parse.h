@@ -1,9 +1,12 @@
 /* json_parse.h - JSON objects (RFC 8259) into the arrays that example.h describes.
  *
- * A feature's name is a path: a.b is the member b of the object a. Lists are flattened, whatever
- * their nesting; null counts as missing. int64 takes integers, true and false; float32 takes any
- * number; string takes strings, as UTF-8. Of two members of one name the last counts. What is not
- * asked for must still be JSON.
+ * A feature's name is a path: a.b is the member b of the object a, or the list of these members if
+ * a is a list of objects, each of which must then have it. The values' lists have the form of the
+ * feature's shape (json_form.h). null counts as missing. int64 takes integers, true and false;
+ * float32 takes any number, NaN, Infinity and -Infinity; string takes strings, as UTF-8. Of two
+ * members of one name the last counts; where they lie on the way to a feature, and where two paths
+ * lead to one, the record is bad. What is not asked for must still be JSON, as Python's json reads
+ * it (json_scan.h).
  *
  * What tundish prints as JSON (core/json.h) can be read again by json_parse_printed: features of
  * any dtype, "nan", "inf" and "-inf" for floats, {"base64": "..."} for a string.

@@ -5,21 +5,8 @@
 
 #include "content/text/texts.h"
 
-const char *
-json_string_scan(const uint8_t **at, const uint8_t *end, bool *ret_has_escapes)
-{
-    *ret_has_escapes = false;
-    for (; *at < end && **at != '"'; ++*at) {
-        if (**at < 0x20)
-            return "a control character in a string";
-        if (**at == '\\') {
-            *ret_has_escapes = true;
-            if (++*at == end)
-                break;
-        }
-    }
-    return *at < end ? NULL : "a string without a closing quote";
-}
+static const char letters[] = "\"\\/bfnrt";
+static const char meanings[] = "\"\\/\b\f\n\r\t";
 
 /* The value of four hexadecimal digits, or -1. */
 static int32_t
@@ -40,6 +27,66 @@ four_digits(const uint8_t **at, const uint8_t *end)
     return code;
 }
 
+/* After a backslash: an escape that means something. */
+static const char *
+scan_escape(const uint8_t **at, const uint8_t *end)
+{
+    uint8_t letter = *at < end ? *(*at)++ : 0;
+
+    if (letter == 'u')
+        return four_digits(at, end) < 0 ? "a \\u escape without four hexadecimal digits" : NULL;
+    return letter != 0 && strchr(letters, letter) != NULL ? NULL : "an unknown escape";
+}
+
+/* Ones in the high bits of bytes that a string's plain text does not have: its lowest such byte is
+ * right. */
+static uint64_t
+special_bytes(uint64_t word)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
+    uint64_t quotes = word ^ ones * '"', slashes = word ^ ones * '\\';
+
+    return ((quotes - ones) | (slashes - ones) | (word - ones * 0x20)) & ~word & highs;
+}
+
+/* Pass over plain text, eight bytes at a time. */
+static const uint8_t *
+scan_plain(const uint8_t *at, const uint8_t *end)
+{
+    while (at < end) {
+        uint64_t special = special_bytes(load_u64(at));
+
+        if (special != 0) {
+            at += __builtin_ctzll(special) / 8;
+            break;
+        }
+        at += 8;
+    }
+    return at < end ? at : end;
+}
+
+const char *
+json_string_scan(const uint8_t **at, const uint8_t *end, bool *ret_has_escapes)
+{
+    const char *problem;
+
+    *ret_has_escapes = false;
+    for (;;) {
+        *at = scan_plain(*at, end);
+        if (*at == end)
+            return "a string without a closing quote";
+        if (**at == '"')
+            return NULL;
+        if (**at < 0x20)
+            return "a control character in a string";
+        *ret_has_escapes = true;
+        ++*at;
+        problem = scan_escape(at, end);
+        if (problem != NULL)
+            return problem;
+    }
+}
+
 /* After \u: one character. Beyond U+FFFF it takes two escapes, a surrogate pair; half a pair is
  * refused, since UTF-8 cannot encode it. */
 static const char *
@@ -58,7 +105,7 @@ unicode_escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *us
             return "half of a surrogate pair";
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     } else if (code < 0 || (code >= 0xdc00 && code < 0xe000)) {
-        return "a \\u escape that is not a character";
+        return "half of a surrogate pair";
     }
     *used += text_utf8((uint32_t)code, to + *used);
     return NULL;
@@ -68,8 +115,6 @@ unicode_escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *us
 static const char *
 escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *used)
 {
-    static const char letters[] = "\"\\/bfnrt";
-    static const char meanings[] = "\"\\/\b\f\n\r\t";
     const char *letter;
 
     if (*at >= end)

@@ -38,7 +38,7 @@ members_become_columns(void **state)
         "{\"id\": 7, \"a\": {\"x\": 2.5, \"y\": [{}]}, \"s\": \"t\\u00e9\\n\", \"m\": [1, 2],"
         " \"v\": [3, 4]}",
         " {\"id\": null, \"z\": [1, [true, \"x\"]], \"a\": {}} ",
-        "{\"id\":1,\"id\":true,\"a\":{\"x\":-1e1},\"s\":\"\\ud83d\\ude00\",\"m\":[[5],[6]],"
+        "{\"id\":1,\"id\":true,\"a\":{\"x\":-1e1},\"s\":\"\\ud83d\\ude00\",\"m\":[5,6],"
         "\"v\":[]}");
 
     (void)state;
@@ -92,7 +92,13 @@ what_is_no_json_is_refused(void **state)
                                        "{\"a\":[]}",
                                        "{\"a\":{}}",
                                        "{\"b\":\"\\x\",\"a\":1}",
-                                       "{\"b\":\"\\ud800\",\"a\":1}",
+                                       "{\"b\":\"\\ud80\",\"a\":1}",
+                                       "{\"b\":[1,{\"c\":2],\"a\":1}",
+                                       "{\"b\":{\"c\" 2},\"a\":1}",
+                                       "{\"b\":nan,\"a\":1}",
+                                       "{\"a\":NaN}",
+                                       "{\"a\":[[1]]}",
+                                       "{\"a\":[1,[]]}",
                                        "{\"b\":\"\n\",\"a\":1}",
                                        "{\"a\":[1,null]}",
                                        "{\"a\":9223372036854775808}",
@@ -109,16 +115,148 @@ what_is_no_json_is_refused(void **state)
     }
 }
 
+/* What each record gives: its columns as text, or the fault. */
+struct reading {
+    const char *record, *result;
+};
+
+static void
+assert_reads(const char *stage, const struct reading *readings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct stage_run *run = DECODE(stage, readings[i].record);
+
+        if (run->errors.bad_count > 0)
+            assert_non_null(strstr(run->text, readings[i].result));
+        else
+            assert_string_equal(stage_run_column(run, "x"), readings[i].result);
+        stage_run_close(run);
+    }
+}
+
+#define READS(stage, ...)                                                                          \
+    assert_reads("decode_json: {features: {x: {" stage "}}}",                                      \
+                 (const struct reading[]){ __VA_ARGS__ },                                          \
+                 sizeof((const struct reading[]){ __VA_ARGS__ }) / sizeof(struct reading))
+
+#define SCALAR "type: FixedLen, dtype: int64, shape: []"
+#define SEQUENCE "type: FixedLenSequence, dtype: int64, allow_missing: true"
+
+static void
+lists_have_the_form_of_the_shape(void **state)
+{
+    (void)state;
+    READS("type: FixedLen, dtype: int64, shape: [2, 2]",
+          { "{\"x\": [[1, 2], [3, 4]]}", "[[1 2] [3 4]]" },
+          { "{\"x\": [1, 2, 3, 4]}", "[[1 2] [3 4]]" }, { "{\"x\": [[1], [2, 3, 4]]}", "shape" },
+          { "{\"x\": [[[1], [2]], [[3], [4]]]}", "shape" }, { "{\"x\": [1, 2, [3, 4]]}", "shape" },
+          { "{\"x\": [[1, 2], 3, 4]}", "shape" }, { "{\"x\": [[1, 2], [3, 4], []]}", "shape" },
+          { "{\"x\": [[1, 2], [], [3, 4]]}", "shape" }, { "{\"x\": [[1, 2, 3, 4]]}", "shape" });
+    READS("type: FixedLen, dtype: int64, shape: [3, 2]",
+          { "{\"x\": [[1, 2, 3], [4, 5, 6]]}", "shape" });
+    READS("type: FixedLen, dtype: int64, shape: [3]", { "{\"x\": [1, [2, 3]]}", "shape" },
+          { "{\"x\": [[1, 2, 3]]}", "shape" });
+    READS("type: FixedLen, dtype: int64, shape: [2, 0]", { "{\"x\": [[], []]}", "[[] []]" },
+          { "{\"x\": []}", "[[] []]" }, { "{\"x\": [[]]}", "shape" });
+    READS(SCALAR, { "{\"x\": [5]}", "5" }, { "{\"x\": [[5]]}", "shape" });
+    READS(SEQUENCE ", shape: [2]", { "{\"x\": [[1, 2], [3, 4]]}", "[[1 2] [3 4]]" },
+          { "{\"x\": [1, 2, 3, 4]}", "[[1 2] [3 4]]" }, { "{\"x\": []}", "[]" },
+          { "{\"x\": [[1, 2], []]}", "shape" }, { "{\"x\": [[], []]}", "shape" },
+          { "{\"x\": [[1], [2, 3, 4]]}", "shape" }, { "{\"x\": [[[1, 2]]]}", "shape" });
+    READS("type: VarLen, dtype: int64", { "{\"x\": [1, 2]}", "[1 2]" }, { "{\"x\": 7}", "[7]" },
+          { "{\"x\": [[1, 2], [3]]}", "shape" }, { "{\"x\": [[]]}", "shape" });
+    READS("type: Ragged, dtype: int64", { "{\"x\": [1, 2]}", "[1 2]" },
+          { "{\"x\": [[1, 2], [3]]}", "shape" });
+    READS("type: Ragged, dtype: int64, partitions: [{UniformRowLength: 2}]",
+          { "{\"x\": [[1, 2], [3, 4]]}", "[[1 2] [3 4]]" },
+          { "{\"x\": [1, 2, 3, 4]}", "[[1 2] [3 4]]" }, { "{\"x\": [[1], [2, 3, 4]]}", "shape" });
+}
+
+static void
+a_list_of_objects_is_the_list_of_a_member(void **state)
+{
+    (void)state;
+    READS(SEQUENCE ", shape: [], key: a.b",
+          { "{\"a\": [{\"c\": 1, \"b\": 5}, {\"b\": 6}]}", "[5 6]" }, { "{\"a\": []}", "[]" },
+          { "{\"a\": {\"b\": [5, 6]}}", "[5 6]" }, { "{\"a.b\": [5, 6]}", "[5 6]" },
+          { "{\"a\": [{\"b\": 1, \"b\": 2}, {\"b\": 3}]}", "[2 3]" },
+          { "{\"a\": [{\"b\": 1}, {\"b\": null}]}", "null" },
+          { "{\"a\": [{\"b\": 1}, {\"c\": 5}]}", "not every object" },
+          { "{\"a\": [{\"c\": 1}, {\"b\": 5}]}", "not every object" },
+          { "{\"a\": [{\"b\": 1}, 5]}", "not every object" },
+          { "{\"a\": [{\"b\": [1]}, {\"b\": [2, 3]}]}", "shape" },
+          { "{\"a\": [[{\"b\": 1}], [{\"b\": 2}]]}", "not every object" });
+    READS("type: VarLen, dtype: int64, key: a.b", { "{\"a\": [{\"b\": 1}, {\"b\": 3}]}", "[1 3]" },
+          { "{\"a\": [{\"b\": []}, {\"b\": []}]}", "shape" });
+    READS("type: Ragged, dtype: int64, value_key: a.b",
+          { "{\"a\": [{\"b\": 1}, {\"b\": 3}]}", "[1 3]" },
+          { "{\"a\": [{\"b\": [1, 2]}, {\"b\": [3]}]}", "shape" });
+    READS(SCALAR ", key: a.b", { "{\"a\": [{\"b\": 1}]}", "1" },
+          { "{\"a\": [{\"b\": 9}, {\"b\": 8}]}", "shape" },
+          { "{\"a\": [{\"b\": 1}, {\"c\": 5}]}", "not every object" });
+    READS("type: FixedLen, dtype: int64, shape: [2, 2], key: a.b",
+          { "{\"a\": [{\"b\": [1, 2]}, {\"b\": [3, 4]}], \"c\": [{\"b\": 5}]}", "[[1 2] [3 4]]" },
+          { "{\"a\": [{\"b\": [1, 2, 3]}, {\"b\": [4]}]}", "shape" },
+          { "{\"a\": [{\"b\": [1, 2]}, {\"b\": [3, 4]}, {}]}", "not every object" });
+    READS("type: FixedLen, dtype: int64, shape: [2, 1], key: a.l.b",
+          { "{\"a\": [{\"l\": [{\"b\": 1}]}, {\"l\": [{\"b\": 2}]}]}", "[[1] [2]]" },
+          { "{\"a\": [{\"l\": [{\"b\": 1}, {\"b\": 2}]}, {\"l\": []}]}", "not every object" });
+}
+
+static void
+two_ways_to_one_feature_are_refused(void **state)
+{
+    (void)state;
+    READS(SCALAR ", key: a.b",
+          { "{\"a.b\": 1, \"a\": {\"b\": 2}}", "'a.b': the record has it in two" },
+          { "{\"a\": {\"b\": 2}, \"a.b\": 1}", "two places" },
+          { "{\"a\": {\"b\": 2}, \"a.b\": null}", "two places" },
+          { "{\"a\": {\"b\": 1}, \"a\": {\"b\": 2}}", "twice" },
+          { "{\"a\": {\"b\": 1}, \"a\": {\"c\": 2}}", "twice" },
+          { "{\"a\": {\"b\": 1}, \"a\": 2}", "twice" }, { "{\"a\": {\"b\": 1, \"b\": 2}}", "2" });
+    READS(SEQUENCE ", shape: [], key: a.b", { "{\"a.b\": [], \"a\": [{\"b\": 2}]}", "two places" });
+}
+
+static void
+what_nobody_wants_is_read_as_python_does(void **state)
+{
+    char deep[4100] = "{\"b\":", *at = deep + strlen(deep);
+    struct stage_run *run;
+
+    (void)state;
+    READS(SCALAR, { "{\"b\": NaN, \"c\": [Infinity, -Infinity], \"x\": 1}", "1" },
+          { "{\"b\": \"\\ud83d\", \"\\udc00\": {\"\\ud800\": 2}, \"x\": 1}", "1" },
+          { "{\"b\": \"\\ud83d\\u0041\", \"x\": 1}", "1" }, { "{\"x\": Infinity}", "int64" },
+          { "", "blank" }, { " \t", "blank" }, { "\xef\xbb\xbf{\"x\": 1}", "BOM" });
+    READS("type: FixedLen, dtype: float32, shape: [3]",
+          { "{\"x\": [NaN, Infinity, -Infinity]}", "[nan inf -inf]" });
+    READS("type: FixedLen, dtype: string, shape: []",
+          { "{\"x\": \"\\ud83d\"}", "'x': half of a surrogate pair" },
+          { "{\"x\": \"\\ude00\"}", "'x': half of a surrogate pair" },
+          { "{\"x\": NaN}", "number" });
+    memset(at, '[', 2000);
+    memset(at + 2000, ']', 2000);
+    strcpy(at + 4000, ",\"a\":1}");
+    run = DECODE(REQUIRED, deep);
+    assert_string_equal(stage_run_column(run, "a"), "1");
+    stage_run_close(run);
+}
+
 static void
 depth_is_limited(void **state)
 {
-    char deep[600] = "{\"b\":";
+    char deep[600] = "{\"a\":";
+    static char deeper[70000] = "{\"b\":";
     struct stage_run *run;
 
     (void)state;
     memset(deep + strlen(deep), '[', 500);
     run = DECODE(REQUIRED, deep);
     assert_non_null(strstr(run->text, "64 levels"));
+    stage_run_close(run);
+    memset(deeper + 5, '[', 69000);
+    run = DECODE(REQUIRED, deeper);
+    assert_non_null(strstr(run->text, "65536 levels"));
     stage_run_close(run);
 }
 
@@ -128,6 +266,10 @@ TEST_FILE(test_content_decode_json)
         cmocka_unit_test(members_become_columns),
         cmocka_unit_test(what_is_missing_is_an_error_or_zero),
         cmocka_unit_test(what_is_no_json_is_refused),
+        cmocka_unit_test(lists_have_the_form_of_the_shape),
+        cmocka_unit_test(a_list_of_objects_is_the_list_of_a_member),
+        cmocka_unit_test(two_ways_to_one_feature_are_refused),
+        cmocka_unit_test(what_nobody_wants_is_read_as_python_does),
         cmocka_unit_test(depth_is_limited),
     };
 
