@@ -21,7 +21,8 @@ struct dealer {
     struct order_iterator *iterator;
     uint64_t epochs_started;
     uint64_t step;
-    uint64_t *state; /* at the start of the epoch: two words per node that counts */
+    uint64_t damaged; /* files, as of the last dealer_skipped */
+    uint64_t *state;  /* at the start of the epoch: two words per node that counts */
     size_t state_count;
     bool ended;
     bool can_be_empty;        /* a replica without a slice gets an empty batch */
@@ -351,8 +352,16 @@ dealer_take_back(struct dealer *dealer, struct deal_round *round)
 }
 
 uint64_t
-dealer_skipped(const struct dealer *dealer, const char **ret_text)
+dealer_skipped(struct dealer *dealer, const char **ret_text)
 {
-    *ret_text = dealer->evaluation.skipped_text;
-    return dealer->evaluation.skipped;
+    const char *text;
+    uint64_t damaged = source_files_damaged(dealer->services.files, &text);
+
+    /* The last is whichever of the two was counted since the call before. */
+    if (damaged > dealer->damaged)
+        *ret_text = text;
+    else
+        *ret_text = dealer->evaluation.skipped_text;
+    dealer->damaged = damaged;
+    return dealer->evaluation.skipped + damaged;
 }

@@ -72,9 +72,9 @@ tundish_status dealer_go_to(struct dealer *dealer, const struct dealer_standing 
 /* The hash over this epoch's order, noted at every digest_steps. */
 const struct order_digest *dealer_digest(const struct dealer *dealer);
 
-/* Rows that stages which decide order have found bad and left out so far, and the text of the last
- * of them. */
-uint64_t dealer_skipped(const struct dealer *dealer, const char **ret_text);
+/* Rows that stages which decide order have found bad and left out so far, and damaged files whose
+ * rest is left out; and the text of the last of them. */
+uint64_t dealer_skipped(struct dealer *dealer, const char **ret_text);
 
 /* Deal only this one of `count` shards, from the next epoch on (distribute.evaluation_shards). */
 void dealer_set_shard(struct dealer *dealer, uint32_t shard, uint32_t count);

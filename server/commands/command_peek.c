@@ -329,6 +329,7 @@ open_dealers(struct peek *peek)
         .root = peek->pipeline.file->root,
         .cache_folder = peek->pipeline_options.cache,
         .row_group_bytes = peek->pipeline.plans[0]->stream->deliver.memory_limit,
+        .skip_damage = peek->pipeline.plans[0]->stream->deliver.skip_errors,
         .remote = &peek->pipeline.file->remote,
         /* Files are scanned in this thread: a few steps do not need more of them. */
         .reader_count = 0,

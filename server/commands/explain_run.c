@@ -183,6 +183,7 @@ deal(struct explain *explain)
         .root = plan->file->root,
         .cache_folder = explain->pipeline_options.cache,
         .row_group_bytes = plan->stream->deliver.memory_limit,
+        .skip_damage = plan->stream->deliver.skip_errors,
         .remote = &plan->file->remote,
     };
     tundish_status status = source_files_open(&options, &explain->files);

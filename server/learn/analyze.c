@@ -182,6 +182,7 @@ read_all(struct analysis *analysis, struct observer *observer, const struct plan
         .root = options->file->root,
         .cache_folder = options->cache_folder,
         .row_group_bytes = options->stream->deliver.memory_limit,
+        .skip_damage = options->stream->deliver.skip_errors,
         .remote = &options->file->remote,
         /* With one thread the pass scans files itself. */
         .reader_count = options->thread_count > 1 ? 1 : 0,

@@ -248,6 +248,7 @@ pass_run(struct pass_options *options)
 {
     struct pass pass = { .options = options };
     tundish_status status = open_order(&pass);
+    const char *damage;
 
     options->rows = options->skipped = 0;
     if (status == TUNDISH_OK) {
@@ -262,6 +263,7 @@ pass_run(struct pass_options *options)
         budget_close(pass.budget);
         if (pass.status != TUNDISH_OK)
             status = tnd_fail(pass.status, "%s", pass.text);
+        options->skipped += source_files_damaged(options->files, &damage);
     }
     order_close(pass.iterator);
     order_instance_close(pass.instance);

@@ -92,8 +92,10 @@ open_stream(const struct helper_server *server, struct byte_view from, struct he
         status = fill_open_stored(stream->plan, codecs + i * hello.columns, &stream->fills[i]);
     if (status == TUNDISH_OK)
         status = session_spec_open(stream->plan, &stream->spec);
-    if (status == TUNDISH_OK)
+    if (status == TUNDISH_OK) {
+        files.skip_damage = stream->plan->stream->deliver.skip_errors;
         status = source_files_open(&files, &stream->files);
+    }
     if (status == TUNDISH_OK) {
         stream->reads_whole_files = plan_find_whole_files(stream->plan->graph) != NULL;
         stream->allowed = allowed_files_open(stream->plan);

@@ -76,6 +76,7 @@ source_files_open(const struct source_files_options *options, struct source_file
         files->other_files = peer_other_files(options->peers);
     files->ahead = options->peers == NULL ? NULL : peer_ahead_open();
     status = services_open(&files->services, options->cache_folder, options->reader_count);
+    files->services.skip_damage = options->skip_damage;
     files->services.remote = options->remote;
     files->services.seen = options->seen;
     files->blocks = block_cache_open(block_bytes);
@@ -131,6 +132,12 @@ source_files_close(struct source_files *files)
     free(files->root);
     pthread_mutex_destroy(&files->entering);
     free(files);
+}
+
+uint64_t
+source_files_damaged(struct source_files *files, const char **ret_text)
+{
+    return files == NULL ? 0 : services_damaged(&files->services, ret_text);
 }
 
 void

@@ -32,6 +32,8 @@ struct source_files_options {
     uint64_t row_group_bytes; /* the same for decoded row groups of Parquet files; never more than a
                                  quarter of the memory that there is when the first one is read; 0:
                                  that */
+    bool skip_damage; /* a damaged file ends where its records end, and is counted (on_error: skip)
+                       */
     const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
     struct remote_seen *seen;         /* what stores said before; NULL: they are asked */
     struct peers *peers;              /* by which files are read that others own; NULL: none are */
@@ -52,6 +54,10 @@ struct source_files_stats {
 };
 
 void source_files_stats(const struct source_files *files, struct source_files_stats *ret_stats);
+
+/* How many damaged files the order has come to the end of, and the error of the last (until the
+ * files are closed): each once. NULL: none. */
+uint64_t source_files_damaged(struct source_files *files, const char **ret_text);
 
 /* What `tundish index` reports of a file. */
 struct source_index {

@@ -54,3 +54,24 @@ services_cache_folder(struct source_services *services, int *ret_folder)
     pthread_mutex_unlock(&services->lock);
     return status;
 }
+
+void
+services_add_damaged(struct source_services *services, const char *text)
+{
+    pthread_mutex_lock(&services->lock);
+    services->damaged++;
+    services->damage = text;
+    pthread_mutex_unlock(&services->lock);
+}
+
+uint64_t
+services_damaged(struct source_services *services, const char **ret_text)
+{
+    uint64_t damaged;
+
+    pthread_mutex_lock(&services->lock);
+    damaged = services->damaged;
+    *ret_text = services->damage;
+    pthread_mutex_unlock(&services->lock);
+    return damaged;
+}

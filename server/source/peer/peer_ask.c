@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "source/peer/peer_private.h"
+#include "source/scan/scan_work.h"
 
 enum {
     REQUEST_BYTES = 1 << 20, /* one request asks for at most this, unless a single row is longer */
@@ -201,6 +202,7 @@ read_answer(struct peer_request *request)
     /* Statuses of failures are negative. */
     if (head.status > 0)
         return makes_no_sense(request);
+    request->is_damaged = head.status != TUNDISH_OK && head.is_packed;
     if (head.status != TUNDISH_OK)
         return tnd_fail((tundish_status)head.status, "%.*s",
                         (int)(request->answer.byte_count - sizeof head),
@@ -424,22 +426,23 @@ take_records(struct byte_view from, struct record_writer *writer, bool *ret_is_o
 }
 
 static tundish_status
-find_records(struct source_file *file, uint64_t first, struct record_writer *writer,
-             bool *ret_is_over)
+find_records(struct source_file *file, struct scan_work *work, struct record_writer *writer)
 {
     struct peer_buffer text = { 0 };
     struct peer_request *request;
     tundish_status status;
 
     peer_buffer_add_file(&text, file, 0);
-    peer_buffer_add(&text, &first, sizeof first);
+    peer_buffer_add(&text, &work->record_count, sizeof work->record_count);
     request =
         peer_request_send(file->peers, file->owner, PEER_ASK_RECORDS, peer_buffer_view(&text));
     free(text.bytes);
     status = peer_request_wait(request);
     if (status == TUNDISH_OK &&
-        !take_records((struct byte_view){ request->raw, request->raw_bytes }, writer, ret_is_over))
+        !take_records((struct byte_view){ request->raw, request->raw_bytes }, writer,
+                      &work->is_over))
         status = makes_no_sense(request);
+    work->is_damaged = status == TUNDISH_E_DATA && request->is_damaged;
     peer_request_close(request);
     return status;
 }

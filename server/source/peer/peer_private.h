@@ -32,7 +32,7 @@ struct peer_rates {
 /* Before every answer. */
 struct peer_head {
     int32_t status;     /* not OK: a sentence follows */
-    uint32_t is_packed; /* by zstd */
+    uint32_t is_packed; /* by zstd; with a sentence: the file is damaged */
     uint64_t raw_bytes;
 };
 
@@ -68,6 +68,7 @@ struct peer_request {
     uint64_t number;
     uint32_t owner;
     _Atomic bool is_answered;
+    bool is_damaged; /* the answer is an error, which the file's content is at fault for */
     struct peer_message answer; /* once it is */
     const uint8_t *raw;         /* what the answer says, once it was looked at; in answer.bytes */
     size_t raw_bytes;

@@ -105,7 +105,8 @@ read_rows(struct peers *peers, struct byte_view from, struct peer_buffer *to)
 
 /* Answer with some of the records from `first` on: usually those that have been scanned already. */
 static tundish_status
-read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
+read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to,
+             bool *ret_is_damaged)
 {
     uint64_t *words;
     struct source_file *file = NULL;
@@ -142,6 +143,7 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
         peer_buffer_add(to, &length, sizeof length);
     }
     free(words);
+    *ret_is_damaged = result == ORDER_FAILED && scan_is_damaged(file->scan);
     return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
 }
 
@@ -184,14 +186,14 @@ read_file(struct peer_responder *responder, struct byte_view name, struct peer_b
 
 static tundish_status
 read_asked(struct peer_responder *responder, const struct peer_message *message,
-           struct peer_buffer *to)
+           struct peer_buffer *to, bool *ret_is_damaged)
 {
     struct byte_view from = { message->bytes, message->byte_count };
 
     if (message->kind == PEER_ASK_ROWS)
         return read_rows(responder->peers, from, to);
     if (message->kind == PEER_ASK_RECORDS)
-        return read_records(responder->peers, from, to);
+        return read_records(responder->peers, from, to, ret_is_damaged);
     if (message->kind == PEER_ASK_SIZE)
         return read_size(responder->peers, from, to);
     return read_file(responder, from, to);
@@ -266,13 +268,15 @@ answer_request(struct peer_responder *responder, const struct peer_message *mess
     struct peer_buffer *raw = &responder->raw;
     uint8_t *packed = NULL;
     size_t packed_bytes = 0;
+    bool is_damaged = false;
     tundish_status status;
 
     wait_for_room(peers, message->from);
     raw->used = 0;
     peer_buffer_add(raw, &head, sizeof head);
-    status = read_asked(responder, message, raw);
+    status = read_asked(responder, message, raw, &is_damaged);
     head.status = status;
+    head.is_packed = is_damaged;
     if (status != TUNDISH_OK) {
         /* The rows that were read before the error are dropped: the message follows the head
          * instead. */

@@ -113,6 +113,7 @@ finish_scan(struct scan *scan, tundish_status status, struct record_list *list)
 {
     scan->is_done = true;
     scan->end = status;
+    scan->is_damaged = scan->work->is_damaged;
     if (status != TUNDISH_OK)
         scan->end_text = tnd_strdup(tnd_error_text());
     scan->list = list;
@@ -120,6 +121,18 @@ finish_scan(struct scan *scan, tundish_status status, struct record_list *list)
         scan_segments_close(scan);
     scan_work_close(scan->work);
     scan->work = NULL;
+}
+
+/* Where bad rows are left out, damage is the end of its file: the records before it are all there
+ * are, for every cursor on every node. */
+static bool
+pass_over_damage(struct scan *scan)
+{
+    if (!scan->work->is_damaged || !scan->file->services->skip_damage)
+        return false;
+    scan->end_text = tnd_sprintf("%s (the rest of the file is left out)", tnd_error_text());
+    scan->work->is_over = true;
+    return true;
 }
 
 /* Only one thread is in a step, so `work` needs no lock; what cursors read is published under
@@ -138,6 +151,8 @@ step_unlocked(struct scan *scan, uint8_t *buffer)
     if (status == TUNDISH_OK && list == NULL)
         status = scan_work_step(scan->file, scan->work, buffer, &writer);
 
+    if (status != TUNDISH_OK && pass_over_damage(scan))
+        status = TUNDISH_OK;
     pthread_mutex_lock(&scan->lock);
     publish_records(scan, &writer);
     scan->work->hash = writer.hash;
@@ -149,9 +164,9 @@ step_unlocked(struct scan *scan, uint8_t *buffer)
      * Cursors read the segments meanwhile. */
     if (status == TUNDISH_OK && list == NULL && scan->work->is_over) {
         list = join_segments(scan);
-        if (scan->file->input->is_plain)
+        if (scan->file->input->is_plain && !scan->work->is_damaged)
             /* An index is found by the identity of the file, which an unpacked one does not
-             * have. */
+             * have; and it would not say that the file is damaged. */
             list = index_keep(scan->file, list);
     }
     pthread_mutex_lock(&scan->lock);
@@ -254,6 +269,26 @@ scan_wait_for_progress(struct scan *scan, const _Atomic int *stop)
     return TUNDISH_OK;
 }
 
+void
+scan_tell_damage(struct scan *scan)
+{
+    if (!scan->is_done || !scan->is_damaged || scan->is_told || scan->end != TUNDISH_OK)
+        return;
+    scan->is_told = true;
+    services_add_damaged(scan->file->services, scan->end_text);
+}
+
+bool
+scan_is_damaged(struct scan *scan)
+{
+    bool is_damaged;
+
+    pthread_mutex_lock(&scan->lock);
+    is_damaged = scan->is_damaged;
+    pthread_mutex_unlock(&scan->lock);
+    return is_damaged;
+}
+
 tundish_status
 scan_tell_end(const struct scan *scan)
 {
@@ -303,8 +338,10 @@ scan_complete(struct source_file *file, const _Atomic int *stop,
     }
     if (status == TUNDISH_OK && scan->end != TUNDISH_OK)
         status = scan_tell_end(scan);
-    if (status == TUNDISH_OK)
+    if (status == TUNDISH_OK) {
+        scan_tell_damage(scan);
         *ret_list = scan->list;
+    }
     pthread_mutex_unlock(&scan->lock);
     return status;
 }

@@ -47,6 +47,9 @@ void scan_announce(struct source_file *file);
 tundish_status scan_complete(struct source_file *file, const _Atomic int *stop,
                              const struct record_list **ret_list);
 
+/* Has the scan failed because of what is in the file? */
+bool scan_is_damaged(struct scan *scan);
+
 /* How far the scan has got, in bytes of its input. Any thread. */
 uint64_t scan_position(const struct scan *scan);
 

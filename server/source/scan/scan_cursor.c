@@ -101,6 +101,15 @@ next_of_stride(struct scan_cursor *cursor, uint64_t *words, size_t max, size_t *
     return count > 0 ? ORDER_OK : ORDER_END;
 }
 
+static enum order_result
+end_of_file(const struct scan_cursor *cursor)
+{
+    pthread_mutex_lock(&cursor->scan->lock);
+    scan_tell_damage(cursor->scan);
+    pthread_mutex_unlock(&cursor->scan->lock);
+    return ORDER_END;
+}
+
 /* Make sure that there are records to read. An error is reported once and is followed by the
  * end. */
 static enum order_result
@@ -116,9 +125,9 @@ have_records(struct scan_cursor *cursor)
         cursor->has_failed = true;
         return ORDER_FAILED;
     }
-    if (cursor->list != NULL)
-        return cursor->next < cursor->list->count ? ORDER_OK : ORDER_END;
-    return cursor->reader.left > 0 ? ORDER_OK : ORDER_END;
+    if (cursor->list != NULL ? cursor->next < cursor->list->count : cursor->reader.left > 0)
+        return ORDER_OK;
+    return end_of_file(cursor);
 }
 
 static enum order_result

@@ -42,17 +42,18 @@ hash_samples(struct source_file *file, int descriptor, uint64_t *ret_hash)
 }
 
 static tundish_status
-measure_file(struct source_file *file, int descriptor, struct record_list **ret_list)
+measure_file(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
 {
     struct record_list *list = tnd_zalloc(1, sizeof *list);
     const struct record_format *format = &file->format;
     tundish_status status = format->scanner->contents != NULL
-                                ? format->scanner->contents(file, descriptor, list)
+                                ? format->scanner->contents(file, work->descriptor, list)
                                 : format->scanner->measure(format, file->identity.size, list);
 
+    work->is_damaged = status == TUNDISH_E_DATA;
     list->end_limit = file->identity.size;
     if (status == TUNDISH_OK)
-        status = hash_samples(file, descriptor, &list->hash);
+        status = hash_samples(file, work->descriptor, &list->hash);
     if (status == TUNDISH_OK)
         *ret_list = list;
     else
@@ -64,7 +65,7 @@ static tundish_status
 open_plain(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
 {
     if (file->format.scanner->measure != NULL || file->format.scanner->contents != NULL)
-        return measure_file(file, work->descriptor, ret_list);
+        return measure_file(file, work, ret_list);
     *ret_list = index_load(file);
     return TUNDISH_OK;
 }

@@ -33,6 +33,8 @@ struct scan {
     bool is_done;
     tundish_status end;
     char *end_text;
+    bool is_damaged;          /* the end is the file's content's fault */
+    bool is_told;             /* the end of a damaged file that is passed over */
     struct record_list *list; /* once done without an error */
 
     struct scan_work *work; /* of the thread that is in a step */
@@ -43,6 +45,9 @@ void scan_request(struct scan *scan, uint32_t wanted);
 
 /* Wait for a step, or take it; the lock is given up meanwhile. */
 tundish_status scan_wait_for_progress(struct scan *scan, const _Atomic int *stop);
+
+/* Once all records of a damaged file that is passed over have been taken: count it. */
+void scan_tell_damage(struct scan *scan);
 
 /* Fail as the scan did. */
 tundish_status scan_tell_end(const struct scan *scan);

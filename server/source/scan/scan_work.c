@@ -111,9 +111,10 @@ read_and_feed(struct source_file *file, struct scan_work *work, struct record_wr
     count_up(&file->services->counters.bytes_scanned, bytes);
     /* The records before the damage have been written, so it is reported only now. */
     if (status == TUNDISH_OK && work->damage != TUNDISH_OK)
-        return tnd_fail(work->damage, "%s", work->damage_text);
+        status = tnd_fail(work->damage, "%s", work->damage_text);
     if (status == TUNDISH_OK && work->is_over)
         status = scanner->finish(work->state, scan_work_bytes(file, work), writer);
+    work->is_damaged = status == TUNDISH_E_DATA;
     return status;
 }
 
@@ -144,7 +145,7 @@ scan_bytes(struct source_file *file, struct scan_work *work, uint8_t *buffer,
 static tundish_status
 take_records(struct source_file *file, struct scan_work *work, struct record_writer *writer)
 {
-    tundish_status status = file->input->find(file, work->record_count, writer, &work->is_over);
+    tundish_status status = file->input->find(file, work, writer);
 
     work->record_count += writer->count;
     return status;

@@ -20,10 +20,10 @@ struct scan_input_ops {
     /* The next bytes, for the scanner, into work->buffer. NULL: there are records. */
     tundish_status (*read)(struct source_file *file, struct scan_work *work, size_t *ret_bytes);
 
-    /* Some records, from number `first` on; *ret_is_over: the last are among them. What
-     * it fails with names the file. NULL: there are bytes. */
-    tundish_status (*find)(struct source_file *file, uint64_t first, struct record_writer *writer,
-                           bool *ret_is_over);
+    /* Some records, from number work->record_count on; sets work->is_over if the last are among
+     * them. What it fails with names the file. NULL: there are bytes. */
+    tundish_status (*find)(struct source_file *file, struct scan_work *work,
+                           struct record_writer *writer);
 
     /* Bytes are where the file has them: reads may jump, and an index of them may be kept. */
     bool is_plain;
@@ -43,6 +43,7 @@ struct scan_work {
     size_t piece_bytes;
     uint64_t record_count; /* found so far, where the input gives records */
     bool is_over;
+    bool is_damaged;       /* the file's content is why the scan failed */
     tundish_status damage; /* the error that unpacking met after the bytes that it gave */
     char damage_text[256];
     uint8_t *buffer; /* of READ_AHEAD_BUFFER_BYTES, during a step only: many files may stand half

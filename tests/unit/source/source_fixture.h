@@ -29,11 +29,13 @@
 struct folder {
     char path[64];
     char cache[80];
+    bool skip_damage; /* as on_error: skip */
 };
 
 static inline void
 folder_open(struct folder *folder)
 {
+    folder->skip_damage = false;
     strcpy(folder->path, "/tmp/tundish-source-XXXXXX");
     assert_non_null(mkdtemp(folder->path));
     snprintf(folder->cache, sizeof folder->cache, "%s/cache", folder->path);
@@ -134,7 +136,8 @@ pipeline_open(struct pipeline *pipeline, const struct folder *folder, uint32_t r
     struct plan_options options = { .worker_count = 1 };
     struct source_files_options files = { .root = folder->path,
                                           .cache_folder = folder->cache,
-                                          .reader_count = reader_count };
+                                          .reader_count = reader_count,
+                                          .skip_damage = folder->skip_damage };
     tundish_status status;
 
     memset(pipeline, 0, sizeof *pipeline);

@@ -668,16 +668,14 @@ records_are_those_that_the_owner_finds(void **state)
 {
     const struct pair *pair = *state;
     struct record_writer writer = { .usual_gap = 1 };
-    bool is_over = false;
+    struct scan_work work = { 0 };
     uint64_t offset = 0;
     struct record_reader reader;
     uint64_t words[2];
     size_t got;
 
-    while (!is_over)
-        assert_int_equal(
-            peer_scan_input.find(enter(pair, "lines"), writer.count, &writer, &is_over),
-            TUNDISH_OK);
+    for (; !work.is_over; work.record_count = writer.count)
+        assert_int_equal(peer_scan_input.find(enter(pair, "lines"), &work, &writer), TUNDISH_OK);
     assert_int_equal(writer.count, LINES);
     reader = (struct record_reader){ .at = writer.bytes,
                                      .limit = writer.bytes + writer.used,
@@ -712,11 +710,11 @@ records_that_cannot_be_are_refused(void **state)
 {
     const struct pair *pair = *state;
     struct record_writer writer = { .usual_gap = 1 };
-    bool is_over;
+    struct scan_work work = { 0 };
 
     wire.spoil = turn_records_round;
-    assert_int_equal(peer_scan_input.find(enter(pair, "lines"), 0, &writer, &is_over),
-                     TUNDISH_E_CORRUPT);
+    assert_int_equal(peer_scan_input.find(enter(pair, "lines"), &work, &writer), TUNDISH_E_CORRUPT);
+    assert_false(work.is_damaged);
     wire.spoil = NULL;
     free(writer.bytes);
 }

@@ -1,0 +1,143 @@
+"""on_error: skip and files that are damaged: each ends where its rows end, and the next one goes on."""
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from rig import TUNDISH, Rig, batches, place, stop  # noqa: E402
+from small_files import tar, tfrecords  # noqa: E402
+
+SKIP = "{on_error: skip, epochs: 1}"
+NUMBER = "string_to_number: {columns: value, out_type: int64}"
+WHOLE = [list(range(40)), list(range(40, 80)), list(range(80, 120))]
+
+
+def texts(numbers):
+    return [b"%d" % number for number in numbers]
+
+
+class DamagedFiles(Rig):
+    def write(self, name, data, cut=None):
+        (self.path / name).write_bytes(data[:cut])
+
+    def write_tfrecords(self):
+        """Three files; the second one ends within its record number 25."""
+        for name, numbers in zip("abc", WHOLE):
+            self.write(f"{name}.tfrecord", tfrecords(texts(numbers)), -5 - 14 * 18 if name == "b" else None)
+        return WHOLE[0] + WHOLE[1][:25] + WHOLE[2]
+
+    def rows(self, stages, *options, deliver=SKIP, distribute="{replicas: 1}"):
+        """All values in order, and what was said."""
+        file = self.pipeline(stages, deliver=deliver, distribute=distribute)
+        done = subprocess.run([TUNDISH, "peek", file, "--json", *options], env=self.environment,
+                              capture_output=True, text=True)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        values = [v for line in lines for v in line.get("columns", {}).get("value", {}).get("values", [])]
+        ends = {str(line["end"]) for line in lines if "end" in line}
+        return values, ends, done.stderr
+
+    def assert_rows(self, stages, expected, *options, said="b.tfrecord: truncated record at", **more):
+        values, ends, log = self.rows(stages, *options, **more)
+        self.assertEqual(values, expected, log)
+        self.assertEqual(ends, {"end"})
+        self.assertIn(said, log)
+        self.assertIn(" 1 so far", log)
+
+    def test_the_next_file_goes_on(self):
+        expected = self.write_tfrecords()
+        names = "tfrecord: [a.tfrecord, b.tfrecord, c.tfrecord]"
+        self.assert_rows([names, NUMBER, "batch: 7"], expected)
+        self.assert_rows([names, NUMBER, "repeat: 2", "batch: 7"], expected * 2)
+        self.assert_rows([names, NUMBER, "batch: 7"], expected * 3, "--epochs", "3",
+                         deliver="{on_error: skip, epochs: 3}")
+        values, _, _ = self.rows([names, NUMBER, "shuffle: 30", "batch: 7"])
+        self.assertEqual(sorted(values), expected)
+        self.assert_rows([names, NUMBER, "skip: 50", "take: 20", "batch: 7"], expected[50:70])
+
+    def test_stop_still_stops(self):
+        self.write_tfrecords()
+        values, ends, _ = self.rows(["tfrecord: [b.tfrecord, c.tfrecord]", NUMBER, "batch: 5"],
+                                    deliver="{epochs: 1}")
+        self.assertEqual(values, WHOLE[1][:25])
+        self.assertIn("truncated record", ends.pop())
+
+    def test_the_limit_counts_it(self):
+        self.write_tfrecords()
+        stages = ["tfrecord: [b.tfrecord, c.tfrecord]", NUMBER, "batch: 5"]
+        _, ends, _ = self.rows(stages, deliver="{on_error: 'skip:0', epochs: 1}")
+        self.assertIn("more than on_error: skip:0 allows", ends.pop())
+        _, ends, _ = self.rows(stages, deliver="{on_error: 'skip:1', epochs: 1}")
+        self.assertEqual(ends, {"end"})
+
+    def test_interleaved_and_sharded(self):
+        expected = self.write_tfrecords()
+        stages = [
+            "list_files: {file_pattern: '*.tfrecord', shuffle: false}",
+            "interleave: {dataset: [tfrecord], cycle_length: 2, block_length: 3}",
+            NUMBER,
+            "batch: 1",
+        ]
+        values, ends, _ = self.rows(stages)
+        self.assertEqual((sorted(values), ends), (expected, {"end"}))
+        for policy in ("FILE", "DATA"):
+            values, ends, _ = self.rows(stages, "--num-workers", "2",
+                                        distribute=f"{{auto_shard: {policy}, replicas: 1}}")
+            self.assertEqual((sorted(values), ends), (expected, {"end"}))
+
+    def test_a_place_in_or_after_it_is_taken_up(self):
+        expected = self.write_tfrecords()
+        file = self.pipeline(["tfrecord: [a.tfrecord, b.tfrecord, c.tfrecord]", NUMBER, "batch: 5"],
+                             deliver=SKIP)
+        for steps in (10, 13, 16):  # before its end, at it, after it
+            server = self.serve(file)
+            lines = self.lines(self.read("--batches", str(steps)))
+            stop(server)
+            server = self.serve(file)
+            rest = batches(self.lines(self.read("--place", place(lines))))
+            self.assertEqual([v for _, _, values in rest for v in values], expected[5 * steps:])
+            stop(server)
+        self.assertIn("1 so far; the last: b.tfrecord: truncated record", self.log())
+
+    def test_packed_text(self):
+        noise = random.Random(1)
+        rows = [noise.randrange(10**15) for _ in range(20000)]
+        self.write("b.gz", gzip.compress(b"".join(b"%d\n" % row for row in rows)), 60000)
+        self.write("c.gz", gzip.compress(b"7\n8\n"))
+        stages = ["text_line: {filenames: [b.gz, c.gz], compression_type: GZIP}", NUMBER, "batch: 100"]
+        values, ends, log = self.rows(stages)
+        self.assertEqual((ends, values[-2:]), ({"end"}, [7, 8]))
+        self.assertGreater(len(values), 1000)
+        self.assertEqual(values[:-3], rows[: len(values) - 3])
+        self.assertIn("b.gz: ", log)
+
+    def test_archives(self):
+        samples = [[(f"{n}.txt", b"%d" % n) for n in numbers] for numbers in WHOLE[:2]]
+        self.write("b.tar", tar(samples[0]), 512 * (2 * 30 + 1) + 1)
+        self.write("c.tar", tar(samples[1]))
+        stages = ["webdataset: {filenames: [b.tar, c.tar], columns: {value: txt}}",
+                  "string_to_number: {columns: value, out_type: int64}", "batch: 7"]
+        values, ends, log = self.rows(stages)
+        self.assertEqual((values, ends), (WHOLE[0][:30] + WHOLE[1], {"end"}))
+        self.assertIn("b.tar", log)
+
+    def test_records_of_one_length(self):
+        self.write("b.bin", b"01020")
+        self.write("c.bin", b"0304")
+        stages = ["fixed_length_record: {filenames: [b.bin, c.bin], record_bytes: 2}", NUMBER, "batch: 7"]
+        values, ends, log = self.rows(stages)
+        self.assertEqual((values, ends), ([3, 4], {"end"}))
+        self.assertIn("b.bin", log)
+
+    def test_a_missing_file_still_ends_the_stream(self):
+        self.write_tfrecords()
+        _, ends, _ = self.rows(["tfrecord: [gone, c.tfrecord]", NUMBER, "batch: 5"])
+        self.assertIn("gone: cannot be opened", ends.pop())
+
+
+if __name__ == "__main__":
+    unittest.main()
