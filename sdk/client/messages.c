@@ -163,7 +163,9 @@ take_loss(tundish_reader *reader, const struct tnd_message *message)
     if (message->head.type == TND_DETACHED) {
         tnd_reader_set_final(reader, TUNDISH_E_DETACHED, text, message->head.bytes);
     } else if (message->head.status != TUNDISH_OK) {
-        tnd_reader_set_final(reader, TUNDISH_E_PEER_LOST, text, message->head.bytes);
+        tnd_reader_set_final(
+            reader, message->head.status == TUNDISH_E_PLACE ? TUNDISH_E_PLACE : TUNDISH_E_PEER_LOST,
+            text, message->head.bytes);
     } else {
         reader->is_lost_pending = true;
         copy_text(reader->lost_text, text, message->head.bytes);

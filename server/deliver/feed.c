@@ -297,6 +297,8 @@ forget_places_and_votes(struct feed *feed)
             struct member *member = &group->members[i];
 
             member->restart_votes = 0;
+            member->is_ahead = false;
+            member->reached = 0;
             /* Its cursor does not say any more where a trainer before has been. */
             member->was_taken = member->connection != NULL;
         }

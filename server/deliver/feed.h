@@ -147,6 +147,27 @@ bool feed_lacks(struct feed *feed, const char *group, uint32_t replica);
 /* Is some trainer of the group attached that was opened without a place? */
 bool feed_has_unplaced(struct feed *feed, const char *group);
 
+/* Was the replica of the group here before, at this start of the lanes? */
+bool feed_was_taken(struct feed *feed, const char *group, uint32_t replica);
+
+/* Is the place beyond all that trainers of this replica have taken here, or, if there was none,
+ * beyond what its lane begins with? False in *ret_known: nothing was published yet. */
+bool feed_is_beyond(struct feed *feed, const char *group, uint32_t replica,
+                    const struct feed_start *start, bool *ret_known);
+
+/* While a trainer is admitted: its place is beyond all that its replica was given here. Nothing
+ * tells whether others of its group, without places, have had what is before it. They get E_PLACE
+ * at their next call, and the session refuses those to come: feed_find_ahead finds the replica that
+ * is ahead of all that this one was given. */
+void feed_admit_ahead(struct feed *feed);
+
+struct feed_ahead {
+    uint32_t replica;
+    uint64_t epoch, step; /* of its place */
+};
+bool feed_find_ahead(struct feed *feed, const char *group, uint32_t replica,
+                     struct feed_ahead *ret_ahead);
+
 /* Nothing is published yet. The previous server had this many groups. Those that are not here yet
  * may lack all that is published from now on. So each holds it until an unknown group comes and
  * takes its cursor. Groups that had trainers are awaited for wait_ns (-1: without limit; under

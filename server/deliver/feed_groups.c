@@ -183,7 +183,7 @@ must_be_admitted(struct feed *feed, const struct feed_request *request)
     struct group *group = feed_find_group(feed, request->group);
 
     return request->start.has_place || request->start.survivor || feed->config.lane.queue ||
-           group == NULL || feed_count_present(group) == 0 ||
+           group == NULL || feed_count_present(group) == 0 || feed_has_ahead(group) ||
            !group->members[request->replica].was_taken;
 }
 
@@ -233,6 +233,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
         group->is_told = false;
     }
     member = &group->members[is_queue ? 0 : request->replica];
+    feed_note_start(feed, member, &request->start);
     status = lane_reader_attach(member->reader, connection, &welcome);
     if (status != TUNDISH_OK) {
         /* The group was made for this trainer alone. A group of a queue always is. */
@@ -282,6 +283,7 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
     /* Callbacks run without the lock, and they call back into the feed. Only the hub's thread
      * attaches and detaches, so the check above still holds afterwards. */
     feed->admitting = request->group;
+    feed->admits_ahead = false;
     pthread_mutex_unlock(&feed->lock);
     if (ask)
         status =
@@ -374,6 +376,7 @@ leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
 
     if (leaving == FEED_DIED && !group->ended)
         tell_of_death(feed, member);
+    feed_note_reached(member);
     /* Told first: the message names the process, whose connection goes here. */
     lane_reader_detach(member->reader);
     member->connection = NULL;

@@ -14,13 +14,16 @@ struct member {
     struct group *group;
     uint32_t replica;
     struct lane_reader *reader;
-    struct connection *connection; /* NULL: no trainer */
-    bool was_taken;                /* a trainer has been attached before */
-    bool has_place;                /* the last trainer opened at a place */
-    bool has_kept;                 /* that trainer said what the previous server kept */
-    int64_t gone_since_ns;         /* -1: a trainer is attached, or none has been yet */
-    uint64_t restart_votes;        /* 1 + the last epoch it asked to leave */
-    uint64_t seen_released;        /* for silent_ns */
+    struct connection *connection;    /* NULL: no trainer */
+    bool was_taken;                   /* a trainer has been attached before */
+    bool has_place;                   /* the last trainer opened at a place */
+    bool is_ahead;                    /* a trainer opened beyond all that was taken here, */
+    uint64_t ahead_epoch, ahead_step; /* at this step, the last such */
+    uint64_t reached;                 /* the position up to which trainers have taken batches */
+    bool has_kept;                    /* that trainer said what the previous server kept */
+    int64_t gone_since_ns;            /* -1: a trainer is attached, or none has been yet */
+    uint64_t restart_votes;           /* 1 + the last epoch it asked to leave */
+    uint64_t seen_released;           /* for silent_ns */
     uint64_t seen_taken;
     int64_t seen_at_ns;
     int64_t seen_waited_ns; /* its total wait by then */
@@ -67,6 +70,7 @@ struct feed {
     uint64_t begin_epoch, begin_step;
     uint64_t restarts_done;     /* 1 + the last epoch that all groups asked to leave */
     const char *admitting;      /* the group that a callback decides about, or NULL */
+    bool admits_ahead;          /* feed_admit_ahead, of the trainer it decides about */
     struct epoch_place *places; /* one more than there are epochs in a ring */
     uint32_t place_count, place_next;
 };
@@ -95,6 +99,12 @@ void feed_send_places(struct feed *feed, struct connection *connection);
 struct group *feed_find_awaited(struct feed *feed);
 struct group *feed_take_awaited(struct feed *feed, const char *name, bool survivor);
 void feed_forget_awaited(struct feed *feed);
+
+/* feed_ahead.c: is a trainer attached to a replica that is ahead? A trainer is to be attached:
+ * note whether it is, and tell those without a place. It leaves: note what it took. */
+bool feed_has_ahead(const struct group *group);
+void feed_note_start(struct feed *feed, struct member *member, const struct feed_start *start);
+void feed_note_reached(struct member *member);
 
 /* feed_lacking.c: tell the log of replicas that never came, while others of their group wait for
  * them. Returns when to look again. */

@@ -97,6 +97,29 @@ read_place(const struct session *session, const struct feed_start *start, struct
                                 : status;
 }
 
+/* The place is beyond all that this replica was given here, so that siblings without places stand
+ * elsewhere. A survivor knows where it stands. The survivors of a server that died show what
+ * replicas lack that have not been here since. */
+static bool
+is_ahead(const struct session *session, const char *group, uint32_t replica,
+         const struct feed_start *start)
+{
+    const struct start_barrier *barrier = &session->control.barrier;
+    const struct start *own = &session->dealing.start;
+    bool known, is_beyond;
+
+    if (start->survivor || (start->epoch == 0 && start->step == 0) ||
+        (barrier->has_kept && !feed_was_taken(session->feed, group, replica)))
+        return false;
+    if (barrier->closed)
+        return !session->control.restored || barrier->epoch < start->epoch ||
+               (barrier->epoch == start->epoch && barrier->step < start->step);
+    is_beyond = feed_is_beyond(session->feed, group, replica, start, &known);
+    return known ? is_beyond
+                 : own->epoch < start->epoch ||
+                       (own->epoch == start->epoch && own->step < start->step);
+}
+
 /* A trainer brings a place. While the barrier is closed, the start moves there. Later, the trainer
  * is let in if the step it wants is still to come: the SDK skips the steps before it. */
 static tundish_status
@@ -128,6 +151,24 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
     return move_start(session, group, &place, start);
 }
 
+static tundish_status
+take_place(struct session *session, const char *group, uint32_t replica,
+           const struct feed_start *start)
+{
+    struct start_barrier *barrier = &session->control.barrier;
+    bool ahead = is_ahead(session, group, replica, start);
+    tundish_status status = admit_at_place(session, group, replica, start);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (strcmp(barrier->brought_by, group) == 0 && barrier->epoch == start->epoch &&
+        barrier->step == start->step)
+        barrier->brought_from = replica;
+    if (ahead)
+        feed_admit_ahead(session->feed);
+    return TUNDISH_OK;
+}
+
 /* All readers share a queue, so a late one reads on where the queue is, whatever place it brings.
  * Only the server knows which batches were visited, so a survivor cannot start the queue again. */
 static tundish_status
@@ -153,24 +194,41 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
 /* The places of its group's other replicas say where they are, not where this one is. It may lack
  * earlier batches. */
 static tundish_status
+refuse_without_place(const struct session *session, const char *group, uint32_t replica,
+                     const struct feed_ahead *ahead)
+{
+    uint32_t first = session->plan->options.worker * session->plan->replicas;
+
+    return tnd_fail(TUNDISH_E_PLACE,
+                    "replica %u of group \"%s\" opened at its place of stream '%s', epoch %" PRIu64
+                    ", step %" PRIu64
+                    "; replica %u brings none and may lack what was before: they would train steps "
+                    "apart. Open all replicas at places of the same step, or all without a place",
+                    first + ahead->replica, group, session->plan->stream->name, ahead->epoch,
+                    ahead->step, first + replica);
+}
+
+static tundish_status
 admit_without_place(struct session *session, const char *group, uint32_t replica)
 {
     const struct start_barrier *barrier = &session->control.barrier;
+    struct feed_ahead ahead;
 
+    if (barrier->has_kept && !feed_was_taken(session->feed, group, replica))
+        return TUNDISH_OK;
+    if (feed_find_ahead(session->feed, group, replica, &ahead))
+        return refuse_without_place(session, group, replica, &ahead);
     if (strcmp(barrier->brought_by, group) != 0 || barrier->brought_by[0] == '\0' ||
         barrier->has_kept || session->control.restored ||
         !feed_lacks(session->feed, group, replica))
         return TUNDISH_OK;
+    /* It was brought by one that is gone, or that outlived a server which kept nothing more. */
     if (barrier->closed) {
         start_barrier_begin(session);
         return TUNDISH_OK;
     }
-    return tnd_fail(TUNDISH_E_PLACE,
-                    "stream '%s' restarted at epoch %" PRIu64 ", step %" PRIu64
-                    ", where other replicas of group \"%s\" opened at their places; replica %u "
-                    "brings none and may lack what was before: open all replicas at places of the "
-                    "same step, or all without a place",
-                    session->plan->stream->name, barrier->epoch, barrier->step, group, replica);
+    ahead = (struct feed_ahead){ barrier->brought_from, barrier->epoch, barrier->step };
+    return refuse_without_place(session, group, replica, &ahead);
 }
 
 static tundish_status
@@ -199,7 +257,7 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
     else if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
         status = admit_to_queue(session, group, start);
     else
-        status = admit_at_place(session, group, replica, start);
+        status = take_place(session, group, replica, start);
     if (status == TUNDISH_OK)
         session_state_note_server(session);
     pthread_mutex_unlock(&session->control.lock);

@@ -133,6 +133,7 @@ struct start_barrier {
                                       * no trainer is there yet that counts on it */
     bool is_beginning;               /* places do not move the start: see start_barrier_begin */
     char brought_by[TND_NAME_BYTES]; /* the group whose trainer's place the start is, or "" */
+    uint32_t brought_from;           /* and its replica */
     uint32_t full_group_count;
     uint32_t groups_present, groups_gone; /* at the server before, if has_kept */
     uint64_t place_epoch, epoch, step;
@@ -319,8 +320,8 @@ tundish_status start_barrier_take_root_seed(struct session *session, uint64_t ro
 bool start_barrier_depends_on_seed(const struct session *session);
 /* Would a session of the one root seed have dealt what one of the other has? */
 bool start_barrier_is_same_run(const struct session *session, uint64_t root_seed, uint64_t other);
-/* A replica has no place although others of its group brought theirs. Start at the beginning,
- * unless a survivor of the previous server says what the group lacks. */
+/* A replica has no place although others of its group, which outlived their server, brought theirs.
+ * Start at the beginning, unless one of them says what the group lacks. */
 void start_barrier_begin(struct session *session);
 void start_barrier_joined(struct session *session, uint32_t full_group_count);
 int64_t start_barrier_tick(struct session *session, int64_t now_ns);

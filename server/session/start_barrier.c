@@ -194,12 +194,13 @@ agree_on_split(struct session *session, const struct place *place, const struct 
     return status;
 }
 
-/* A replica of the group is attached without a place. Does any survivor or kept place say what it
- * lacks? If not, only the beginning is safe. */
+/* A replica of the group is attached without a place: it may have outlived its server before the
+ * first batch, as this one did after it. Does any survivor or kept place say what it lacks? If not,
+ * only the beginning is safe. (Beside the place of a new trainer it is refused: feed_ahead.c.) */
 static bool
 must_begin(const struct session *session, const char *group, const struct feed_start *start)
 {
-    return group != NULL && session->plan->replicas > 1 && !start->has_kept &&
+    return group != NULL && session->plan->replicas > 1 && start->survivor && !start->has_kept &&
            !session->control.barrier.has_kept && !session->control.restored &&
            feed_has_unplaced(session->feed, group);
 }

@@ -310,8 +310,8 @@ class GroupDeaths(Rig):
         self.assertEqual(batches(sibling.finish()), expected[1][3:])
         self.assertEqual(batches(self.lines(successor)), expected[0][3:])
 
-    def test_before_a_place_was_saved_lose_nothing_while_nothing_is_dealt(self):
-        """That is until both groups are there; whichever of the replicas is there first."""
+    def test_before_a_place_was_saved_keep_no_sibling_reading_apart(self):
+        """While nothing is dealt yet, that is until both groups are there; whichever comes first."""
         for unplaced in (0, 1):
             file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4}")
             place, server = self.place_of_one_whose_sibling_had_none(file, self.serve(file))
@@ -319,18 +319,23 @@ class GroupDeaths(Rig):
             file = self.pipeline(SHUFFLED, "{replicas: 2, groups: 2}", "{epochs: 1, slots: 4}")
             expected = self.peek(file)
             server = self.serve(file)
-            options = [[], ["--place", place]]
-            readers = [self.read_paced(*options[replica != unplaced], replica=replica)
-                       for replica in range(2)]  # fmt: skip
-            others = [self.read(replica=replica, group="other") for replica in range(2)]
-            readers[unplaced].go()
-            readers[1 - unplaced].finish()
-            readers[unplaced].finish()
-            for replica, reader in enumerate(readers):
-                first = 3 * (replica != unplaced)
-                self.assertEqual(batches(reader.seen), expected[replica][first:])
-            for replica, lines in enumerate(self.all_lines(others)):
-                self.assertEqual(batches(lines), expected[replica])
+            if unplaced == 0:
+                refused = self.read_paced(replica=0)
+                placed = self.read_paced("--place", place, replica=1)
+                last = refused.finish()[-1]
+            else:
+                placed = self.read_paced("--place", place, replica=0)
+                last = self.lines(self.read(replica=1))[-1]
+            self.assertIn("E_PLACE", last)
+            self.assertIn(f"replica {1 - unplaced} of group", last)
+            self.assertIn("epoch 0, step 3", last)
+            self.assertIn(f"replica {unplaced} ", last)
+            successor = self.read("--place", place, replica=unplaced)
+            others = [self.read("--place", place, replica=replica, group="other")
+                      for replica in range(2)]  # fmt: skip
+            self.assertEqual(batches(placed.finish()), expected[1 - unplaced][3:])
+            self.assertEqual(batches(self.lines(successor)), expected[unplaced][3:])
+            self.all_lines(others)
             stop(server)
 
     def test_of_the_server_lose_and_double_nothing(self):

@@ -164,25 +164,28 @@ class State(Rig):
                 (self.state / "train.place").unlink()
 
     def test_keeps_what_a_replica_without_a_place_lacks(self):
+        """It is refused beside a place ahead of the kept one, and gets it where all have none."""
         file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4, rejoin: 600s}")
         server = self.serve(file)
         ahead = place(self.all_lines([self.read("--batches", "40", replica=r) for r in range(2)])[1])
         stop(server)
+        server = self.serve_kept(file)
+        self.all_lines([self.read("--batches", "10", replica=r) for r in range(2)])
+        self.wait_until_kept(lambda _, step, __: step == 10)
         for count in (0, 10):  # the first server of the folder, and one that was restored
-            server = self.serve_kept(file)
-            self.all_lines([self.read("--batches", "10", replica=r) for r in range(2)])
-            one = self.read("--place", ahead, replica=1)
-            self.wait_for_line(one, "first")
-            zero, rest = self.all_lines([self.read(replica=0), one])
-            self.assertEqual(steps(zero), [(0, s) for s in range(10 + count, STEPS)])
-            self.assertEqual(steps(rest), [(0, s) for s in range(40, STEPS)])
-            stop(server, signal.SIGKILL)
-            if count == 0:
-                (self.state / "train.place").unlink()
-                server = self.serve_kept(file)
-                self.all_lines([self.read("--batches", "10", replica=r) for r in range(2)])
-                self.wait_until_kept(lambda _, step, __: step == 10)
+            if count > 0:
                 stop(server, signal.SIGKILL)
+                server = self.serve_kept(file)
+            one = self.read_paced("--place", ahead, replica=1)
+            refused = self.lines(self.read(replica=0))
+            self.assertIn("E_PLACE", refused[-1])
+            self.assertIn("replica 1 of group", refused[-1])
+            self.assertIn("epoch 0, step 40; replica 0 brings none", refused[-1])
+            stop(one.process, signal.SIGKILL)
+        stop(server, signal.SIGKILL)
+        self.serve_kept(file)
+        for lines in self.all_lines([self.read(replica=r) for r in range(2)]):
+            self.assertEqual(steps(lines), [(0, s) for s in range(10, STEPS)])
 
     def test_keeps_what_a_replica_that_has_finished_reads_again(self):
         """The place on disk is from before its end, and nobody knows of that once the other and the

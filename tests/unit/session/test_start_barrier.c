@@ -241,38 +241,142 @@ a_place_of_another_root_seed_is_as_good_where_no_stage_draws_from_it(void **stat
     free(token);
 }
 
+/* At its next call; it may take a batch before the word is there. */
 static void
-a_replica_without_a_place_needs_the_beginning(void **state)
+expect_refusal(tundish_reader *reader, const char *text)
 {
-    char *token = token_after(&two_replicas, 0, 2);
-    struct served *served = served_open(&two_replicas);
-    tundish_reader *without = served_reader(served, &(struct wanted){ .replica = 1 });
-    tundish_reader *with = served_reader(served, &(struct wanted){ .token = token });
+    const char *next;
+
+    do
+        next = served_next(reader);
+    while (next[0] == '0');
+    assert_string_equal(next, "E_PLACE");
+    assert_non_null(strstr(tundish_last_error(), text));
+}
+
+/* Whether it has taken batches or not: nothing says that it has had those before the place. */
+static void
+a_replica_without_a_place_is_told_of_its_siblings_place(void **state)
+{
+    char *token = token_after(&two_replicas, 0, 3);
 
     (void)state;
-    expect_one(with, "0.2 value=4"); /* the steps before are skipped for it */
-    expect_one(without, "0.0 value=1");
-    tundish_close(with);
-    tundish_close(without);
+    for (int taken = 0; taken < 2; taken++) {
+        struct served *served = served_open(&two_replicas);
+        tundish_reader *without = served_reader(served, &(struct wanted){ .replica = 1 }), *with;
+
+        if (taken > 0)
+            expect_one(without, "0.0 value=1");
+        with = served_reader(served, &(struct wanted){ .token = token });
+        expect_refusal(without, "replica 0 of group \"default\" opened at its place, epoch 0, step "
+                                "3, and replica 1 has none");
+        tundish_close(without);
+        without = served_reader(served, &(struct wanted){ .token = token, .replica = 1 });
+        expect_one(with, "0.3 value=6");
+        expect_one(without, "0.3 value=7");
+        tundish_close(with);
+        tundish_close(without);
+        served_close(served);
+    }
+    free(token);
+}
+
+/* Both open, and then both load their places, one after the other. */
+static void
+replicas_that_load_their_places_late_are_not_disturbed(void **state)
+{
+    char *token = token_after(&two_replicas, 0, 3);
+    struct served *served = served_open(&two_replicas);
+    tundish_reader *readers[2];
+
+    (void)state;
+    for (int r = 0; r < 2; r++)
+        readers[r] = served_reader(served, &(struct wanted){ .replica = r });
+    for (int r = 0; r < 2; r++) {
+        tundish_close(readers[r]);
+        readers[r] = served_reader(served, &(struct wanted){ .token = token, .replica = r });
+    }
+    expect_one(readers[0], "0.3 value=6");
+    expect_one(readers[1], "0.3 value=7");
+    for (int r = 0; r < 2; r++)
+        tundish_close(readers[r]);
     served_close(served);
     free(token);
 }
 
-/* The first waits in vain for the other's place, so the session begins at its own. */
+/* Its sibling lives on, and the place is behind all that it took. */
 static void
-once_begun_at_a_place_a_replica_without_one_is_refused(void **state)
+a_successor_at_its_predecessor_s_place_disturbs_nobody(void **state)
 {
-    char *token = token_after(&two_replicas, 0, 2);
     struct served *served = served_open(&two_replicas);
-    tundish_reader *with = served_reader(served, &(struct wanted){ .token = token });
-    tundish_reader *refused = NULL;
+    tundish_reader *with = served_reader(served, &(struct wanted){ .replica = 0 });
+    tundish_reader *without = served_reader(served, &(struct wanted){ .replica = 1 });
+    char token[4096];
 
     (void)state;
-    expect_one(with, "0.2 value=4");
+    served_expect(with, (const char *[]){ "0.0 value=0", "0.1 value=2", "0.2 value=4", NULL });
+    strcpy(token, served_token(with));
+    tundish_close(with);
+    with = served_reader(served, &(struct wanted){ .token = token });
+    expect_one(with, "0.3 value=6");
+    served_expect(without, (const char *[]){ "0.0 value=1", "0.1 value=3", NULL });
+    tundish_close(without);
+    without = served_reader(served, &(struct wanted){ .replica = 1 });
+    expect_one(without, "0.2 value=5");
+    tundish_close(with);
+    tundish_close(without);
+    served_close(served);
+}
+
+/* A place that is brought moves the start, and its replica waits for the other's place or not. */
+static void
+beside_a_place_a_replica_without_one_is_refused(void **state)
+{
+    char *token = token_after(&two_replicas, 0, 2);
+
+    (void)state;
+    for (int begun = 0; begun < 2; begun++) {
+        struct served *served = served_open(&two_replicas);
+        tundish_reader *with = served_reader(served, &(struct wanted){ .token = token });
+        tundish_reader *refused = NULL;
+
+        if (begun)
+            expect_one(with, "0.2 value=4");
+        assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &refused),
+                         TUNDISH_E_PLACE);
+        assert_non_null(strstr(tundish_last_error(),
+                               "replica 0 of group \"default\" opened at its place of stream 's', "
+                               "epoch 0, step 2; replica 1 brings none"));
+        tundish_close(with);
+        served_close(served);
+    }
+    free(token);
+}
+
+/* Both have left a server that lives on. One comes back at a place beyond that. */
+static void
+beside_a_place_a_replica_is_refused_where_both_have_been(void **state)
+{
+    static const struct served_options one_replica = { .stages = "{range: 100}, {batch: 2}",
+                                                       .deliver = "slots: 4" };
+    char *token = token_after(&one_replica, 0, 7);
+    struct served *served = served_open(&two_replicas);
+    tundish_reader *readers[2], *refused = NULL;
+
+    (void)state;
+    for (int r = 0; r < 2; r++)
+        readers[r] = served_reader(served, &(struct wanted){ .replica = r });
+    for (int r = 0; r < 2; r++) {
+        (void)served_next(readers[r]);
+        tundish_close(readers[r]);
+    }
+    readers[0] = served_reader(served, &(struct wanted){ .token = token });
     assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &refused),
                      TUNDISH_E_PLACE);
-    assert_non_null(strstr(tundish_last_error(), "replica 1 brings none"));
-    tundish_close(with);
+    readers[1] = served_reader(served, &(struct wanted){ .token = token, .replica = 1 });
+    expect_one(readers[1], "0.7 value=15");
+    for (int r = 0; r < 2; r++)
+        tundish_close(readers[r]);
     served_close(served);
     free(token);
 }
@@ -532,7 +636,7 @@ what_the_file_says_was_given_back_does_not_come_again(void **state)
 }
 
 static void
-a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one(void **state)
+beside_a_place_ahead_of_the_kept_one_a_replica_without_one_is_refused(void **state)
 {
     char folder[128], token[4096];
     const struct served_options options = kept_replicas(folder);
@@ -543,10 +647,9 @@ a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one(void **st
     tundish_close(outlive(&options, 8, token));
     served = served_open(&options);
     readers[0] = served_reader(served, &(struct wanted){ .token = token });
-    readers[1] = served_reader(served, &(struct wanted){ .replica = 1 });
-    expect_beside(readers[1], readers[0], "0.0 value=1");
-    for (int r = 0; r < 2; r++)
-        tundish_close(readers[r]);
+    assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &readers[1]),
+                     TUNDISH_E_PLACE);
+    tundish_close(readers[0]);
     served_close(served);
 }
 
@@ -652,15 +755,18 @@ TEST_FILE(test_start_barrier)
         cmocka_unit_test(a_place_brings_the_seed_of_its_run),
         cmocka_unit_test(places_that_cannot_be_taken_up_are_refused),
         cmocka_unit_test(a_place_of_another_root_seed_is_as_good_where_no_stage_draws_from_it),
-        cmocka_unit_test(a_replica_without_a_place_needs_the_beginning),
-        cmocka_unit_test(once_begun_at_a_place_a_replica_without_one_is_refused),
+        cmocka_unit_test(a_replica_without_a_place_is_told_of_its_siblings_place),
+        cmocka_unit_test(replicas_that_load_their_places_late_are_not_disturbed),
+        cmocka_unit_test(a_successor_at_its_predecessor_s_place_disturbs_nobody),
+        cmocka_unit_test(beside_a_place_a_replica_without_one_is_refused),
+        cmocka_unit_test(beside_a_place_a_replica_is_refused_where_both_have_been),
         cmocka_unit_test(a_place_that_others_have_passed_is_refused),
         cmocka_unit_test(a_place_moves_a_session_that_nobody_reads),
         cmocka_unit_test(survivors_go_on_where_they_were),
         cmocka_unit_test(a_server_that_keeps_its_place_goes_on_there),
         cmocka_unit_test(survivors_of_several_servers_go_on_where_the_last_one_began),
         cmocka_unit_test(what_the_file_says_was_given_back_does_not_come_again),
-        cmocka_unit_test(a_place_ahead_of_the_kept_one_takes_nothing_from_a_replica_without_one),
+        cmocka_unit_test(beside_a_place_ahead_of_the_kept_one_a_replica_without_one_is_refused),
         cmocka_unit_test(replicas_of_a_group_that_joins_others_begin_at_one_step),
         cmocka_unit_test(a_queue_without_its_server_s_memory_is_not_gone_on_with),
     };

@@ -1,0 +1,188 @@
+/* feed_ahead.c - replicas that open at a place, beside others of their group that have none.
+ *
+ * A place may lie beyond all that the replica was given here: another server gave it what is
+ * between. A replica without a place has not come along, unless it had taken as much here before.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "deliver/feed_private.h"
+
+enum { TEXT_BYTES = 512 };
+
+static struct member *
+find_member(struct feed *feed, const char *name, uint32_t replica)
+{
+    struct group *group = feed_find_group(feed, name);
+
+    return group != NULL && replica < group->member_count ? &group->members[replica] : NULL;
+}
+
+bool
+feed_was_taken(struct feed *feed, const char *name, uint32_t replica)
+{
+    const struct member *member;
+    bool was_taken;
+
+    pthread_mutex_lock(&feed->lock);
+    member = find_member(feed, name, replica);
+    was_taken = member != NULL && member->was_taken;
+    pthread_mutex_unlock(&feed->lock);
+    return was_taken;
+}
+
+/* What comes after all that the replica was given. Who has had all steps of an epoch may stand at
+ * the next one, told of the end or not. False: nothing was published yet. */
+static bool
+look_behind(struct feed *feed, const struct member *member, uint32_t replica,
+            struct lane_look *ret_look)
+{
+    struct lane_reader_stats stats;
+    uint64_t position = feed_lowest_position(feed);
+
+    if (member != NULL) {
+        lane_reader_stats(member->reader, &stats);
+        position = member->connection != NULL ? stats.taken : stats.released;
+        position = position > member->reached ? position : member->reached;
+    }
+    if (!lane_look(feed->lanes[replica], position, ret_look))
+        return false;
+    if (ret_look->published && ret_look->kind == TND_SLOT_END) {
+        ret_look->epoch++;
+        ret_look->step = 0;
+    }
+    return true;
+}
+
+static bool
+is_after(uint64_t epoch, uint64_t step, const struct lane_look *look)
+{
+    return epoch > look->epoch || (epoch == look->epoch && step > look->step);
+}
+
+bool
+feed_is_beyond(struct feed *feed, const char *name, uint32_t replica,
+               const struct feed_start *start, bool *ret_known)
+{
+    struct lane_look look = { 0 };
+
+    pthread_mutex_lock(&feed->lock);
+    *ret_known = replica < feed->lane_count &&
+                 look_behind(feed, find_member(feed, name, replica), replica, &look);
+    pthread_mutex_unlock(&feed->lock);
+    return *ret_known && is_after(start->epoch, start->step, &look);
+}
+
+/* Has the one opened at a place that is beyond all that the other was given? */
+static bool
+is_ahead_of(struct feed *feed, const struct member *ahead, const struct member *member)
+{
+    struct lane_look look;
+
+    return ahead->is_ahead && (!look_behind(feed, member, member->replica, &look) ||
+                               is_after(ahead->ahead_epoch, ahead->ahead_step, &look));
+}
+
+bool
+feed_has_ahead(const struct group *group)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; group != NULL && i < group->member_count; i++)
+        found |= group->members[i].connection != NULL && group->members[i].is_ahead;
+    return found;
+}
+
+bool
+feed_find_ahead(struct feed *feed, const char *name, uint32_t replica, struct feed_ahead *ret_ahead)
+{
+    const struct member *member, *found = NULL;
+
+    pthread_mutex_lock(&feed->lock);
+    member = find_member(feed, name, replica);
+    for (uint32_t i = 0; member != NULL && i < member->group->member_count; i++) {
+        const struct member *other = &member->group->members[i];
+
+        if (other != member && other->connection != NULL && is_ahead_of(feed, other, member))
+            found = other;
+    }
+    if (found != NULL)
+        *ret_ahead = (struct feed_ahead){ found->replica, found->ahead_epoch, found->ahead_step };
+    pthread_mutex_unlock(&feed->lock);
+    return found != NULL;
+}
+
+void
+feed_admit_ahead(struct feed *feed)
+{
+    pthread_mutex_lock(&feed->lock);
+    feed->admits_ahead = true;
+    pthread_mutex_unlock(&feed->lock);
+}
+
+static void
+tell_unplaced(const struct feed *feed, const struct member *ahead, struct member *member)
+{
+    char text[TEXT_BYTES];
+
+    snprintf(text, sizeof text,
+             "replica %u of group \"%.100s\" opened at its place, epoch %" PRIu64 ", step %" PRIu64
+             ", and replica %u has none: they would train steps apart. Open all "
+             "replicas at places of the same step, or all without a place",
+             feed->config.first_replica + ahead->replica, ahead->group->name, ahead->ahead_epoch,
+             ahead->ahead_step, feed->config.first_replica + member->replica);
+    connection_post_text(member->connection, TND_LOST, TUNDISH_E_PLACE, text);
+    lane_reader_notify(member->reader);
+}
+
+/* They are not cut off: a program that loads its checkpoint late, and opens again at the place, is
+ * not disturbed. */
+static void
+note_ahead(const struct feed *feed, struct member *member, const struct feed_start *start)
+{
+    struct group *group = member->group;
+
+    member->is_ahead = true;
+    member->ahead_epoch = start->epoch;
+    member->ahead_step = start->step;
+    for (uint32_t i = 0; i < group->member_count; i++)
+        if (group->members[i].connection != NULL && !group->members[i].has_place)
+            tell_unplaced(feed, member, &group->members[i]);
+}
+
+/* The group goes on from where this replica is. Should another come back at its place, that is
+ * beyond all again. */
+static void
+forget_ahead(struct feed *feed, const struct member *member)
+{
+    struct group *group = member->group;
+
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        struct member *other = &group->members[i];
+
+        if (other->connection == NULL && is_ahead_of(feed, other, member)) {
+            other->is_ahead = false;
+            other->reached = 0;
+        }
+    }
+}
+
+void
+feed_note_start(struct feed *feed, struct member *member, const struct feed_start *start)
+{
+    if (feed->admits_ahead)
+        note_ahead(feed, member, start);
+    else if (!start->has_place)
+        forget_ahead(feed, member);
+}
+
+/* The trainer may have saved a place behind what it took. */
+void
+feed_note_reached(struct member *member)
+{
+    struct lane_reader_stats stats;
+
+    lane_reader_stats(member->reader, &stats);
+    if (stats.taken > member->reached)
+        member->reached = stats.taken;
+}
