@@ -8,8 +8,14 @@
 #include "batch/content_budget.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "order/arguments.h"
 #include "order/planning.h"
 #include "source/files/ask_ahead.h"
+
+/* What a checkpoint stores: how many iterators were made, unless NULL, and elements counted. */
+struct counted {
+    uint64_t *iterators, *elements;
+};
 
 struct dealer {
     const struct plan *plan;
@@ -22,7 +28,8 @@ struct dealer {
     uint64_t epochs_started;
     uint64_t step;
     uint64_t damaged; /* files, as of the last dealer_skipped */
-    uint64_t *state;  /* at the start of the epoch: two words per node that counts */
+    uint64_t *state;  /* at the start of the epoch: two words for all that counts */
+    struct counted *counted;
     size_t state_count;
     bool ended;
     bool can_be_empty;        /* a replica without a slice gets an empty batch */
@@ -55,6 +62,7 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
             struct dealer **ret_dealer)
 {
     struct dealer *dealer = tnd_zalloc(1, sizeof *dealer);
+    size_t counted_room;
 
     dealer->plan = plan;
     dealer->can_be_empty = can_be_empty(plan);
@@ -81,7 +89,9 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
     dealer->digest.interval = options->digest_steps * plan->options.worker_count * plan->replicas;
     dealer->services.digest = &dealer->digest;
     dealer->instance = order_instance_open(plan->graph, NULL, &dealer->services);
-    dealer->state = tnd_zalloc((size_t)plan->graph->node_count * 2 + 1, sizeof *dealer->state);
+    counted_room = (size_t)plan->graph->node_count + plan->graph->draw_count;
+    dealer->state = tnd_zalloc(counted_room * 2 + 1, sizeof *dealer->state);
+    dealer->counted = tnd_zalloc(counted_room + 1, sizeof *dealer->counted);
     *ret_dealer = dealer;
     return TUNDISH_OK;
 }
@@ -96,6 +106,7 @@ dealer_close(struct dealer *dealer)
     scratch_close(dealer->evaluation.scratch);
     budget_close(dealer->memory.budget);
     free(dealer->state);
+    free(dealer->counted);
     free(dealer->spare);
     free(dealer);
 }
@@ -108,11 +119,36 @@ counts(const struct plan_node *node)
     return node->random || (node->order != NULL && node->order->counts_elements);
 }
 
+/* All that is counted: the nodes of the stream, then what draws in its functions, whose nodes come
+ * and go. `ret_list` has room for all. */
+static size_t
+list_counted(const struct dealer *dealer, struct counted *ret_list)
+{
+    const struct plan_graph *graph = dealer->plan->graph;
+    struct order_instance *instance = dealer->instance;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        struct plan_node *node = graph->nodes[i];
+        const struct ordinal_arguments *ordinal =
+            node->order == &order_ordinal ? node->arguments : NULL;
+
+        if (counts(node))
+            ret_list[count++] = (struct counted){
+                &instance->iterator_counts[i],
+                ordinal != NULL ? &instance->draws[ordinal->counter] : &instance->element_counts[i],
+            };
+    }
+    for (uint32_t i = graph->own_draw_count; i < graph->draw_count; i++)
+        ret_list[count++] = (struct counted){ NULL, &instance->draws[i] };
+    return count;
+}
+
 size_t
 dealer_state_words(const struct dealer *dealer)
 {
     const struct plan_graph *graph = dealer->plan->graph;
-    size_t words = 0;
+    size_t words = 2 * (graph->draw_count - graph->own_draw_count);
 
     for (uint32_t i = 0; i < graph->node_count; i++)
         words += counts(graph->nodes[i]) ? 2 : 0;
@@ -122,30 +158,28 @@ dealer_state_words(const struct dealer *dealer)
 static void
 note_state(struct dealer *dealer)
 {
-    const struct plan_graph *graph = dealer->plan->graph;
+    size_t count = list_counted(dealer, dealer->counted);
 
-    dealer->state_count = 0;
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        if (!counts(graph->nodes[i]))
-            continue;
-        dealer->state[dealer->state_count++] = dealer->instance->iterator_counts[i];
-        dealer->state[dealer->state_count++] = dealer->instance->element_counts[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct counted *one = &dealer->counted[i];
+
+        dealer->state[2 * i] = one->iterators != NULL ? *one->iterators : 0;
+        dealer->state[2 * i + 1] = *one->elements;
     }
+    dealer->state_count = 2 * count;
 }
 
 static tundish_status
 restore_state(struct dealer *dealer, const uint64_t *words, size_t word_count)
 {
-    const struct plan_graph *graph = dealer->plan->graph;
-    size_t at = 0;
+    size_t count = list_counted(dealer, dealer->counted), at = 0;
 
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        if (!counts(graph->nodes[i]))
-            continue;
-        if (at + 2 > word_count)
-            break;
-        dealer->instance->iterator_counts[i] = words[at++];
-        dealer->instance->element_counts[i] = words[at++];
+    for (size_t i = 0; i < count && at + 2 <= word_count; i++, at += 2) {
+        const struct counted *one = &dealer->counted[i];
+
+        if (one->iterators != NULL)
+            *one->iterators = words[at];
+        *one->elements = words[at + 1];
     }
     note_state(dealer);
     if (at != word_count || dealer->state_count != word_count)

@@ -60,8 +60,8 @@ static const struct plan_node *
 all_names(const struct plan_node *node)
 {
     while (node->content == NULL && node->input_count == 1 &&
-           (node->order->shuffles_in != NULL || node->order == &order_ordinal ||
-            is_planned_shard(node) || (node->order != &order_shard && order_is_endless(node))))
+           (node->order->shuffles_in != NULL || is_planned_shard(node) ||
+            (node->order != &order_shard && order_is_endless(node))))
         node = node->inputs[0];
     return node;
 }
@@ -105,7 +105,7 @@ check_name(const struct order_iterator *function, const struct plan_node *names,
 
     if (status != TUNDISH_OK)
         return status == TUNDISH_NO_VALUE ? TUNDISH_OK : status;
-    body = order_instance_open_body(function, scope, scope->words);
+    body = order_instance_open_body(function, scope);
     status = check_graph(body);
     order_instance_close(body);
     order_scope_close(scope, names);

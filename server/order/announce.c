@@ -40,7 +40,6 @@ announce_open(struct announce *announce, const struct order_iterator *function,
     announce->services.counters = NULL;
     announce->instance = order_instance_open(function->instance->graph, function->instance->scope,
                                              &announce->services);
-    announce->instance->ordinal_base = function->instance->ordinal_base;
     order_counts_save(function->instance, &counts);
     order_counts_restore(announce->instance, &counts);
     order_counts_close(&counts);
@@ -61,7 +60,7 @@ tell(const struct order_iterator *function, const uint64_t *words)
 
     if (order_scope_open(function->instance, input, words, &scope) != TUNDISH_OK)
         return false;
-    body = order_instance_open_body(function, scope, scope->words);
+    body = order_instance_open_body(function, scope);
     for (uint32_t i = 0; i < body->graph->node_count; i++) {
         const struct plan_node *node = body->graph->nodes[i];
         struct order_iterator *source = NULL;

@@ -33,10 +33,12 @@ struct slices_arguments {
 /* ORDER_FUNCTION. */
 struct function_arguments {
     int64_t cycle_length, block_length; /* of one that the plan puts in */
+};
 
-    /* The body draws by ordinals, which begin elsewhere for each outer element; that has an ordinal
-     * itself, as its last word. */
-    bool numbers_bodies;
+/* ordinal. */
+struct ordinal_arguments {
+    const struct spec_stage *stage; /* that draws by its numbers */
+    uint32_t counter;               /* order_instance.draws: where it counts */
 };
 
 /* shard. */

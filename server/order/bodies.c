@@ -17,7 +17,7 @@ open_body(struct body *body, const struct order_iterator *iterator, const uint64
     status = order_scope_open(iterator->instance, node->inputs[0], outer_words, &body->scope);
     if (status != TUNDISH_OK)
         return status;
-    body->instance = order_instance_open_body(iterator, body->scope, body->scope->words);
+    body->instance = order_instance_open_body(iterator, body->scope);
     return order_open(node->body->root, body->instance, &body->iterator);
 }
 

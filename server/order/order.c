@@ -54,13 +54,25 @@ order_is_indexed(const struct plan_node *node)
     return node->body == NULL || order_is_indexed(node->body->root);
 }
 
-/* Only inputs count: a body's dataset objects are gone with their outer element, so no later
- * iterator can see how far they were pulled. */
+bool
+order_numbers_draws(const struct plan_graph *body)
+{
+    for (uint32_t i = 0; i < body->node_count; i++)
+        if (body->nodes[i]->order == &order_ordinal ||
+            (body->nodes[i]->body != NULL && order_numbers_draws(body->nodes[i]->body)))
+            return true;
+    return false;
+}
+
+/* A body's dataset objects are gone with their outer element, so no later iterator can see how far
+ * they were pulled; but ordinals count on. */
 bool
 order_shows_lookahead(const struct plan_node *node)
 {
     node = order_node(node);
     if (node->random || node->order->counts_elements)
+        return true;
+    if (node->body != NULL && order_numbers_draws(node->body))
         return true;
     for (uint32_t i = 0; i < node->input_count; i++)
         if (order_shows_lookahead(node->inputs[i]))
@@ -130,32 +142,22 @@ order_instance_open(const struct plan_graph *graph, const struct order_scope *sc
     instance->iterator_counts = tnd_zalloc(graph->node_count, sizeof *instance->iterator_counts);
     instance->element_counts = tnd_zalloc(graph->node_count, sizeof *instance->element_counts);
     instance->kept = tnd_zalloc(graph->node_count, sizeof *instance->kept);
+    instance->draw_count = graph->draw_count;
+    if (graph->draw_count > 0)
+        instance->draws = tnd_zalloc(graph->draw_count, sizeof *instance->draws);
     return instance;
 }
 
-/* Start the ordinals of each body at a pseudo-random 64-bit offset, so that the ranges of two
- * bodies do not overlap. (The finalizer of splitmix64.) */
-static uint64_t
-mix(uint64_t number)
-{
-    number += UINT64_C(0x9E3779B97F4A7C15);
-    number = (number ^ number >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    number = (number ^ number >> 27) * UINT64_C(0x94D049BB133111EB);
-    return number ^ number >> 31;
-}
-
+/* A Keras layer is one object, whatever function calls it: its counter is in no body. */
 struct order_instance *
-order_instance_open_body(const struct order_iterator *iterator, const struct order_scope *scope,
-                         const uint64_t *outer_words)
+order_instance_open_body(const struct order_iterator *iterator, const struct order_scope *scope)
 {
     const struct order_instance *outside = iterator->instance;
-    const struct plan_node *node = iterator->node;
-    const struct function_arguments *arguments = node->arguments;
-    struct order_instance *instance = order_instance_open(node->body, scope, outside->services);
+    struct order_instance *instance =
+        order_instance_open(iterator->node->body, scope, outside->services);
 
-    if (arguments->numbers_bodies)
-        instance->ordinal_base =
-            mix(outside->ordinal_base ^ mix(outer_words[node->inputs[0]->width - 1]));
+    instance->draws = outside->draws;
+    instance->draw_count = outside->draw_count;
     return instance;
 }
 
@@ -169,6 +171,8 @@ order_instance_close(struct order_instance *instance)
             instance->kept[i].close(instance->kept[i].state);
     free(instance->iterator_counts);
     free(instance->element_counts);
+    if (instance->graph->outside == NULL)
+        free(instance->draws);
     free(instance->kept);
     free(instance);
 }

@@ -78,10 +78,11 @@ struct order_instance {
     const struct plan_graph *graph;
     const struct order_scope *scope; /* NULL at the top */
     uint64_t *iterator_counts;       /* by plan_node.number: iterators made so far */
-    uint64_t *element_counts;        /* by plan_node.number: elements numbered by `ordinal`, what
-                                        `cache` remembers */
+    uint64_t *element_counts;        /* by plan_node.number: what `cache` remembers */
     struct order_kept *kept;         /* by plan_node.number */
-    uint64_t ordinal_base;           /* where those of a function's dataset begin; 0 at the top */
+    uint64_t *draws;                 /* by ordinal_arguments.counter: elements numbered so far. The
+                                        top's, which the instances of bodies count on in */
+    uint32_t draw_count;             /* of those; 0 where nothing draws */
     struct order_services *services;
 };
 
@@ -103,11 +104,10 @@ struct order_instance *order_instance_open(const struct plan_graph *graph,
                                            struct order_services *services);
 void order_instance_close(struct order_instance *instance);
 
-/* The same for the body of the iterator's node and one outer element, whose words are given. What
- * is drawn in there is then another element's nowhere else. */
+/* The same for the body of the iterator's node and one outer element, which the scope holds. Its
+ * ordinals go on where those of the bodies before it stand. */
 struct order_instance *order_instance_open_body(const struct order_iterator *iterator,
-                                                const struct order_scope *scope,
-                                                const uint64_t *outer_words);
+                                                const struct order_scope *scope);
 
 /* Make an iterator of `node` (of its nearest order stage, if it is a content node). */
 tundish_status order_open(const struct plan_node *node, struct order_instance *instance,
@@ -159,6 +159,9 @@ bool order_is_indexed(const struct plan_node *node);
 /* Can it be seen, by a later iterator or in content, if more elements of `node` are pulled than
  * tf.data would pull? If not, a stage may look ahead. */
 bool order_shows_lookahead(const struct plan_node *node);
+
+/* Are elements numbered in this body, or in one inside it? Those numbers outlive its datasets. */
+bool order_numbers_draws(const struct plan_graph *body);
 
 /* Does this stage make content of its input, to decide the order? */
 bool order_reads_content(const struct plan_node *node);

@@ -14,6 +14,7 @@
 
 #include "core/memory.h"
 #include "order/cardinality.h"
+#include "order/rewind.h"
 
 /* The kept elements. The dataset object owns them once the pass is complete, until then the writer.
  */
@@ -26,9 +27,12 @@ struct cached {
 
 struct cache {
     struct order_iterator *input; /* NULL: this iterator reads */
-    uint64_t *counts;             /* of all stages before the cache, from when this pass began */
-    struct cached *cached;        /* the elements it reads or has written so far */
-    int64_t cardinality;          /* of the input; negative: not known */
+    struct order_iterator *rest;  /* the input of one that has all elements, but not its end */
+    uint64_t **counts;            /* of all stages before the cache */
+    uint64_t *began;              /* what they were when this pass began */
+    size_t count_count;
+    struct cached *cached; /* the elements it reads or has written so far */
+    int64_t cardinality;   /* of the input; negative: not known */
     uint64_t at;
 };
 
@@ -52,33 +56,24 @@ cached_close(void *state)
     free(cached);
 }
 
-/* Copy the counts of `node` and all stages before it to `to`, and return how many there are. `to`
- * may be NULL. */
-static size_t
-note_counts(const struct order_instance *instance, const struct plan_node *node, uint64_t *to)
+static void
+note_counts(const struct order_instance *instance, const struct plan_node *node,
+            struct cache *cache)
 {
-    size_t count = 2;
-
-    if (to != NULL) {
-        to[0] = instance->iterator_counts[node->number];
-        to[1] = instance->element_counts[node->number];
-    }
-    for (uint32_t i = 0; i < node->input_count; i++)
-        count += note_counts(instance, node->inputs[i], to != NULL ? to + count : NULL);
-    return count;
+    cache->count_count = order_counts_before(instance, node, NULL);
+    cache->counts = tnd_zalloc(cache->count_count, sizeof(uint64_t *));
+    cache->began = tnd_zalloc(cache->count_count, sizeof *cache->began);
+    order_counts_before(instance, node, cache->counts);
+    for (size_t i = 0; i < cache->count_count; i++)
+        cache->began[i] = *cache->counts[i];
 }
 
 /* Write the counts of note_counts back. */
-static size_t
-restore_counts(struct order_instance *instance, const struct plan_node *node, const uint64_t *from)
+static void
+restore_counts(const struct cache *cache)
 {
-    size_t count = 2;
-
-    instance->iterator_counts[node->number] = from[0];
-    instance->element_counts[node->number] = from[1];
-    for (uint32_t i = 0; i < node->input_count; i++)
-        count += restore_counts(instance, node->inputs[i], from + count);
-    return count;
+    for (size_t i = 0; i < cache->count_count; i++)
+        *cache->counts[i] = cache->began[i];
 }
 
 static tundish_status
@@ -89,9 +84,7 @@ cache_open(struct order_iterator *iterator)
     cache->cached = iterator->instance->kept[node->number].state;
     if (cache->cached != NULL)
         return TUNDISH_OK;
-    cache->counts =
-        tnd_zalloc(note_counts(iterator->instance, node->inputs[0], NULL), sizeof *cache->counts);
-    note_counts(iterator->instance, node->inputs[0], cache->counts);
+    note_counts(iterator->instance, node->inputs[0], cache);
     cache->cached = tnd_zalloc(1, sizeof *cache->cached);
     cache->cached->width = node->width;
     cache->cached->run_words = node->run_words;
@@ -147,19 +140,37 @@ keep_first_pass(struct order_iterator *iterator)
     }
     cache->cached = NULL;
     order_drop(&cache->input);
-    restore_counts(iterator->instance, iterator->node->inputs[0], cache->counts);
+    restore_counts(cache);
 }
 
 /* All elements are here, but END was not requested. tf.data keeps the pass now, and a later
- * iterator must find it. This iterator becomes a reader that stands after the last element. */
+ * iterator must find it. This iterator becomes a reader that stands after the last element. It
+ * still asks its input for the end if it is asked itself: in a body the numbers of elements that
+ * are passed over there stay taken. */
 static void
 keep_early(struct order_iterator *iterator)
 {
     struct cache *cache = state_of(iterator);
 
+    if (iterator->instance->graph->outside != NULL) {
+        cache->rest = cache->input;
+        cache->input = NULL;
+    }
     keep_first_pass(iterator);
     cache->cached = iterator->instance->kept[iterator->node->number].state;
     cache->at = cache->cached->count;
+}
+
+static enum order_result
+end(struct cache *cache)
+{
+    uint64_t words[PLAN_WIDTH_MAX];
+    size_t count;
+
+    if (cache->rest != NULL && order_next(cache->rest, words, 1, &count) == ORDER_OK)
+        run_words_release(words, count, cache->cached->width, cache->cached->run_words);
+    order_drop(&cache->rest);
+    return ORDER_END;
 }
 
 static enum order_result
@@ -189,7 +200,7 @@ cache_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
         return result;
     }
     if (cache->at == cached->count)
-        return ORDER_END;
+        return end(cache);
     if (max > cached->count - cache->at)
         max = (size_t)(cached->count - cache->at);
     memcpy(words, cached->words + cache->at * cached->width, max * cached->width * sizeof *words);
@@ -214,7 +225,7 @@ cache_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_p
     left = cache->cached->count - cache->at;
     *ret_passed = count < left ? count : left;
     cache->at += *ret_passed;
-    return count <= left ? ORDER_OK : ORDER_END;
+    return count <= left ? ORDER_OK : end(cache);
 }
 
 static void
@@ -228,9 +239,11 @@ cache_close(struct order_iterator *iterator)
     /* After a resume the pass is made again although element_counts says it is kept. If it is
      * abandoned here, its counts must still be those of a kept pass. */
     if (cache->input != NULL && iterator->instance->element_counts[node->number] != 0)
-        restore_counts(iterator->instance, node->inputs[0], cache->counts);
+        restore_counts(cache);
     order_close(cache->input);
+    order_close(cache->rest);
     free(cache->counts);
+    free(cache->began);
 }
 
 const struct order_ops order_cache = {

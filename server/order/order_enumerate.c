@@ -1,9 +1,11 @@
 /* order_enumerate.c - add a number to each element, as its last word.
  *
  * `enumerate` starts from its parameter in every iterator. The plan puts `ordinal` before random
- * stages; it keeps counting over all iterators of its dataset object, so that each epoch draws
- * different numbers. In a function, the dataset of each outer element has its own range of numbers.
+ * stages; it counts on over all iterators, and in a function over the datasets of all outer
+ * elements, as the counter of a Keras layer does. So each epoch draws different numbers.
  */
+#include "core/must.h"
+#include "order/arguments.h"
 #include "order/cardinality.h"
 #include "order/order.h"
 #include "order/planning.h"
@@ -12,8 +14,7 @@ struct enumerate {
     struct order_iterator *input;
     uint64_t start;
     uint64_t own_next;
-    uint64_t base;  /* where the ordinals of a body begin; 0 at the top */
-    uint64_t *next; /* own_next, or the dataset object's */
+    uint64_t *next; /* own_next, or the counter of those that draw */
 };
 
 static struct enumerate *
@@ -42,10 +43,10 @@ static tundish_status
 ordinal_open(struct order_iterator *iterator)
 {
     struct enumerate *enumerate = state_of(iterator);
+    const struct ordinal_arguments *arguments = iterator->node->arguments;
 
-    enumerate->next = &iterator->instance->element_counts[iterator->node->number];
-    enumerate->start = *enumerate->next;
-    enumerate->base = iterator->instance->ordinal_base;
+    must(arguments->counter < iterator->instance->draw_count);
+    enumerate->next = &iterator->instance->draws[arguments->counter];
     return order_open(iterator->node->inputs[0], iterator->instance, &enumerate->input);
 }
 
@@ -59,7 +60,7 @@ enumerate_next(struct order_iterator *iterator, uint64_t *words, size_t max, siz
     result = order_next(enumerate->input, words, max, ret_count);
     order_spread(words, *ret_count, width - 1, width, 0);
     for (size_t i = 0; i < *ret_count; i++)
-        words[i * width + width - 1] = enumerate->base + (*enumerate->next)++;
+        words[i * width + width - 1] = (*enumerate->next)++;
     return result;
 }
 
@@ -143,6 +144,7 @@ const struct order_ops order_ordinal = {
     .search = ORDER_SEARCH_INPUT,
     .adds_word = true,
     .state_bytes = sizeof(struct enumerate),
+    .arguments_bytes = sizeof(struct ordinal_arguments),
     .open = ordinal_open,
     .next = enumerate_next,
     .close = enumerate_close,

@@ -37,7 +37,8 @@ struct interleave {
     size_t open_count;
     size_t at;            /* the slot whose turn it is */
     uint64_t emitted;     /* elements of its block so far */
-    bool pulls_ahead;     /* unobservable: a body's datasets are gone with their outer element */
+    bool pulls_ahead;     /* unobservable: a body's datasets are gone with their outer element, and
+                             nothing is numbered in there */
     struct bodies bodies; /* flat_map: for random access */
 };
 
@@ -78,8 +79,9 @@ interleave_open(struct order_iterator *iterator)
             read_length(iterator, "block_length", planned->block_length, &interleave->block_length);
     if (status != TUNDISH_OK)
         return status;
-    interleave->pulls_ahead =
-        interleave->block_length < CHUNK && order_can_rewind(iterator->node->body->root);
+    interleave->pulls_ahead = interleave->block_length < CHUNK &&
+                              order_can_rewind(iterator->node->body->root) &&
+                              !order_numbers_draws(iterator->node->body);
     announce_open(&interleave->announce, iterator, interleave->cycle_length);
     return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
 }
@@ -121,7 +123,7 @@ open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
     status = order_scope_open(iterator->instance, node->inputs[0], outer_words, &slot->scope);
     if (status != TUNDISH_OK)
         return status;
-    slot->instance = order_instance_open_body(iterator, slot->scope, slot->scope->words);
+    slot->instance = order_instance_open_body(iterator, slot->scope);
     status = order_open(node->body->root, slot->instance, &slot->iterator);
     if (status != TUNDISH_OK)
         close_slot(slot, node);

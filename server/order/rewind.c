@@ -5,6 +5,15 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "order/arguments.h"
+
+/* Where nothing draws there are none. */
+static void
+copy_draws(uint64_t *to, const uint64_t *from, uint32_t count)
+{
+    if (count > 0)
+        memcpy(to, from, count * sizeof *to);
+}
 
 void
 order_counts_save(const struct order_instance *instance, struct order_counts *ret_counts)
@@ -13,11 +22,14 @@ order_counts_save(const struct order_instance *instance, struct order_counts *re
 
     *ret_counts = (struct order_counts){
         .node_count = count,
+        .draw_count = instance->draw_count,
         .iterators = tnd_alloc(count * sizeof *ret_counts->iterators),
         .elements = tnd_alloc(count * sizeof *ret_counts->elements),
+        .draws = tnd_alloc(instance->draw_count * sizeof *ret_counts->draws),
     };
     memcpy(ret_counts->iterators, instance->iterator_counts, count * sizeof(uint64_t));
     memcpy(ret_counts->elements, instance->element_counts, count * sizeof(uint64_t));
+    copy_draws(ret_counts->draws, instance->draws, instance->draw_count);
 }
 
 void
@@ -25,6 +37,7 @@ order_counts_close(struct order_counts *counts)
 {
     free(counts->iterators);
     free(counts->elements);
+    free(counts->draws);
     *counts = (struct order_counts){ 0 };
 }
 
@@ -33,12 +46,55 @@ order_counts_restore(struct order_instance *instance, const struct order_counts 
 {
     memcpy(instance->iterator_counts, counts->iterators, counts->node_count * sizeof(uint64_t));
     memcpy(instance->element_counts, counts->elements, counts->node_count * sizeof(uint64_t));
+    copy_draws(instance->draws, counts->draws, instance->draw_count);
+}
+
+static size_t
+add_count(uint64_t *one, uint64_t **ret_counts, size_t count)
+{
+    if (ret_counts != NULL)
+        ret_counts[count] = one;
+    return count + 1;
+}
+
+static size_t
+list_draws(const struct order_instance *instance, const struct plan_node *node,
+           uint64_t **ret_counts, size_t count)
+{
+    const struct ordinal_arguments *ordinal =
+        node->order == &order_ordinal ? node->arguments : NULL;
+
+    if (ordinal != NULL)
+        count = add_count(&instance->draws[ordinal->counter], ret_counts, count);
+    for (uint32_t i = 0; node->body != NULL && i < node->body->node_count; i++)
+        count = list_draws(instance, node->body->nodes[i], ret_counts, count);
+    return count;
+}
+
+static size_t
+list_before(const struct order_instance *instance, const struct plan_node *node,
+            uint64_t **ret_counts, size_t count)
+{
+    count = add_count(&instance->iterator_counts[node->number], ret_counts, count);
+    count = add_count(&instance->element_counts[node->number], ret_counts, count);
+    if (instance->graph->outside == NULL)
+        count = list_draws(instance, node, ret_counts, count);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        count = list_before(instance, node->inputs[i], ret_counts, count);
+    return count;
+}
+
+size_t
+order_counts_before(const struct order_instance *instance, const struct plan_node *node,
+                    uint64_t **ret_counts)
+{
+    return list_before(instance, node, ret_counts, 0);
 }
 
 static void
-add_counts(uint64_t *counts, const uint64_t *before, uint32_t node_count, uint64_t times)
+add_counts(uint64_t *counts, const uint64_t *before, uint32_t count, uint64_t times)
 {
-    for (uint32_t i = 0; i < node_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         counts[i] += times * (counts[i] - before[i]);
 }
 
@@ -49,6 +105,7 @@ order_counts_add_passes(struct order_instance *instance, const struct order_coun
 {
     add_counts(instance->iterator_counts, before->iterators, before->node_count, times);
     add_counts(instance->element_counts, before->elements, before->node_count, times);
+    add_counts(instance->draws, before->draws, before->draw_count, times);
 }
 
 /* True if `is` holds for the node, any of its inputs or its body. */
@@ -108,6 +165,13 @@ has_body(const struct plan_node *node)
     return node->body != NULL;
 }
 
+/* A stage of the body may decide by what was drawn there, which is other in each pass. */
+static bool
+looks_at_draws(const struct plan_graph *body)
+{
+    return order_numbers_draws(body) && any_node(body->root, order_reads_content);
+}
+
 /* A pass of a random source has the same elements in another order. A stage that counts nothing and
  * draws nothing repeats its pass exactly. Otherwise the similarity is that of the least similar
  * input, limited by what the stage does. */
@@ -127,7 +191,7 @@ alike(const struct plan_node *node)
     case ORDER_ALIKE_ELEMENTS:
         return at_most(inputs, SAME_ELEMENTS);
     case ORDER_ALIKE_FUNCTION:
-        return inputs >= SAME_ELEMENTS ? SAME_ELEMENTS : NOT_ALIKE;
+        return inputs >= SAME_ELEMENTS && !looks_at_draws(node->body) ? SAME_ELEMENTS : NOT_ALIKE;
     case ORDER_ALIKE_UNCUT:
         return any_node(node, has_body) ? NOT_ALIKE : at_most(inputs, SAME_COUNT);
     case ORDER_ALIKE_COUNT:

@@ -6,10 +6,10 @@
 
 #include "order/order.h"
 
-/* The counts of the dataset objects of a graph. */
+/* The counts of the dataset objects of a graph, and of all that draws. */
 struct order_counts {
-    uint32_t node_count;
-    uint64_t *iterators, *elements;
+    uint32_t node_count, draw_count;
+    uint64_t *iterators, *elements, *draws;
 };
 
 void order_counts_save(const struct order_instance *instance, struct order_counts *ret_counts);
@@ -23,6 +23,11 @@ void order_counts_restore(struct order_instance *instance, const struct order_co
  */
 void order_counts_add_passes(struct order_instance *instance, const struct order_counts *before,
                              uint64_t times);
+
+/* The counts of `node` and of all before it, into `ret_counts` unless that is NULL, and how many
+ * there are. In a body without those of draws: these are not its own. */
+size_t order_counts_before(const struct order_instance *instance, const struct plan_node *node,
+                           uint64_t **ret_counts);
 
 /* Does nothing but the counts tell a later iterator of `node` that there was one before? False also
  * where content would be made twice. */

@@ -265,44 +265,14 @@ is_in_file(const struct spec_stage *stage, const struct order_ops *order,
 /* Number the elements for a stage that draws: its draws depend on the number of an element, not on
  * the thread that makes it. */
 static struct plan_node *
-number_elements(struct plan_graph *graph, struct plan_node *previous)
+number_elements(struct plan_graph *graph, struct plan_node *previous,
+                const struct spec_stage *stage)
 {
     struct plan_node *ordinal = build_order_node(graph, NULL, &order_ordinal);
 
+    ((struct ordinal_arguments *)ordinal->arguments)->stage = stage;
     add_input(ordinal, previous);
     return ordinal;
-}
-
-static bool value_draws(const struct spec_value *value);
-
-/* True if any stage of the dataset, or of a dataset inside it, draws random numbers by ordinals. */
-static bool
-dataset_draws(const struct spec_dataset *dataset)
-{
-    for (uint32_t i = 0; i < dataset->stage_count; i++) {
-        const struct spec_stage *stage = &dataset->stages[i];
-        const struct content_ops *content = content_find(stage->info->name);
-
-        if (content != NULL && content_draws(content, stage))
-            return true;
-        for (uint32_t k = 0; k < stage->info->parameter_count; k++)
-            if (value_draws(stage->arguments[k]))
-                return true;
-    }
-    return false;
-}
-
-static bool
-value_draws(const struct spec_value *value)
-{
-    if (value == NULL)
-        return false;
-    if (value->dataset != NULL)
-        return dataset_draws(value->dataset);
-    for (uint32_t i = 0; value->kind == SPEC_LIST && i < value->count; i++)
-        if (value_draws(&value->items[i]))
-            return true;
-    return false;
 }
 
 /* True for a source with shuffle: its list is sorted, then shuffled by the plan. */
@@ -339,14 +309,11 @@ give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *funct
     }
 }
 
-/* True if the stage, or the body of its function, draws by ordinals. */
 static bool
-needs_ordinals(const struct spec_stage *stage, const struct order_ops *order)
+needs_ordinals(const struct spec_stage *stage)
 {
     const struct content_ops *content = content_find(stage->info->name);
 
-    if (order != NULL && order->form == ORDER_FUNCTION)
-        return value_draws(spec_get(stage, "dataset"));
     return content != NULL && content_draws(content, stage);
 }
 
@@ -383,7 +350,6 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     struct plan_node **inputs = NULL;
     uint32_t input_count = 0;
     struct plan_node *node;
-    bool draws;
     tundish_status status = TUNDISH_OK;
 
     if (order != NULL && order->check_stage != NULL)
@@ -400,17 +366,14 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
         free(inputs);
         return TUNDISH_OK;
     }
-    draws = previous != NULL && needs_ordinals(stage, order);
-    if (draws)
-        previous = number_elements(graph, previous);
+    if (previous != NULL && needs_ordinals(stage))
+        previous = number_elements(graph, previous, stage);
     node = build_node(graph, stage, is_in_file(stage, order, previous) ? order->file_source : name);
     node->name = name;
     node->inputs = inputs;
     node->input_count = input_count;
     if (previous != NULL)
         add_input(node, previous);
-    if (draws && order != NULL && order->form == ORDER_FUNCTION)
-        ((struct function_arguments *)node->arguments)->numbers_bodies = true;
     return build_after(builder, graph, node, function_index, ret_node);
 }
 

@@ -41,10 +41,13 @@ tundish_status build_layout(struct plan_builder *builder, struct plan_graph *gra
 /* 5. Content stages see what follows them; those that are cheaper together are made together. */
 tundish_status build_fusion(struct plan_builder *builder, struct plan_graph *graph);
 
-/* 6. Columns of sources that stages take by their words are found. */
+/* 6. Ordinals get the counters that they count in. */
+void build_draws(struct plan *plan);
+
+/* 7. Columns of sources that stages take by their words are found. */
 void build_words(struct plan_graph *graph);
 
-/* 6. deliver.widen, once the columns of a batch are known. Close accepts a half-made plan. */
+/* 8. deliver.widen, once the columns of a batch are known. Close accepts a half-made plan. */
 tundish_status build_widen(struct plan_builder *builder);
 void build_widen_close(struct plan *plan);
 

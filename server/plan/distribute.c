@@ -332,35 +332,23 @@ is_dealt(const struct plan_node *node, const struct edges *files)
     return false;
 }
 
-/* True if the node numbers files before they are dealt: those numbers are the same on every worker.
- */
-static bool
-numbers_files(const struct plan_node *node, const struct edges *files)
-{
-    for (uint32_t i = 0; i < files->count; i++)
-        if (files->list[i].reader == node)
-            return true;
-    return false;
-}
-
 /* Find a stage whose draws depend on the number of workers. Draws depend on how many elements came
- * before; if each worker has its own elements, it counts only those, as in TensorFlow. Inside a
- * function the count starts again for each outer element, at an offset that depends on its number.
- */
+ * before; if each worker has its own elements, it counts only those, as in TensorFlow. */
 static const struct plan_node *
-find_own_draws(const struct plan *plan, const struct edges *files)
+find_own_draws(const struct plan_graph *graph, const struct edges *files, bool in_dealt)
 {
-    if (plan->policy != SHARD_FILE && plan->policy != SHARD_HINT)
-        return NULL;
-    for (uint32_t i = 0; i < plan->graph->node_count; i++) {
-        const struct plan_node *node = plan->graph->nodes[i];
+    const struct plan_node *found = NULL;
 
-        if (node->stage != NULL && node->input_count > 0 &&
-            node->inputs[0]->order == &order_ordinal && !numbers_files(node, files) &&
-            is_dealt(node, files))
-            return node;
+    for (uint32_t i = 0; i < graph->node_count && found == NULL; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if (node->body != NULL)
+            found = find_own_draws(node->body, files, in_dealt || is_dealt(node, files));
+        else if (node->stage != NULL && node->input_count > 0 &&
+                 node->inputs[0]->order == &order_ordinal && (in_dealt || is_dealt(node, files)))
+            found = node;
     }
-    return NULL;
+    return found;
 }
 
 /* With AUTO, TensorFlow rewrites the stream even of a single worker: the shard passes everything,
@@ -388,7 +376,8 @@ build_distribution(struct plan_builder *builder)
         status = resolve_policy(builder, &files);
     if (status != TUNDISH_OK)
         goto done;
-    plan->own_draws = find_own_draws(plan, &files);
+    if (plan->policy == SHARD_FILE || plan->policy == SHARD_HINT)
+        plan->own_draws = find_own_draws(plan->graph, &files, false);
     rebatch_resolve_rule(plan);
     if (!plan->stream->distribute.from_function && !is_of_replicas(plan->user_root) &&
         plan->stream->distribute.delivery == DELIVER_LANES &&

@@ -73,6 +73,8 @@ struct plan_graph {
     struct plan_node *outer;    /* the input of that node: whose columns $name means here */
     struct schema outer_schema; /* outer's columns, then those from farther out it does not hide */
     bool captures;              /* content in here (or deeper) uses $name */
+    uint32_t draw_count;        /* of the top: ordinal_arguments.counter is below; in bodies 0 */
+    uint32_t own_draw_count;    /* those before it count at the top, the others in bodies alone */
 };
 
 /* May the texts of a source's column be left out, if they are words? */

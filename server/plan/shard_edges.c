@@ -47,14 +47,8 @@ is_function(const struct plan_node *node)
 static bool
 runs_on_list(const struct plan_node *node)
 {
-    const struct plan_node *input;
-
-    if (node->body == NULL)
-        return false;
-    input = node->inputs[0];
-    if (input->order == &order_ordinal) /* inserted by the plan, unknown to TensorFlow */
-        input = input->inputs[0];
-    return input->source != NULL && input->source->order.is_list;
+    return node->body != NULL && node->inputs[0]->source != NULL &&
+           node->inputs[0]->source->order.is_list;
 }
 
 /* TensorFlow treats datasets of datasets in a peculiar way: before a function that reads no files,

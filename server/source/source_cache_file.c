@@ -19,6 +19,7 @@
 #include "core/memory.h"
 #include "order/arguments.h"
 #include "order/cardinality.h"
+#include "order/rewind.h"
 #include "source/files/fetch.h"
 #include "source/files/whereabouts.h"
 #include "source/rows/cache_batch.h"
@@ -136,10 +137,13 @@ name_for(const struct order_iterator *iterator, uint64_t scope_hash)
 static void
 count_anew(struct order_instance *instance, const struct plan_node *node)
 {
-    instance->iterator_counts[node->number] = 0;
-    instance->element_counts[node->number] = 0;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        count_anew(instance, node->inputs[i]);
+    size_t count = order_counts_before(instance, node, NULL);
+    uint64_t **counts = tnd_alloc(count * sizeof *counts);
+
+    order_counts_before(instance, node, counts);
+    for (size_t i = 0; i < count; i++)
+        *counts[i] = 0;
+    free(counts);
 }
 
 /* Start to write a pass. A resumed job may find the file gone: it can make only the first pass

@@ -9,7 +9,8 @@
 
 /* Version 2 has no split. */
 static const uint32_t PLACE_VERSION = 3, UNSPLIT_VERSION = 2;
-static const uint32_t ORDER_RULES_VERSION = 1;
+/* Before version 2 each dataset of a function numbered what it drew for itself. */
+static const uint32_t ORDER_RULES_VERSION = 2, TOP_RULES_VERSION = 1;
 
 static enum spec_counting
 counts(const struct parameter_info *parameter)
@@ -23,7 +24,8 @@ uint64_t
 place_fingerprint(const struct plan *plan)
 {
     uint64_t numbers[] = {
-        ORDER_RULES_VERSION,
+        plan->graph->draw_count > plan->graph->own_draw_count ? ORDER_RULES_VERSION
+                                                              : TOP_RULES_VERSION,
         plan->file->has_seed ? (uint64_t)plan->file->seed : UINT64_MAX,
         (uint64_t)plan->policy,
     };

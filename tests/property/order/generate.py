@@ -63,6 +63,8 @@ def _mapping(mapping):
 def stage_text(stage):
     """A stage as it stands in a pipeline file."""
     ((name, arguments),) = stage.items()
+    if name == "draw":
+        return ", ".join(_layer(**arguments))
     if name == "map":
         arguments = {column: _expression(column, line) for column, line in arguments.items()}
     if name == "from_tensor_slices":
@@ -77,6 +79,15 @@ def stage_text(stage):
         column, by = arguments["key"]
         arguments = {**arguments, "key": f"{column} % {by}"}
     return f"{{{name}: {_mapping(arguments)}}}"
+
+
+def _layer(column, seed):
+    """An image of two pixels, flipped at random, and its left pixel."""
+    yield f"{{map: {{{column}: \"cast({column} * 2, 'float32') + [0, 1]\"}}}}"
+    yield f"{{reshape: {{columns: {column}, shape: [1, 2, 1]}}}}"
+    yield f"{{random_flip: {{columns: {column}, seed: {seed}}}}}"
+    yield f"{{reshape: {{columns: {column}, shape: [2]}}}}"
+    yield f"{{map: {{{column}: \"cast({column}[0], 'int64')\"}}}}"
 
 
 def _expression(column, line):
@@ -254,7 +265,7 @@ class Generator:
 
     def _some_stage(self, shape, depth_left, kinds):
         random = self.random
-        choices = ["whole"] * 6 + ["map", "filter"]
+        choices = ["whole"] * 6 + ["map", "draw", "filter"]
         if kinds is None:
             choices += ["batch"] * 3 + ["enumerate"]
             if shape.depth > 0:
@@ -267,6 +278,8 @@ class Generator:
         if kind == "map":
             plus = random.choice([0, 7, "total"] + ["$" + name for name in shape.outer])
             return [{"map": {random.choice(shape.columns): [random.choice([1, 1, 2]), plus]}}]
+        if kind == "draw" and shape.depth == 0:
+            return [{"draw": {"column": random.choice(shape.columns), "seed": random.randint(1, 99)}}]
         if kind == "filter" and shape.depth == 0 and shape.size != float("inf"):
             by = random.randint(2, 5)
             keep = [random.choice(shape.columns), by, random.randrange(by)]

@@ -8,7 +8,7 @@ generator that it returns the rest on first need.
 
 import glob
 
-from .philox import Philox, Seeds, stateless_double
+from .philox import Philox, Seeds, stateless_double, stateless_words
 
 
 class BadElement(Exception):
@@ -105,6 +105,24 @@ class Map(Dataset):
                 added = total(element[column]) if plus == "total" else plus
                 new[column] = each(element[column], lambda x: x * times + added)
             yield new
+
+
+class Draw(Dataset):
+    """A random layer, of Keras: COLUMN * 2, or one more where an image of both is flipped. The layer is
+    one object, whose counter goes on over all iterators, and over the datasets of a function."""
+
+    def cardinality(self):
+        return self.input.cardinality()
+
+    def open(self):
+        return self.run(self.input.open())
+
+    def run(self, elements):
+        column, calls = self.arguments["column"], self.arguments["calls"]
+        for element in elements:
+            drawn = stateless_words(self.arguments["seed"], calls[0]).next() & 0x7FFFFF
+            calls[0] += 1
+            yield {**element, column: element[column] * 2 + (drawn <= 1 << 22)}
 
 
 class Filter(Dataset):
@@ -345,13 +363,13 @@ class Window(Dataset):
             window = held[: (size - 1) * stride + 1 : stride]
             if not window or (self.get("drop_remainder", False) and len(window) < size):
                 return
-            yield joined(window, stack)
             begin += shift
             while not ended and first + len(held) < begin:
                 if next(source, None) is None:
                     ended = True
                 else:
                     held.append(None)
+            yield joined(window, stack)
 
 
 class BucketBySequenceLength(Dataset):
@@ -544,6 +562,7 @@ STAGES = {
     "text_line": TextLine,
     "string_to_number": StringToNumber,
     "map": Map,
+    "draw": Draw,
     "filter": Filter,
     "shuffle": Shuffle,
     "repeat": Repeat,
@@ -586,6 +605,7 @@ class _Builder:
     def __init__(self, seeds, dealt_to):
         self.seeds = seeds
         self.dealt_to = dealt_to
+        self.calls = {}  # of each layer
 
     def dataset(self, stages, place, outer):
         dataset = None
@@ -603,6 +623,8 @@ class _Builder:
             inputs.append(self.dataset(arguments["choice_dataset"], place, outer))
         if draws_seeds(name, arguments):
             arguments["seeds"] = self.seeds.pair(arguments.get("seed"), place)
+        if name == "draw":
+            arguments["calls"] = self.calls.setdefault(id(stage), [0])
         arguments["in_function"] = place is not None
         if name == "list_files":
             arguments["dealt_to"] = self.dealt_to

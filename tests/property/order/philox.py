@@ -36,12 +36,17 @@ class Philox:
         return counter
 
 
-def stateless_double(seed, seed2):
-    """The first number, 0 <= u < 1, of a stateless op, whose seeds are scrambled first."""
+def stateless_words(seed, seed2):
+    """Of a stateless op, whose seeds are scrambled first."""
     scrambled = Philox(0x02461E293EC8F720, seed2)
     scrambled.block_number = seed
     mixed = scrambled._block()
-    drawn = Philox(mixed[1] << 32 | mixed[0], mixed[3] << 32 | mixed[2])
+    return Philox(mixed[1] << 32 | mixed[0], mixed[3] << 32 | mixed[2])
+
+
+def stateless_double(seed, seed2):
+    """The first number, 0 <= u < 1, of a stateless op."""
+    drawn = stateless_words(seed, seed2)
     return ((drawn.next() & 0xFFFFF) << 32 | drawn.next()) / 2**52
 
 

@@ -593,6 +593,8 @@ fixture_append(struct fixture *fixture, const struct order_ops *order, const voi
     set_order(node, order);
     if (arguments != NULL)
         memcpy(node->arguments, arguments, order->arguments_bytes);
+    if (order == &order_ordinal)
+        ((struct ordinal_arguments *)node->arguments)->counter = fixture->graph->draw_count++;
     lay_out(node);
 }
 
