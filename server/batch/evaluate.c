@@ -60,7 +60,7 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
     return status != TUNDISH_OK ? status : evaluate_settle(evaluation, NULL, 0, ret_frame);
 }
 
-/* A stage that draws stands after an `ordinal`, whose number is the last word of an element. */
+/* A stage that draws stands after an `ordinal`, whose number is a word of an element. */
 static const uint64_t *
 ordinals_of(struct evaluation *evaluation, const struct plan_node *node,
             const struct evaluate_request *request, const struct frame *input)
@@ -73,7 +73,7 @@ ordinals_of(struct evaluation *evaluation, const struct plan_node *node,
     for (int64_t i = 0; i < input->count; i++) {
         size_t element = (size_t)(input->kept != NULL ? input->kept[i] : i);
 
-        ordinals[i] = request->words[element * request->stride + node->inputs[0]->width - 1];
+        ordinals[i] = request->words[element * request->stride + node->draw_word];
     }
     return ordinals;
 }

@@ -222,7 +222,7 @@ of_content(struct origin_walk *walk, const struct plan_node *node, const uint64_
     struct origin_rows rows;
 
     if (draws)
-        add_mark(walk, origin, node, words[input->width - 1]);
+        add_mark(walk, origin, node, words[node->draw_word]);
     if (!node->batch_wide || draws)
         return origin;
     note_blender(walk, node);

@@ -39,6 +39,7 @@ struct function_arguments {
 struct ordinal_arguments {
     const struct spec_stage *stage; /* that draws by its numbers */
     uint32_t counter;               /* order_instance.draws: where it counts */
+    bool one_by_one;                /* elements before it are numbered in the same counter */
 };
 
 /* shard. */

@@ -317,7 +317,8 @@ order_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_p
 
         /* A stage may be unable to leap from where it stands (it then passes over none). Elements
          * pulled instead bring it to where it can. */
-        if (iterator->ops->pass_over != NULL && iterator->next_result == ORDER_OK) {
+        if (iterator->ops->pass_over != NULL && !iterator->node->replays &&
+            iterator->next_result == ORDER_OK) {
             result = iterator->ops->pass_over(iterator, count - passed, &some);
             if (result == ORDER_END)
                 iterator->next_result = ORDER_END;

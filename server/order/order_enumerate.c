@@ -64,6 +64,15 @@ enumerate_next(struct order_iterator *iterator, uint64_t *words, size_t max, siz
     return result;
 }
 
+/* Of elements that are numbered again, each gets its second number before the next its first. */
+static enum order_result
+ordinal_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    const struct ordinal_arguments *arguments = iterator->node->arguments;
+
+    return enumerate_next(iterator, words, arguments->one_by_one ? 1 : max, ret_count);
+}
+
 static enum order_result
 enumerate_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
@@ -146,7 +155,7 @@ const struct order_ops order_ordinal = {
     .state_bytes = sizeof(struct enumerate),
     .arguments_bytes = sizeof(struct ordinal_arguments),
     .open = ordinal_open,
-    .next = enumerate_next,
+    .next = ordinal_next,
     .close = enumerate_close,
     .pass_over = enumerate_pass_over,
     .counts_elements = true,

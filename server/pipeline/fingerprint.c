@@ -47,8 +47,10 @@ spec_hash_stage(uint64_t hash, const struct spec_stage *stage, spec_counts *coun
     hash = hash_text(hash, info->name, strlen(info->name), COUNTS_WHOLE);
     for (uint32_t i = 0; i < info->parameter_count; i++) {
         enum spec_counting counting = counts(&info->parameters[i]);
+        bool is_older =
+            stage->arguments[i] == NULL && (info->parameters[i].types & TYPE_LATER) != 0;
 
-        if (counting != COUNTS_NOT)
+        if (counting != COUNTS_NOT && !is_older)
             hash = hash_value(hash, stage->arguments[i], counting, counts);
     }
     return hash;

@@ -12,7 +12,15 @@
         "Makes the order reproducible; combined with the file's seed.")
 #define LAYER_SEED                                                                                 \
     MAY(seed, INTEGER | NOTHING, ANY_VALUE,                                                        \
-        "Makes the numbers reproducible; used without the file's seed.")
+        "Makes the numbers reproducible; used without the file's seed."),                          \
+        MAY(draws, TEXT | NOTHING | LATER, ANY_VALUE,                                              \
+            "A name: stages with the same one draw alike. A row that one of them has drawn for "   \
+            "gets the same numbers from the next, as an image and its mask need; else each stage " \
+            "draws for itself. Rows that go through different ones (concatenate) draw in one "     \
+            "sequence, as through one Keras layer."),                                              \
+        MAY(redraw, BOOL | NOTHING | LATER, ANY_VALUE,                                             \
+            "true: take the next numbers of `draws` even for a row that has got some, as a Keras " \
+            "layer does that is called again. Default: false.")
 #define FILENAMES                                                                                  \
     DEFAULT(filenames, "$value", PATHS | VARYING, ANY_VALUE,                                       \
             "A path or a list of paths, without patterns; default inside interleave and "          \

@@ -47,7 +47,8 @@ enum parameter_type {
     TYPE_ENTRIES = 1 << 24,     /* a mapping whose entries are checked by a table of their own */
     TYPE_AUTOTUNE = 1 << 25,    /* the word AUTOTUNE, which is kept as the integer -1 */
     TYPE_FILE_NAME = 1 << 26,   /* a text, made into a file's name as tf.Transform does */
-    TYPE_NO_EFFECT = 1 << 27    /* whatever is given, the same rows come out */
+    TYPE_NO_EFFECT = 1 << 27,   /* whatever is given, the same rows come out */
+    TYPE_LATER = 1 << 28        /* places and results of stages without it are older than it is */
 };
 
 /* Complains about a written value (or a default) that types and limits let pass: stage_rules.h. */

@@ -366,7 +366,7 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
         free(inputs);
         return TUNDISH_OK;
     }
-    if (previous != NULL && needs_ordinals(stage))
+    if (previous != NULL && needs_ordinals(stage) && draws_ordinal(stage, previous) == NULL)
         previous = number_elements(graph, previous, stage);
     node = build_node(graph, stage, is_in_file(stage, order, previous) ? order->file_source : name);
     node->name = name;

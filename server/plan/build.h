@@ -12,6 +12,12 @@ struct plan_builder {
     uint32_t depth; /* of functions inside functions */
 };
 
+/* The name that the stage shares its draws by, or NULL: it draws for itself. */
+const char *draws_name(const struct spec_stage *stage);
+
+/* The ordinal before `node` that numbers for the stage, by its name, or NULL: it needs one. */
+const struct plan_node *draws_ordinal(const struct spec_stage *stage, const struct plan_node *node);
+
 /* 1. Stages to nodes, seeds drawn in the order written. */
 tundish_status build_graph(struct plan_builder *builder, const struct spec_dataset *dataset,
                            struct plan_graph *outside, struct plan_node *outer,
@@ -41,8 +47,9 @@ tundish_status build_layout(struct plan_builder *builder, struct plan_graph *gra
 /* 5. Content stages see what follows them; those that are cheaper together are made together. */
 tundish_status build_fusion(struct plan_builder *builder, struct plan_graph *graph);
 
-/* 6. Ordinals get the counters that they count in. */
-void build_draws(struct plan *plan);
+/* 6. Ordinals get the counters that they count in, stages that draw the ordinals that they draw by.
+ */
+tundish_status build_draws(struct plan_builder *builder);
 
 /* 7. Columns of sources that stages take by their words are found. */
 void build_words(struct plan_graph *graph);

@@ -51,7 +51,7 @@ find_row(const struct plan_graph *graph, struct plan_node *first, struct content
             .output = &node->schema,
             .follows = follows,
         };
-        follows = true;
+        follows = !node->content->draws;
     }
     return count;
 }

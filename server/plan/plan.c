@@ -36,9 +36,10 @@ build(struct plan_builder *builder)
         status = build_layout(builder, plan->graph);
     if (status == TUNDISH_OK)
         status = build_fusion(builder, plan->graph);
+    if (status == TUNDISH_OK)
+        status = build_draws(builder);
     if (status != TUNDISH_OK)
         return status;
-    build_draws(plan);
     build_words(plan->graph);
     number_nodes(plan, plan->graph);
     plan->rows_apart = plan->graph->root->width == 1 && plan->graph->root->run_words == 1 &&

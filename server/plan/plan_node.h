@@ -28,14 +28,16 @@ struct plan_node {
     struct plan_node **inputs;
     struct plan_graph *body; /* interleave, flat_map: what runs on each outer element */
 
-    uint32_t number;       /* in its graph: index of its dataset object's state */
-    uint32_t index;        /* in the plan, bodies included: below plan->node_count */
-    struct schema schema;  /* of an element after this stage */
-    uint32_t depth;        /* how often it has been batched */
-    uint32_t width;        /* words of an element; PLAN_WIDTH_MAX at most */
-    uint64_t run_words;    /* bit i: word i owns a run */
-    uint32_t first_word;   /* as an input of a stage that unites several: where its words go */
-    bool batch_wide;       /* a slice cannot be made from its rows alone */
+    uint32_t number;      /* in its graph: index of its dataset object's state */
+    uint32_t index;       /* in the plan, bodies included: below plan->node_count */
+    struct schema schema; /* of an element after this stage */
+    uint32_t depth;       /* how often it has been batched */
+    uint32_t width;       /* words of an element; PLAN_WIDTH_MAX at most */
+    uint64_t run_words;   /* bit i: word i owns a run */
+    uint32_t first_word;  /* as an input of a stage that unites several: where its words go */
+    uint32_t draw_word; /* of a stage that draws: the word of its input that says by which number */
+    bool replays;       /* elements are numbered with stages elsewhere: none can be leapt over */
+    bool batch_wide;    /* a slice cannot be made from its rows alone */
     uint64_t learned_hash; /* of the statistics that this stage uses; 0: none */
 
     /* Stages that are made as one, the last of which this is: the first of them, and how. NULL: it

@@ -48,6 +48,8 @@ node_cost(const struct plan_node *node)
         return COST_LOOKING;
     if (node->order == NULL)
         return COST_NOTHING;
+    if (node->replays)
+        return COST_COUNTING;
     if (node->order->shuffles_in != NULL)
         return order_can_rewind(node->inputs[0]) ? COST_WINDOW : COST_COUNTING;
     return node->order->pass_over != NULL && !node->order->counts_through ? COST_NOTHING

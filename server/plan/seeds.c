@@ -5,6 +5,7 @@
 
 #include "content/content.h"
 #include "core/hash_farm.h"
+#include "plan/build.h"
 
 enum { STATE = 624, SHIFT = 397 };
 
@@ -194,6 +195,47 @@ count_until(const struct spec_dataset *dataset, const struct spec_stage *until, 
         *count += content != NULL && content->draws;
     }
     return false;
+}
+
+static const struct spec_stage *first_in(const struct spec_dataset *dataset, const char *draws);
+
+static const struct spec_stage *
+first_in_value(const struct spec_value *value, const char *draws)
+{
+    const struct spec_stage *found = NULL;
+
+    if (value == NULL)
+        return NULL;
+    if (value->kind == SPEC_DATASET)
+        return first_in(value->dataset, draws);
+    for (uint32_t i = 0;
+         (value->kind == SPEC_LIST || value->kind == SPEC_MAP) && i < value->count && found == NULL;
+         i++)
+        found = first_in_value(&value->items[i], draws);
+    return found;
+}
+
+static const struct spec_stage *
+first_in(const struct spec_dataset *dataset, const char *draws)
+{
+    const struct spec_stage *found = NULL;
+
+    for (uint32_t i = 0; i < dataset->stage_count && found == NULL; i++) {
+        const struct spec_stage *stage = &dataset->stages[i];
+        const char *name = draws_name(stage);
+
+        for (uint32_t k = 0; k < stage->info->parameter_count && found == NULL; k++)
+            found = first_in_value(stage->arguments[k], draws);
+        if (found == NULL && name != NULL && strcmp(name, draws) == 0)
+            found = stage;
+    }
+    return found;
+}
+
+const struct spec_stage *
+seed_shared_first(const struct spec_stream *stream, const char *draws)
+{
+    return first_in(&stream->dataset, draws);
 }
 
 /* The seed depends on the stream and on the position of the stage among those that draw, so that

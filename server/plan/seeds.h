@@ -39,6 +39,9 @@ void seed_source_open(struct seed_source *source, const struct spec_file *file, 
 struct seed_pair seed_source_next(struct seed_source *source, const struct spec_value *stage_seed,
                                   uint32_t *function_index);
 
+/* The first stage of the stream that shares draws by this name. */
+const struct spec_stage *seed_shared_first(const struct spec_stream *stream, const char *draws);
+
 /* The seed of a stage that draws numbers for content and was given none. It depends only on how
  * many such stages are written before it in the stream. */
 int64_t seed_of_content(const struct spec_stream *stream, const struct spec_stage *stage,

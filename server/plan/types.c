@@ -120,12 +120,40 @@ open_answers(struct plan_node *node, struct stage_config *config)
 }
 
 static bool
-is_unseeded(const struct plan_node *node)
+has_seed(const struct spec_stage *stage)
 {
-    const struct spec_value *seed = spec_get(node->stage, "seed");
+    const struct spec_value *seed = spec_get(stage, "seed");
 
-    return content_draws(node->content, node->stage) &&
-           (seed == NULL || seed->kind != SPEC_INTEGER);
+    return seed != NULL && seed->kind == SPEC_INTEGER;
+}
+
+/* A stage without a seed has that of the first one that it shares draws with. */
+static tundish_status
+share_seed(struct plan_builder *builder, const struct plan_node *node, struct stage_config *config)
+{
+    const struct spec_stage *stage = node->stage, *first = stage;
+    const char *name = draws_name(stage);
+
+    if (name != NULL)
+        first = seed_shared_first(builder->plan->stream, name);
+    else if (spec_get(stage, "redraw") != NULL)
+        return stage_complain(config, "redraw needs draws: the name of the numbers to go on with");
+    if (first->info != stage->info)
+        return stage_complain(config,
+                              "draws '%s': %s here, but %s in line %u; only stages of one kind can "
+                              "share draws",
+                              name, stage->info->name, first->info->name, first->line);
+    if (has_seed(stage) && first != stage &&
+        (!has_seed(first) || spec_get(first, "seed")->integer != spec_get(stage, "seed")->integer))
+        return stage_complain(config,
+                              "draws '%s': give the seed to the first stage that has them, in line "
+                              "%u: all of them draw from one",
+                              name, first->line);
+    config->unseeded = has_seed(first) ? spec_get(first, "seed")->integer
+                                       : seed_of_content(builder->plan->stream, first,
+                                                         builder->plan->options.root_seed);
+    builder->plan->draws_from_root |= content_draws(node->content, stage) && !has_seed(first);
+    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -159,8 +187,9 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     tundish_status status;
 
     if (node->content != NULL && node->content->draws) {
-        config.unseeded = seed_of_content(builder->plan->stream, node->stage, options->root_seed);
-        builder->plan->draws_from_root |= is_unseeded(node);
+        status = share_seed(builder, node, &config);
+        if (status != TUNDISH_OK)
+            return status;
     }
     if (learning != NULL) {
         status = learning->before(learning, node, &config, &node->content);

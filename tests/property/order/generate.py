@@ -81,11 +81,12 @@ def stage_text(stage):
     return f"{{{name}: {_mapping(arguments)}}}"
 
 
-def _layer(column, seed):
-    """An image of two pixels, flipped at random, and its left pixel."""
+def _layer(column, seed, called=None):
+    """An image of two pixels, flipped at random, and its left pixel. called: a layer of that name."""
+    again = f", draws: {called}, redraw: true" if called else ""
     yield f"{{map: {{{column}: \"cast({column} * 2, 'float32') + [0, 1]\"}}}}"
     yield f"{{reshape: {{columns: {column}, shape: [1, 2, 1]}}}}"
-    yield f"{{random_flip: {{columns: {column}, seed: {seed}}}}}"
+    yield f"{{random_flip: {{columns: {column}, seed: {seed}{again}}}}}"
     yield f"{{reshape: {{columns: {column}, shape: [2]}}}}"
     yield f"{{map: {{{column}: \"cast({column}[0], 'int64')\"}}}}"
 
@@ -279,7 +280,10 @@ class Generator:
             plus = random.choice([0, 7, "total"] + ["$" + name for name in shape.outer])
             return [{"map": {random.choice(shape.columns): [random.choice([1, 1, 2]), plus]}}]
         if kind == "draw" and shape.depth == 0:
-            return [{"draw": {"column": random.choice(shape.columns), "seed": random.randint(1, 99)}}]
+            layer = {"column": random.choice(shape.columns), "seed": random.randint(1, 99)}
+            if random.random() < 0.4:
+                layer.update(called="layer", seed=5)
+            return [{"draw": layer}]
         if kind == "filter" and shape.depth == 0 and shape.size != float("inf"):
             by = random.randint(2, 5)
             keep = [random.choice(shape.columns), by, random.randrange(by)]

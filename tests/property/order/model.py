@@ -624,7 +624,7 @@ class _Builder:
         if draws_seeds(name, arguments):
             arguments["seeds"] = self.seeds.pair(arguments.get("seed"), place)
         if name == "draw":
-            arguments["calls"] = self.calls.setdefault(id(stage), [0])
+            arguments["calls"] = self.calls.setdefault(arguments.get("called", id(stage)), [0])
         arguments["in_function"] = place is not None
         if name == "list_files":
             arguments["dealt_to"] = self.dealt_to

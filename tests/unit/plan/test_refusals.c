@@ -296,6 +296,32 @@ sparse_rows_that_are_none(void **state)
     assert_refusals(refusals, sizeof refusals / sizeof *refusals);
 }
 
+#define IMAGES "{from_tensors: {a: [[[1.0]]], b: [[[2.0]]]}}"
+
+static void
+draws_that_cannot_be_shared(void **state)
+{
+    static const struct refusal refusals[] = {
+        { IMAGES ", {random_flip: {columns: a, draws: d}}, {random_crop: {columns: b, draws: d, "
+                 "height: 1, width: 1}}",
+          "only stages of one kind can share draws" },
+        { IMAGES ", {random_flip: {columns: a, draws: d, seed: 1}}, {random_flip: {columns: b, "
+                 "draws: d, seed: 2}}",
+          "give the seed to the first stage that has them" },
+        { IMAGES ", {random_flip: {columns: a, redraw: true}}", "redraw needs draws" },
+        { IMAGES ", {random_flip: {columns: a, draws: d, redraw: true}}, cache, {random_flip: "
+                 "{columns: b, draws: d, redraw: true}}",
+          "use another name" },
+    };
+
+    (void)state;
+    assert_refusals(refusals, sizeof refusals / sizeof *refusals);
+    assert_taken(IMAGES ", {random_flip: {columns: a, draws: d, seed: 1}}, {random_flip: "
+                        "{columns: b, draws: d, seed: 1}}");
+    assert_taken(IMAGES ", {random_flip: {columns: a, draws: d}}, cache, {random_flip: "
+                        "{columns: b, draws: d}}");
+}
+
 TEST_FILE(test_refusals)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +337,7 @@ TEST_FILE(test_refusals)
         cmocka_unit_test(ends_that_never_come),
         cmocka_unit_test(rows_that_no_memory_holds),
         cmocka_unit_test(sparse_rows_that_are_none),
+        cmocka_unit_test(draws_that_cannot_be_shared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
