@@ -11,7 +11,8 @@ struct status_row {
 
 static const struct status_row rows[] = {
     { TUNDISH_OK, "OK", "success" },
-    { TUNDISH_END, "END", "end of the epoch; the next tundish_next starts another" },
+    { TUNDISH_END, "END",
+      "end of the epoch; batches still held stay valid, and the next tundish_next starts another" },
     { TUNDISH_END_OF_STREAM, "END_OF_STREAM", "all deliver.epochs are over" },
     { TUNDISH_NO_VALUE, "NO_VALUE",
       "this replica's epoch is over; tundish_restart begins another" },

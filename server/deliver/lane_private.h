@@ -41,7 +41,8 @@ struct lane_slot {
     int holder;              /* queue: the line it is granted to, or NOBODY */
     uint64_t seen;           /* queue, not a BATCH: bit i: granted to line i + 1 */
     uint64_t visits;
-    bool passed; /* queue: no reader is given it, see lane_pass */
+    bool passed;    /* queue: no reader is given it, see lane_pass */
+    bool was_given; /* queue: to some reader, be it gone */
 };
 
 /* A segment for one batch. Kept for the next one that fits. */
@@ -68,6 +69,7 @@ struct lane_reader {
     uint64_t waits[TND_WAIT_BUCKETS];
     uint32_t page_waits[TND_WAIT_BUCKETS]; /* of those, as the page last had them */
     uint64_t granted;                      /* queue */
+    uint64_t begins_at; /* queue, until it is granted one: ends before this are not for it */
 };
 
 struct place_size {
@@ -190,6 +192,9 @@ bool lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, 
 /* Add what the page counted since the last time to the reader's waits. */
 void lane_reader_count_waits(struct lane_reader *reader);
 
+/* Would lane_reserve find a slot for the next position to publish? */
+bool lane_can_publish(const struct lane *lane);
+
 bool lane_look_at(const struct lane *lane, uint64_t position, struct lane_look *ret_look);
 
 /* Read every page and free the slots that all readers have released. The lock is held, here and
@@ -209,7 +214,9 @@ void lane_free_visible(struct lane *lane, uint32_t index);
 /* For a queue only. */
 void lane_collect_queue(struct lane *lane);
 void lane_grant_all(struct lane *lane);
-void lane_skip_old_ends(struct lane *lane, uint32_t reader);
+/* Tell the log of batches that nobody who is attached takes any more, and return their number. */
+uint32_t lane_tell_left_behind(const struct lane *lane, const char *what);
+void lane_begin_queue(struct lane *lane, uint32_t reader); /* a trainer is being attached */
 
 /* A segment for one batch: a free one that fits, or a new one, which is announced to all trainers.
  * E_MEMORY where the limit or the kernel leaves no memory. */

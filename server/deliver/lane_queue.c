@@ -3,8 +3,10 @@
  * A trainer raises `wanted` in its page, the server names slots in the trainer's line and counts
  * `granted` up. A batch has one holder. The end of an epoch goes once to each reader.
  */
+#include <inttypes.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "deliver/lane_private.h"
 
 static uint64_t
@@ -18,23 +20,17 @@ all_lines(const struct lane *lane)
     return lines;
 }
 
-/* A queue's batch is done when its holder has given it back. The end of an epoch is done when every
- * attached reader has given it back. Anything after the last epoch stays, for readers that come
- * later. */
+/* The end of an epoch is done when every attached reader has given it back, but for those that came
+ * after others had it. */
 static bool
-queue_slot_is_done(const struct lane *lane, uint32_t index)
+end_is_done(const struct lane *lane, uint32_t index)
 {
     const struct lane_slot *slot = &lane->slots[index];
-    uint64_t waited_for;
+    uint64_t waited_for = all_lines(lane);
 
-    if (slot->passed)
-        return true;
-    if (slot->kind == TND_SLOT_BATCH)
-        return slot->holder != NOBODY &&
-               lane_reader_has_returned(lane->readers[slot->holder], index, slot->position);
-    if (slot->kind != TND_SLOT_END)
-        return false;
-    waited_for = all_lines(lane);
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
+        if ((waited_for >> i & 1) != 0 && slot->position < lane->readers[i]->begins_at)
+            waited_for &= ~(UINT64_C(1) << i);
     if (waited_for == 0 || (waited_for & ~slot->seen) != 0)
         return false;
     for (uint32_t i = 0; i < lane->reader_limit; i++)
@@ -44,29 +40,78 @@ queue_slot_is_done(const struct lane *lane, uint32_t index)
     return true;
 }
 
-void
-lane_collect_queue(struct lane *lane)
+/* A queue's batch is done when its holder has given it back. Anything after the last epoch stays,
+ * for readers that come later. */
+static bool
+queue_slot_is_done(const struct lane *lane, uint32_t index)
+{
+    const struct lane_slot *slot = &lane->slots[index];
+
+    if (slot->passed)
+        return true;
+    if (slot->kind == TND_SLOT_BATCH)
+        return slot->holder != NOBODY &&
+               lane_reader_has_returned(lane->readers[slot->holder], index, slot->position);
+    return slot->kind == TND_SLOT_END && end_is_done(lane, index);
+}
+
+/* The lowest position of a batch that is not given back, or what is published. */
+static uint64_t
+free_batches(struct lane *lane)
 {
     uint64_t lowest = lane->published;
 
-    for (uint32_t i = 0; i < lane->reader_limit; i++)
-        if (lane->readers[i] != NULL && lane->readers[i]->connection != NULL)
-            lane_reader_read(lane, lane->readers[i]);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
-        if (lane->slots[i].state != SLOT_PUBLISHED)
+        if (lane->slots[i].state != SLOT_PUBLISHED ||
+            (lane->slots[i].kind != TND_SLOT_BATCH && !lane->slots[i].passed))
             continue;
         if (queue_slot_is_done(lane, i))
             lane_free_visible(lane, i);
         else if (lane->slots[i].position < lowest)
             lowest = lane->slots[i].position;
     }
-    lane->released = lowest;
+    return lowest;
+}
+
+/* The end of an epoch stays while a batch before it is out: if its holder dies, whoever is given
+ * that batch then is given the end after it. And the place of the queue is then before the end. */
+void
+lane_collect_queue(struct lane *lane)
+{
+    uint64_t lowest;
+
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
+        if (lane->readers[i] != NULL && lane->readers[i]->connection != NULL)
+            lane_reader_read(lane, lane->readers[i]);
+    lane->released = lowest = free_batches(lane);
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        uint64_t position = lane->slots[i].position;
+
+        if (lane->slots[i].state != SLOT_PUBLISHED || lane->slots[i].kind == TND_SLOT_BATCH)
+            continue;
+        if (position < lowest && queue_slot_is_done(lane, i))
+            lane_free_visible(lane, i);
+        else if (position < lane->released)
+            lane->released = position;
+    }
+}
+
+/* Has the reader been given the end of an epoch after this position? */
+static bool
+is_past(const struct lane *lane, uint32_t reader, uint64_t position)
+{
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        if (lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_END &&
+            lane->slots[i].position > position && (lane->slots[i].seen >> reader & 1) != 0)
+            return true;
+    return false;
 }
 
 /* The next slot for a reader of a queue: the lowest of the batches without a holder and the ends
- * that the reader has not been given. An end is given only when every batch before it is given
- * back: until then a holder may die and its batch be offered again. No reader gets a batch after an
- * end that it has not been given. */
+ * that the reader has not been given. It gets an end also while batches before that are held, by
+ * others or by itself: whoever holds one may wait for this reader. If such a holder dies, its batch
+ * is for readers that have yet to get that end. No reader gets a batch after an end that it has not
+ * been given, nor one before an end that it has. */
 static int64_t
 find_grant(const struct lane *lane, uint32_t reader)
 {
@@ -76,22 +121,36 @@ find_grant(const struct lane *lane, uint32_t reader)
         const struct lane_slot *slot = &lane->slots[i];
         bool wanted;
 
-        if (slot->state != SLOT_PUBLISHED || slot->passed)
+        if (slot->state != SLOT_PUBLISHED || slot->passed ||
+            (found >= 0 && slot->position > lane->slots[found].position))
             continue;
         if (slot->kind == TND_SLOT_BATCH)
-            wanted = slot->holder == NOBODY;
+            wanted = slot->holder == NOBODY && !is_past(lane, reader, slot->position);
         else
-            wanted = (slot->seen >> reader & 1) == 0;
-        if (wanted && (found < 0 || slot->position < lane->slots[found].position))
+            wanted = (slot->seen >> reader & 1) == 0 &&
+                     slot->position >= lane->readers[reader]->begins_at;
+        if (wanted)
             found = i;
     }
-    if (found < 0 || lane->slots[found].kind == TND_SLOT_BATCH)
-        return found;
-    for (uint32_t i = 0; i < lane->config.slots; i++)
-        if (lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_BATCH &&
-            lane->slots[i].position < lane->slots[found].position)
-            return NOBODY;
     return found;
+}
+
+/* The reader begins with this position: the ends before it are not for it. */
+static void
+pass_old_ends(struct lane *lane, uint32_t index, uint64_t position)
+{
+    struct lane_reader *reader = lane->readers[index];
+
+    for (uint32_t i = 0; i < lane->config.slots && reader->begins_at > 0; i++) {
+        struct lane_slot *slot = &lane->slots[i];
+
+        if (slot->state != SLOT_PUBLISHED || slot->kind != TND_SLOT_END ||
+            slot->position >= position)
+            continue;
+        slot->seen |= UINT64_C(1) << index;
+        atomic_store(&tnd_returns_slots(lane_reader_page(reader))[i], slot->position + 1);
+    }
+    reader->begins_at = 0;
 }
 
 static bool
@@ -106,6 +165,8 @@ grant_one(struct lane *lane, uint32_t index)
         return false;
     slot = &lane->slots[found];
     slot->seen |= UINT64_C(1) << index;
+    slot->was_given = true;
+    pass_old_ends(lane, index, slot->position);
     if (slot->kind == TND_SLOT_BATCH) {
         slot->holder = (int)index;
         lane_slot_memory(lane, (uint32_t)found)->visits = slot->visits;
@@ -120,11 +181,86 @@ grant_one(struct lane *lane, uint32_t index)
     return true;
 }
 
-void
-lane_grant_all(struct lane *lane)
+/* Nobody who is attached takes this batch any more: its holder died, and all of them have been
+ * given the end of its epoch. */
+static bool
+is_left_behind(const struct lane *lane, uint32_t index)
 {
-    if (lane->grants_no_more)
-        return;
+    const struct lane_slot *slot = &lane->slots[index];
+    bool is_over = false;
+
+    if (slot->state != SLOT_PUBLISHED || slot->kind != TND_SLOT_BATCH || slot->passed ||
+        slot->holder != NOBODY || slot->visits == 0)
+        return false;
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        is_over |= lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_END &&
+                   lane->slots[i].was_given && lane->slots[i].position > slot->position;
+    for (uint32_t i = 0; i < lane->reader_limit && is_over; i++)
+        if (lane->readers[i] != NULL && lane->readers[i]->connection != NULL)
+            is_over = is_past(lane, i, slot->position);
+    return is_over;
+}
+
+static int64_t
+find_left_behind(const struct lane *lane)
+{
+    int64_t found = NOBODY;
+
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        if (is_left_behind(lane, i) &&
+            (found < 0 || lane->slots[i].position < lane->slots[found].position))
+            found = i;
+    return found;
+}
+
+uint32_t
+lane_tell_left_behind(const struct lane *lane, const char *what)
+{
+    int64_t found = find_left_behind(lane);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        count += is_left_behind(lane, i);
+    if (count > 0)
+        tnd_log(TND_LOG_WARNING, "queue",
+                "%s: %" PRIu32 " batch%s held by readers that left, from epoch %" PRIu64
+                ", step %" PRIu64 " on, and no other reader is still in that epoch: %s",
+                lane->name, count, count == 1 ? " was" : "es were", lane->slots[found].epoch,
+                lane->slots[found].step, what);
+    return count;
+}
+
+/* The ring is full while a reader waits. Do without the oldest batch that is left behind, and let
+ * readers that have not asked for anything begin after the ends that others have been given. */
+static bool
+make_room(struct lane *lane)
+{
+    int64_t found = find_left_behind(lane);
+    uint64_t progress = lane->progress;
+
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
+        const struct lane_reader *reader = lane->readers[i];
+
+        if (reader != NULL && reader->connection != NULL && reader->granted == 0 &&
+            atomic_load(&lane_reader_page(reader)->wanted) == 0)
+            lane_begin_queue(lane, i);
+    }
+    lane_collect_queue(lane);
+    if (found >= 0 && lane->progress == progress) {
+        (void)lane_tell_left_behind(lane,
+                                    "the first of these is given up, since its slot is needed");
+        lane_free_visible(lane, (uint32_t)found);
+        lane_collect_queue(lane);
+    }
+    return lane->progress != progress;
+}
+
+/* Returns whether some reader has to wait. */
+static bool
+grant_round(struct lane *lane)
+{
+    bool waits = false;
+
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
         uint64_t wanted;
@@ -137,7 +273,18 @@ lane_grant_all(struct lane *lane)
         while (wanted > reader->granted &&
                reader->granted - reader->released < lane->config.slots && grant_one(lane, i))
             ;
+        waits |= wanted > reader->granted;
     }
+    return waits;
+}
+
+void
+lane_grant_all(struct lane *lane)
+{
+    if (lane->grants_no_more)
+        return;
+    while (grant_round(lane) && !lane_can_publish(lane) && make_room(lane))
+        ;
 }
 
 /* The hub's thread. It frees the returned slots first, so that one call both makes room and
@@ -162,22 +309,24 @@ void
 lane_note_ending(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
+    if (lane->config.queue && !lane->grants_no_more)
+        (void)lane_tell_left_behind(lane, "none has come for them");
     lane->grants_no_more = true;
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* A newcomer to a queue does not get the ends that others have been given. Marking them as returned
- * keeps queue_slot_is_done from waiting for it. */
+/* A newcomer to a queue does not get the ends that others have been given, unless it takes a batch
+ * before that whose holder has died. */
 void
-lane_skip_old_ends(struct lane *lane, uint32_t index)
+lane_begin_queue(struct lane *lane, uint32_t reader)
 {
+    uint64_t begins_at = 0;
+
     for (uint32_t i = 0; i < lane->config.slots; i++)
         if (lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_END &&
-            lane->slots[i].seen != 0) {
-            lane->slots[i].seen |= UINT64_C(1) << index;
-            atomic_store(&tnd_returns_slots(lane_reader_page(lane->readers[index]))[i],
-                         lane->slots[i].position + 1);
-        }
+            lane->slots[i].seen != 0 && lane->slots[i].position >= begins_at)
+            begins_at = lane->slots[i].position + 1;
+    lane->readers[reader]->begins_at = begins_at;
 }
 
 void

@@ -54,6 +54,7 @@ static void
 forget_trainer(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
+    bool held = false;
 
     if (reader->connection == NULL)
         return;
@@ -65,6 +66,7 @@ forget_trainer(struct lane_reader *reader)
             slot->holder == (int)reader->line - 1) {
             slot->holder = NOBODY;
             slot->visits++;
+            held = true;
         }
         /* The line's next reader is another trainer, which has seen no end of an epoch. */
         slot->seen &= ~(UINT64_C(1) << (reader->line - 1));
@@ -82,6 +84,8 @@ forget_trainer(struct lane_reader *reader)
     reader->waiting_since_ns = 0;
     lane->progress++;
     lane_wake(lane);
+    if (held && !lane->grants_no_more)
+        (void)lane_tell_left_behind(lane, "the next reader that comes takes them");
 }
 
 void
@@ -212,7 +216,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         reader->connection = connection;
         reader->passes = (struct lane_until){ 0 };
         if (lane->config.queue)
-            lane_skip_old_ends(lane, reader->line - 1);
+            lane_begin_queue(lane, reader->line - 1);
         welcome_client(reader, welcome);
         lane->progress++;
     } else {

@@ -107,6 +107,12 @@ has_slot(const struct lane *lane, uint64_t position)
 }
 
 bool
+lane_can_publish(const struct lane *lane)
+{
+    return has_slot(lane, lane->published);
+}
+
+bool
 lane_has_slot(struct lane *lane, uint64_t position)
 {
     bool has;
