@@ -166,6 +166,45 @@ take_kept(struct trainer *trainer, const tundish_batch *batch)
     trainer->run->batches++;
 }
 
+static void
+return_visit(struct trainer *trainer, const tundish_batch *batch)
+{
+    struct visit *visit = &trainer->run->visits[batch->epoch][batch->step];
+
+    tell("%s gives %u/%u back", name_of(trainer), (unsigned)batch->epoch, (unsigned)batch->step);
+    tundish_release(trainer->reader, batch);
+    /* A server that came meanwhile may have given it to another. */
+    if (visit->holder == trainer && visit->life == trainer->lives)
+        visit->is_done = true;
+}
+
+/* As a loop's variable does, it holds a batch until it has the next, or an end. */
+static void
+return_late(struct trainer *trainer, const tundish_batch *batch)
+{
+    const tundish_batch *before = trainer->held;
+    tundish_info info = { .size = sizeof info };
+    bool may_hold = tundish_get_info(trainer->reader, &info) == TUNDISH_OK && info.slot_count > 3;
+
+    trainer->held = may_hold && turns_draw(2) == 0 ? batch : NULL;
+    if (before != NULL)
+        return_visit(trainer, before);
+    if (batch != NULL && trainer->held == NULL)
+        return_visit(trainer, batch);
+}
+
+/* Between two ends all is of one epoch, but for what comes again. */
+static void
+check_epoch(struct trainer *trainer, const tundish_batch *batch)
+{
+    if (!trainer->has_next)
+        trainer->next.epoch = batch->epoch;
+    trainer->has_next = true;
+    if (batch->epoch != trainer->next.epoch && !trainer->run->is_restarted)
+        complain("%s: epoch %u, step %u came in epoch %u", name_of(trainer), (unsigned)batch->epoch,
+                 (unsigned)batch->step, (unsigned)trainer->next.epoch);
+}
+
 /* What nobody has given back is offered again only if its holder died, or the server did since it
  * last kept its place. */
 static void
@@ -175,6 +214,7 @@ take_visit(struct trainer *trainer, const tundish_batch *batch)
     int64_t values[SLICE];
 
     check_values(trainer, batch, values);
+    check_epoch(trainer, batch);
     tell("%s takes %u/%u, visited %u times", name_of(trainer), (unsigned)batch->epoch,
          (unsigned)batch->step, visit->given);
     if (visit->is_kept || (visit->is_done && !trainer->run->is_restarted))
@@ -194,11 +234,7 @@ take_visit(struct trainer *trainer, const tundish_batch *batch)
     visit->holder = trainer;
     visit->life = trainer->lives;
     work(trainer);
-    tundish_release(trainer->reader, batch);
-    /* A server that came meanwhile may have given it to another. */
-    if (visit->holder == trainer)
-        visit->is_done = true;
-    tell("%s gives %u/%u back", name_of(trainer), (unsigned)batch->epoch, (unsigned)batch->step);
+    return_late(trainer, batch);
     trainer->run->batches++;
 }
 
@@ -329,7 +365,12 @@ train(void *argument)
                 take_batch(trainer, batch);
         } else if (status == TUNDISH_END) {
             trainer->next = (struct position){ trainer->next.epoch + 1, 0 };
+            if (turns_draw(2) == 0)
+                return_late(trainer, NULL);
         } else if (status == TUNDISH_END_OF_STREAM) {
+            if (trainer->held != NULL)
+                return_visit(trainer, trainer->held);
+            trainer->held = NULL;
             end_trainer(trainer, false);
             return;
         } else if ((status != TUNDISH_E_PEER_LOST && status != TUNDISH_E_SERVER_GONE) ||
@@ -375,6 +416,7 @@ kill_trainer(struct trainer *trainer)
     reader->process = 0; /* like a child's copy: closed without a word */
     tundish_close(reader);
     trainer->reader = NULL;
+    trainer->held = NULL;
     trainer->lives++;
     tell("%s is killed", name_of(trainer));
     return true;

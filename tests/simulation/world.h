@@ -50,11 +50,12 @@ struct trainer {
     tundish_reader *reader; /* NULL: it has not been let in yet */
     bool is_over;           /* END_OF_STREAM, or cut off where that may be */
     bool is_slow;
-    struct position next;    /* what comes next by its own account */
-    struct position saved;   /* what came next when it last saved a place */
-    bool has_next;           /* without a place: it has had a batch */
-    unsigned begun;          /* the server that this was of */
-    char token[TOKEN_BYTES]; /* that place; "": none yet */
+    struct position next;      /* what comes next by its own account */
+    struct position saved;     /* what came next when it last saved a place */
+    bool has_next;             /* without a place: it has had a batch */
+    unsigned begun;            /* the server that this was of */
+    const tundish_batch *held; /* of a queue: longer than until the next call, or NULL */
+    char token[TOKEN_BYTES];   /* that place; "": none yet */
     unsigned lives;
     int64_t comes_after_ns;
 };
