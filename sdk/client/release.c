@@ -51,13 +51,16 @@ tnd_ahead_count(tundish_reader *reader)
 {
     struct attachment *attachment = reader->attachments;
     uint64_t used;
+    bool starves;
 
     pthread_mutex_lock(&reader->lock);
-    /* A lane's slots are filled in turn, so the oldest that is not back stops it. A queue's are
-     * not. */
-    used = attachment->is_queue ? attachment->held_count : attachment->taken - attachment->released;
+    /* A lane's slots are filled in turn, and a line has as many entries as the lane has slots. So
+     * the oldest that is not back stops it. Readers of a queue share its slots. */
+    used = attachment->taken - attachment->released;
+    starves = attachment->is_queue && attachment->held_count > 0 && !attachment->is_gone &&
+              atomic_load(&tnd_own_line(attachment)->starves) != 0;
     pthread_mutex_unlock(&reader->lock);
-    return attachment->view.slot_count - (uint32_t)used;
+    return starves ? 0 : attachment->view.slot_count - (uint32_t)used;
 }
 
 /* The pages that lie in the batch as a whole are the batch's alone. */

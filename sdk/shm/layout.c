@@ -37,6 +37,7 @@ SIZE(tnd_batches, 3 * TND_LINE);
 
 AT(tnd_line, granted, 0);
 AT(tnd_line, told, 8);
+AT(tnd_line, starves, 12);
 SIZE(tnd_line, TND_LINE);
 
 AT(tnd_returns, magic, 0);

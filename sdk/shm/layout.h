@@ -30,7 +30,7 @@
 #include "core/magic.h"
 
 #define TND_LAYOUT_MAJOR 2
-#define TND_LAYOUT_MINOR 2
+#define TND_LAYOUT_MINOR 3
 
 #define TND_LINE 128 /* two cache lines: the prefetcher fetches pairs */
 #define TND_BUFFER_ALIGN 64
@@ -110,7 +110,9 @@ enum tnd_delivery { TND_DELIVER_LANE = 1, TND_DELIVER_QUEUE = 2 };
 struct tnd_line {
     alignas(TND_LINE) _Atomic uint64_t granted; /* entries so far; line 0: see published */
     _Atomic uint32_t told;                      /* TND_TOLD_...: why nothing more comes */
-    uint8_t reserved[TND_LINE - 12];
+    /* Not 0: in a queue, while this consumer waits and no slot is free. Since 2.3 */
+    _Atomic uint32_t starves;
+    uint8_t reserved[TND_LINE - 16];
     /* Followed by _Atomic uint32_t slot[slot_count]: entry i is slot[i % slot_count]. */
 };
 

@@ -278,6 +278,26 @@ grant_round(struct lane *lane)
     return waits;
 }
 
+/* Those that wait while the readers hold all slots may have one that another needs. */
+static void
+tell_starving(struct lane *lane)
+{
+    bool is_full = !lane_can_publish(lane);
+
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
+        const struct lane_reader *reader = lane->readers[i];
+        _Atomic uint32_t *starves;
+        bool waits;
+
+        if (reader == NULL || reader->connection == NULL)
+            continue;
+        starves = &lane_line(lane, reader->line)->starves;
+        waits = atomic_load(&lane_reader_page(reader)->wanted) > reader->granted;
+        if (atomic_load(starves) != (is_full && waits))
+            atomic_store(starves, is_full && waits);
+    }
+}
+
 void
 lane_grant_all(struct lane *lane)
 {
@@ -285,6 +305,7 @@ lane_grant_all(struct lane *lane)
         return;
     while (grant_round(lane) && !lane_can_publish(lane) && make_room(lane))
         ;
+    tell_starving(lane);
 }
 
 /* The hub's thread. It frees the returned slots first, so that one call both makes room and

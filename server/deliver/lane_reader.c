@@ -208,6 +208,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
     if (lane->config.queue) {
         reader->released = reader->taken = reader->granted = 0;
         atomic_store(&lane_line(lane, reader->line)->granted, 0);
+        atomic_store(&lane_line(lane, reader->line)->starves, 0);
     }
     status = make_page(reader);
     if (status == TUNDISH_OK)

@@ -1,6 +1,8 @@
 """How long a batch lives: leases, copies under pressure, the end of readers and processes."""
 
+import asyncio
 import gc
+import importlib.util
 import inspect
 import os
 import queue
@@ -15,6 +17,7 @@ import tundish
 
 ROWS = ("range: {stop: 4000}", "batch: 10")  # 400 steps
 FOREVER = "{epochs: 0}"
+FORMATS = {"numpy": "numpy", "torch": "torch", "jax": "jax", "tf": "tensorflow"}
 # More of them shows leaks that few hide.
 BATCHES = int(os.environ.get("TUNDISH_TEST_BATCHES", "2000"))
 
@@ -180,6 +183,76 @@ class Pressure(unittest.TestCase):
         with rig.serve(rig.pipeline(*ROWS)) as server:
             with self.assertRaisesRegex(tundish.ArgumentError, "on_hold"):
                 server.open("train", on_hold="keep")
+
+
+class Queues(unittest.TestCase):
+    """What a queue's readers hold is one another's: neither the end nor a batch waits for it."""
+
+    def serve(self, slots=8):
+        deliver = f"{{epochs: 2, slots: {slots}}}"
+        return rig.serve(rig.pipeline(*ROWS, distribute="delivery: queue", deliver=deliver))
+
+    def test_a_plain_loop_ends(self):
+        for form, module in FORMATS.items():
+            if importlib.util.find_spec(module) is None:
+                continue
+            with self.serve() as server, server.open("train", format=form) as reader:
+                for _ in range(2):
+                    steps = [batch.step for batch in reader]
+                    self.assertEqual(steps, list(range(400)), form)
+                self.assertEqual(list(reader), [])
+
+    def test_next_ends(self):
+        with self.serve() as server, server.open("train") as reader:
+            for _ in range(400):
+                batch = reader.next()
+            with self.assertRaisesRegex(tundish.EndOfEpoch, "batches still held stay valid"):
+                reader.next()
+            self.assertEqual(batch["value"].tolist(), rows(399))
+
+    def test_an_asynchronous_loop_ends(self):
+        async def read(reader):
+            return [batch.step async for batch in reader]
+
+        with self.serve() as server, server.open("train") as reader:
+            for _ in range(2):
+                self.assertEqual(asyncio.run(read(reader)), list(range(400)))
+
+    def test_one_ends_while_another_stands_at_a_yield(self):
+        def generate(reader):
+            for batch in reader:
+                yield batch.step
+
+        with self.serve() as server, server.open("train") as one, server.open("train") as other:
+            suspended = generate(one)
+            seen = [next(suspended)]
+            seen += generate(other)
+            self.assertEqual(sorted([*seen, *suspended]), list(range(400)))
+
+    def test_one_batch_kept_for_ever_stops_nobody(self):
+        with self.serve() as server, server.open("train") as reader, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            first = reader.next()
+            self.assertEqual([batch.step for batch in reader], list(range(1, 400)))
+            self.assertEqual(first["value"].tolist(), rows(0))
+
+    def test_lists_of_all_batches_by_two_readers_do_not_wait_for_each_other(self):
+        with self.serve() as server, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            readers = [server.open("train") for _ in range(2)]
+            kept = [[], []]
+            threads = [
+                threading.Thread(target=lambda i=i: kept[i].extend(readers[i])) for i in range(2)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            values = [batch["value"].tolist() for batches in kept for batch in batches]
+            self.assertEqual(sorted(values), [rows(step) for step in range(400)])
+            del kept
+            for reader in readers:
+                reader.close()
 
 
 class Counts(unittest.TestCase):

@@ -55,6 +55,95 @@ class Queue(Rig):
         self.assertEqual(len(batches(self.lines(reader))), 40)
         holder.process.send_signal(signal.SIGCONT)
 
+    def test_ends_for_readers_that_give_each_batch_back_after_the_next(self):
+        file = self.pipeline(SHUFFLED, QUEUE, "{epochs: 2, slots: 8}")
+        for options in ([], ["--state", str(self.path)]):
+            for count in (1, 3):
+                server = self.serve(file, *options)
+                readers = self.come_together(server, [partial(self.read, "--late")] * count)
+                lines = self.all_lines(readers)
+                self.assertEqual(sorted(sum(map(steps, lines), [])), every_step(2))
+                for of_one in lines:
+                    self.assertEqual(of_one.count("end"), 2)
+                    self.assertEqual(of_one[-1], "end_of_stream")
+                stop(server)
+                for name in self.path.glob("train.*"):
+                    name.unlink()
+
+    def test_ends_while_a_reader_does_not_give_its_batch_back(self):
+        self.serve(self.pipeline(SHUFFLED, QUEUE, "{epochs: 2, slots: 8}"))
+        keeper = self.read("--batches", "1", "--hold")
+        self.wait_for_line(keeper, "place ")
+        lines = self.lines(self.read())
+        self.assertEqual(steps(lines), every_step(2)[1:])
+        self.assertEqual((lines.count("end"), lines[-1]), (2, "end_of_stream"))
+
+    def test_gives_what_was_held_at_the_end_to_the_next_that_comes(self):
+        self.serve(self.pipeline(SHUFFLED, QUEUE, "{epochs: 2, slots: 8}"))
+        keeper = self.read("--batches", "1", "--hold")
+        self.wait_for_line(keeper, "place ")
+        reader = self.read("--batches", str(STEPS))
+        self.assertEqual(steps(self.lines(reader)), every_step(2)[1 : STEPS + 1])
+        keeper.kill()
+        self.wait_for_log("1 batch was held by readers that left, from epoch 0, step 0 on")
+        lines = self.lines(self.read())
+        self.assertEqual(steps(lines), [(0, 0), *every_step(2)[STEPS + 1 :]])
+        self.assertEqual((lines.count("end"), lines.count("again 1")), (2, 1))
+
+    def test_does_without_what_nobody_came_for_when_its_slot_is_needed(self):
+        self.serve(self.pipeline(SHUFFLED, QUEUE, "{epochs: 9, slots: 4}"))
+        keeper = self.read("--batches", "1", "--hold")
+        self.wait_for_line(keeper, "place ")
+        reader = self.read_paced()
+        self.assertEqual(len(reader.take(STEPS)), STEPS)  # all of an epoch, and one of the next
+        keeper.kill()
+        self.wait_for_log("no other reader is still in that epoch")
+        lines = reader.finish()
+        self.assertEqual(steps(lines), every_step(9)[1:])
+        self.assertIn("is given up, since its slot is needed", self.log())
+
+    def test_brings_what_was_held_at_the_end_again_after_a_restart(self):
+        file = self.pipeline(SHUFFLED, QUEUE, "{epochs: 2, slots: 8}", seed="")
+        server = self.serve(file, "--state", str(self.path))
+        keeper = self.read("--batches", "1", "--hold")
+        token = self.wait_for_line(keeper, "place ").split()[1]
+        reader = self.read("--batches", str(STEPS + 4))
+        lines = self.lines(reader)
+        self.assertEqual(steps(lines), every_step(2)[1 : STEPS + 5])
+        later = place(lines)
+        keeper.kill()
+        stop(server)
+        server = self.serve(file, "--state", str(self.path))
+        kept = self.lines(self.read())
+        self.assertEqual(steps(kept), [(0, 0), *every_step(2)[STEPS + 5 :]])
+        self.assertEqual(kept.count("end"), 2)
+        stop(server)
+        for saved, begins in ((token, 1), (later, STEPS + 4)):
+            server = self.serve(file)
+            lines = self.lines(self.read("--place", saved))
+            self.assertEqual(steps(lines), [(0, 0), *every_step(2)[begins:]])
+            stop(server)
+
+    def test_stops_while_readers_hold_what_they_had_last(self):
+        file = self.pipeline(["range: 1000000", "batch: 16"], QUEUE, "{slots: 8}", seed="")
+        seen = []
+        for _ in range(2):
+            server = self.serve(file, "--state", str(self.path))
+            readers = [self.read("--late", "--delay-ms", "1") for _ in range(2)]
+            for reader in readers:
+                self.wait_for_line(reader, "batch ")
+            server.send_signal(signal.SIGTERM)
+            lines = [self.whole(reader) for reader in readers]
+            self.assertEqual([of_one[-1] for of_one in lines], ["stopped"] * 2)
+            self.assertEqual(server.wait(), 0)
+            seen.append(lines)
+        # What each held when it was told is not given back, and comes again.
+        first = sorted(sum(map(steps, seen[0]), []))
+        again = sorted(steps(of_one)[-1] for of_one in seen[0])
+        second = sorted(sum(map(steps, seen[1]), []))
+        self.assertEqual(second[: len(again)], again)
+        self.assertEqual(sorted({*first, *second}), [(0, i) for i in range(second[-1][1] + 1)])
+
     def test_resumes_at_its_place_with_what_was_visited(self):
         file = self.pipeline(SHUFFLED, QUEUE, "{epochs: 2}", seed="")
         server = self.serve(file)

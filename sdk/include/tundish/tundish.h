@@ -218,9 +218,12 @@ TUNDISH_API void tundish_close(tundish_reader *reader);
  * STOPPED and E_DATA are final. E_PEER_LOST is returned once for each lost replica; batches
  * continue if a replacement attaches in time, otherwise the status is final. At most slot_count - 2
  * batches may be held: one more is E_ARGUMENT at once, not a deadlock. A held batch keeps its slot;
- * slot_count batches later the next one needs this slot and waits for the release. E_SERVER_GONE
- * comes after all published batches are read; the next call attaches again, waits up to
- * server_timeout_ns, and continues where this reader stopped. */
+ * slot_count batches later the next one needs this slot and waits for the release. Readers of a
+ * queue share its slots. They get END as soon as no batch of the epoch is left for them, also while
+ * they or others hold some: if a holder dies then, its batch goes to a reader that has not had that
+ * END, or to the next that attaches, until its slot is needed. E_SERVER_GONE comes after all
+ * published batches are read; the next call attaches again, waits up to server_timeout_ns, and
+ * continues where this reader stopped. */
 TUNDISH_API tundish_status tundish_next(tundish_reader *reader, int64_t timeout_ns,
                                         const tundish_batch **ret_batch);
 
@@ -368,7 +371,8 @@ typedef struct tundish_info {
     int64_t epoch_steps;  /* since 0.2: steps of a whole epoch, where the stages tell it before
                            * data is read, as tf.data's cardinality does; else -1 */
     uint32_t ahead_count; /* since 0.2: slots of the lane that the server can fill before it needs
-                           * one that this reader holds. 0: tundish_next waits for a release */
+                           * one that this reader holds. 0: tundish_next waits for a release, of
+                           * this reader or, in a queue that has no free slot, of any */
 } tundish_info;
 TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info *ret_info);
 
