@@ -14,27 +14,30 @@ share(const struct watch_observation *observation, const struct watch_set *set, 
                : 0;
 }
 
-/* A trainer for which batches are ready does not wait for the server: it is not scheduled, or
- * stopped. */
-static bool
-is_stopped(const struct watch_set *reader)
+/* The share of the time in which the trainer waits for the server. One for which batches are ready
+ * is not scheduled, or stopped: its present wait does not count. */
+static double
+waits_of(const struct watch_observation *observation, const struct watch_set *reader)
 {
-    return watch_value(reader, "waiting") > 0 &&
-           watch_value(reader, "published") > watch_value(reader, "taken");
+    double waits = share(observation, reader, "wait");
+
+    if (waits > 0 && watch_value(reader, "published") > watch_value(reader, "taken"))
+        waits -= (double)watch_value(reader, "waiting") / observation->passed_ns;
+    return waits < 0 ? 0 : waits > 1 ? 1 : waits;
 }
 
 /* A reader that is not attached cannot wait. Its lane is looked at in observe_lanes. */
 static void
 observe_reader(struct watch_observation *observation, const struct watch_set *reader)
 {
-    double waits = is_stopped(reader) ? 0 : share(observation, reader, "wait");
+    double waits = waits_of(observation, reader);
 
     if (watch_value(reader, "attached") == 0)
         return;
     observation->attached++;
     if (observation->waits_most == NULL || waits > observation->wait_share) {
         observation->waits_most = reader;
-        observation->wait_share = waits > 1 ? 1 : waits;
+        observation->wait_share = waits;
     }
     if (observation->slowest == NULL || waits < observation->least_share) {
         observation->slowest = reader;
@@ -141,6 +144,24 @@ observe_storage(struct watch_observation *observation)
 
     if (works > 0 && waits > 0)
         observation->off_processor = waits / works;
+}
+
+/* Waits are counted when they end, so the shares of a thread need not add up to 1: the share for
+ * want of room is that of all the time that was counted. A lane that was full for most of the time
+ * may have room at the moment of the snapshot: its reader is then the one that waits far less. */
+static void
+observe_room(struct watch_observation *observation)
+{
+    double counted = observation->busy + observation->slot_wait + observation->order_wait;
+
+    if (counted > 0)
+        observation->room_wait = observation->slot_wait / counted;
+    observation->blocker = observation->holder != NULL ? observation->holder
+                           : observation->least_share < observation->wait_share / 2
+                               ? observation->slowest
+                               : NULL;
+    if (observation->blocker == observation->waits_most)
+        observation->blocker = NULL;
 }
 
 static void
@@ -337,6 +358,7 @@ watch_observation_make(struct watch_observation *observation)
     observe_lanes(observation);
     observe_pauses(observation);
     observe_threads(observation);
+    observe_room(observation);
     observe_processors(observation);
     observe_stages(observation);
     observe_dealing(observation);

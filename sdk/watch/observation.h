@@ -26,6 +26,9 @@ struct watch_observation {
 
     uint32_t threads;
     double busy, slot_wait, order_wait; /* shares of the threads' time */
+    double room_wait;                   /* of the threads' counted time, the share of slot_wait */
+    const struct watch_set *blocker;    /* the reader whose lane was full when room was wanted: the
+                                         * holder, or the one that waits far less; or NULL */
     const struct watch_set *pauser; /* the reader that paused most, beside waits_most; or NULL */
     double pause_share;             /* of the time, it paused */
     double run_delay, throttled;    /* seconds a second: without a processor, stopped by a quota */

@@ -34,6 +34,11 @@ void watch_name_culprit_replica(struct watch_diagnosis *diagnosis, const struct 
 void watch_say_waiting(const struct watch_observation *observation,
                        struct watch_diagnosis *diagnosis);
 
+/* What the server waits for, or the part of it that works most; and the share of the time in which
+ * its busiest thread works and does not wait for a processor, 0 .. 1. */
+void watch_say_work(const struct watch_observation *observation, struct watch_diagnosis *diagnosis);
+double watch_weigh_work(const struct watch_observation *observation);
+
 /* What is still to be delivered of the stream of a server that drains, and to whom. */
 void watch_say_stopping(const struct watch_observation *observation,
                         struct watch_diagnosis *diagnosis);

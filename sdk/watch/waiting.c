@@ -1,5 +1,6 @@
 /* waiting.c - find out why a trainer waits: for another trainer, for the machine, or for a part of
- * the server. The causes are tried in an order in which an earlier one explains the later ones. */
+ * the server. The cause that takes most of the time is told. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,112 +9,6 @@
 static const double SHARE_MATTERS = 0.5;
 static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
 static const double SHORT_OF_MEMORY = 0.2;
-static const double HELPERS_BUSY = 0.8;
-static const double MANY_REFUSED = 0.05; /* of a store's requests */
-
-/* The dealing thread waits for rows of a program stage. */
-static bool
-say_program(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
-{
-    char waiting[WATCH_WAITING_BYTES];
-
-    if (observation->program_wait < SHARE_MATTERS)
-        return false;
-    watch_name_waiting(observation, waiting);
-    watch_name_culprit(diagnosis, "program", observation->program_wait);
-    watch_say(
-        diagnosis, WATCH_WAITING, WATCH_CAUSE_SOURCE,
-        "Make the program write faster, or cache its rows (cache) if they are the same each epoch.",
-        "%s: the server waits %d%% of its time for rows that a program writes", waiting,
-        watch_percent(observation->program_wait));
-    return true;
-}
-
-/* The threads wait for rows that other nodes read, or for decisions of all nodes. The diagnosis of
- * those nodes says why they are slow. */
-static bool
-say_nodes(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
-{
-    double works = observation->busy * observation->threads + observation->deal_busy;
-    char waiting[WATCH_WAITING_BYTES];
-
-    /* Both sides are sums over threads, so they compare without the number of threads. */
-    if (observation->node_wait <= 0 || observation->node_wait < SHARE_MATTERS * works)
-        return false;
-    watch_name_waiting(observation, waiting);
-    watch_name_culprit(diagnosis, "nodes", works > 0 ? observation->node_wait / works : 1);
-    watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_SERVER,
-              "Check the diagnosis of the other nodes. One that no trainer reads stops all: start "
-              "its trainers. If none waits for its storage or its stages, the network is slow.",
-              "%s: its server waits for other nodes in %d%% of the time that its threads work",
-              waiting, watch_percent(diagnosis->share));
-    return true;
-}
-
-/* ", for s3://bucket/file for 7 s now" */
-static void
-name_delay(const struct watch_observation *observation, char text[WATCH_NAME_BYTES + 40])
-{
-    char object[TND_STATS_VALUE_BYTES];
-
-    text[0] = '\0';
-    if (observation->delay == NULL)
-        return;
-    watch_label(observation->delay, "object", object, sizeof object);
-    snprintf(text, WATCH_NAME_BYTES + 40, ", for %s for %llu s now", object,
-             (unsigned long long)(watch_value(observation->delay, "wait") / UINT64_C(1000000000)));
-}
-
-/* ", which refuses 12% of the requests for now (429, 503)", where it does so often enough to
- * matter. */
-static bool
-name_refusals(const struct watch_observation *observation, char text[96])
-{
-    double requests = (double)watch_growth(observation->before, observation->store, "requests");
-    double refused =
-        (double)watch_growth(observation->before, observation->store, "server_retries");
-
-    text[0] = '\0';
-    if (requests <= 0 || refused < MANY_REFUSED * requests)
-        return false;
-    snprintf(text, 96, ", which refuses %d%% of the requests for now (429, 503)",
-             watch_percent(refused / requests));
-    return true;
-}
-
-/* The threads that work wait for files at URLs, or one waits for a single object all the time.
- * Those that read ahead wait too, which is no reason by itself. */
-static bool
-say_store(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
-{
-    double works = observation->busy * observation->threads + observation->deal_busy;
-    bool is_slow = observation->off_processor >= SHARE_MATTERS &&
-                   observation->store_wait >= SHARE_MATTERS * works;
-    bool is_long =
-        observation->delay != NULL && (observation->long_call != NULL || observation->deals_long);
-    char waiting[WATCH_WAITING_BYTES], store[TND_STATS_VALUE_BYTES], delay[WATCH_NAME_BYTES + 40];
-    char refusals[96];
-    bool is_throttled;
-
-    if (observation->store == NULL || (!is_slow && !is_long))
-        return false;
-    is_throttled = name_refusals(observation, refusals);
-    watch_name_waiting(observation, waiting);
-    watch_label(observation->store, "store", store, sizeof store);
-    name_delay(observation, delay);
-    watch_name_culprit(diagnosis, store, is_slow ? observation->off_processor : 1);
-    watch_say(
-        diagnosis, WATCH_WAITING, WATCH_CAUSE_STORE,
-        is_throttled
-            ? "The store throttles: ask for fewer things at once (remote.connections), for "
-              "larger ones (remote.part), spread the files over several prefixes or buckets, "
-              "or have its limits raised. More connections make it worse."
-            : "Compare the bytes a second with the link: if it has room, raise "
-              "remote.connections; otherwise use smaller files or nearer data. Retries in the "
-              "metrics tell of a store that is overloaded.",
-        "%s: the server waits for the store %s%s%s", waiting, store, refusals, delay);
-    return true;
-}
 
 static bool
 is_same_group(const struct watch_set *one, const struct watch_set *other)
@@ -155,13 +50,13 @@ say_slots(const struct watch_observation *observation, struct watch_diagnosis *d
 {
     char waiting[WATCH_WAITING_BYTES], whom[WATCH_NAME_BYTES];
 
-    if (observation->holder == NULL || observation->holder == observation->waits_most)
+    if (observation->blocker == NULL)
         return false;
     watch_name_waiting(observation, waiting);
-    watch_name_reader(observation, observation->holder, whom);
-    watch_name_culprit_replica(diagnosis, observation->holder, observation->slot_wait);
+    watch_name_reader(observation, observation->blocker, whom);
+    watch_name_culprit_replica(diagnosis, observation->blocker, observation->room_wait);
     watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_SLOTS,
-              is_same_group(observation->holder, observation->waits_most)
+              is_same_group(observation->blocker, observation->waits_most)
                   ? "That trainer is the slowest of its job. More slots compensate for short "
                     "pauses, but not for a slower device."
                   : "That job is slower, and slow_group: block makes the faster job wait. "
@@ -171,8 +66,20 @@ say_slots(const struct watch_observation *observation, struct watch_diagnosis *d
     return true;
 }
 
-/* Threads are ready to run but wait for a processor, longer than they run. Every stage looks slow
- * then, so this comes before the stages. */
+/* Threads are ready to run but wait for a processor, longer than they run: every stage looks slow
+ * then. A quota stops all threads at once, so it counts by itself. */
+static double
+weigh_processors(const struct watch_observation *observation)
+{
+    if (observation->throttled >= SHORT_OF_PROCESSORS)
+        return observation->throttled;
+    /* Threads that wait for room would make nothing with more processors. */
+    if (observation->run_delay < SHORT_OF_PROCESSORS || observation->run_delay < observation->cpu ||
+        observation->room_wait >= SHARE_MATTERS)
+        return 0;
+    return fmin(1, observation->run_delay) * (1 - observation->room_wait);
+}
+
 static bool
 say_processors(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -182,10 +89,7 @@ say_processors(const struct watch_observation *observation, struct watch_diagnos
         (double)watch_growth(observation->before, server, "rival_cpu") / observation->passed_ns;
     char waiting[WATCH_WAITING_BYTES], who[120] = "";
 
-    /* A quota stops all threads at once, so it counts by itself. A run delay matters if the threads
-     * wait longer than they run. */
-    if (observation->throttled < SHORT_OF_PROCESSORS &&
-        (observation->run_delay < SHORT_OF_PROCESSORS || observation->run_delay < observation->cpu))
+    if (weigh_processors(observation) <= 0)
         return false;
     watch_name_waiting(observation, waiting);
     if (observation->throttled >= SHORT_OF_PROCESSORS) {
@@ -237,237 +141,75 @@ say_memory(const struct watch_observation *observation, struct watch_diagnosis *
     return true;
 }
 
-/* "map", or "map of line 12" where the stream has another of that name. */
-static void
-name_stage(const struct watch_observation *observation, const struct watch_set *stage,
-           char text[96])
+static double
+weigh_trainers(const struct watch_observation *observation)
 {
-    const struct watch_set *set = NULL;
-    char name[64], line[16], other[64], other_line[16];
-    bool is_alone = true;
+    double pauses = observation->pause_share / observation->wait_share;
 
-    /* The line is added only where the name is ambiguous: most streams have one stage of a name. */
-    watch_label(stage, "stage", name, sizeof name);
-    watch_label(stage, "line", line, sizeof line);
-    while ((set = watch_next(observation->now, "stage", set)) != NULL) {
-        watch_label(set, "stage", other, sizeof other);
-        watch_label(set, "line", other_line, sizeof other_line);
-        if (watch_is_of(set, observation->session) && strcmp(name, other) == 0 &&
-            strcmp(line, other_line) != 0)
-            is_alone = false;
-    }
-    snprintf(text, 96, "%s%s%s", name, is_alone || line[0] == '\0' ? "" : " of line ",
-             is_alone ? "" : line);
+    /* A lane that is full now explains all: nothing else could give the next step room. */
+    if (observation->blocker != NULL && observation->blocker == observation->holder)
+        return 1;
+    return fmax(pauses, observation->blocker != NULL ? observation->room_wait : 0);
 }
 
-/* "the storage is slow" for threads that work without running; "" for those that run. */
-static const char *
-name_slow_storage(const struct watch_observation *observation, char text[96])
-{
-    text[0] = '\0';
-    if (observation->off_processor >= SHARE_MATTERS)
-        snprintf(text, 96, ", and for %d%% of that the server waits for its storage",
-                 watch_percent(observation->off_processor));
-    return text;
-}
-
-static const char storage_advice[] =
-    "Reading files is too slow: move them to faster or nearer storage, make them smaller, or read "
-    "more at once (serve --threads).";
-
-/* ", helpers make 40% of the rows", and whether more of them would help. */
-static void
-name_helpers(const struct watch_observation *observation, char text[96])
-{
-    char lost[48] = "";
-
-    text[0] = '\0';
-    if (observation->helpers == 0)
-        return;
-    if (observation->helpers_lost > 0)
-        snprintf(lost, sizeof lost, ", %u of %u %s lost", observation->helpers_lost,
-                 observation->helpers, observation->helpers == 1 ? "is" : "are");
-    snprintf(text, 96, "; helpers make %d%% of the rows%s", watch_percent(observation->helper_rows),
-             lost);
-}
-
-/* Content is the limit. More helpers are of use if those that there are have no time left. */
-static const char *
-stage_advice(const struct watch_observation *observation)
-{
-    if (observation->helpers == 0)
-        return "Use more threads (serve --threads) if the node has idle cores; otherwise make that "
-               "stage cheaper, or use helpers (tundish-launch --helpers) or more nodes.";
-    if (observation->helpers_lost > 0)
-        return "Start the lost helpers again: the notes say why they were lost.";
-    if (observation->helper_busy >= HELPERS_BUSY)
-        return "One more helper would help (tundish-launch --helpers), or make that stage cheaper.";
-    return "One more helper would not help: those that there are have time left. Look at the "
-           "network "
-           "to them and at this node's processors, which take in what they make.";
-}
-
-/* The stage that takes most of the threads: a source, which reads, or one that works on rows. */
-static void
-say_stage(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
-{
-    bool reads = watch_value(observation->stage, "source") != 0;
-    char waiting[WATCH_WAITING_BYTES], storage[96], stage[96] = "content", helpers[96];
-
-    watch_name_waiting(observation, waiting);
-    name_helpers(observation, helpers);
-    if (observation->stage != NULL) {
-        watch_label(observation->stage, "stage", stage, sizeof stage);
-        watch_name_culprit(diagnosis, stage, observation->stage_share);
-        name_stage(observation, observation->stage, stage);
-    } else {
-        watch_name_culprit(diagnosis, stage, observation->stage_share);
-    }
-    name_slow_storage(observation, storage);
-    watch_say(diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
-              reads && storage[0] != '\0' ? storage_advice : stage_advice(observation),
-              "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s%s", waiting,
-              reads ? "reading with " : "", stage, watch_percent(observation->stage_share),
-              observation->threads, observation->threads == 1 ? "" : "s",
-              observation->threads == 1 ? "is" : "are", watch_percent(observation->busy),
-              reads ? storage : "", helpers);
-}
-
-/* One call takes all of the time, and is not counted before it ends. */
 static bool
-say_long_call(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+say_trainers(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    bool reads = watch_value(observation->long_call, "source") != 0;
-    char waiting[WATCH_WAITING_BYTES], stage[96];
+    return say_pauses(observation, diagnosis) || say_slots(observation, diagnosis);
+}
 
-    if (observation->long_call == NULL)
-        return false;
-    watch_name_waiting(observation, waiting);
-    watch_label(observation->long_call, "stage", stage, sizeof stage);
-    watch_name_culprit(diagnosis, stage, 1);
-    name_stage(observation, observation->long_call, stage);
-    watch_say(diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
-              reads ? "The storage does not respond, or takes seconds: check its mount and the "
-                      "notes, and the other nodes if they read rows for this one."
-                    : "Check the rows of that batch: they may be far larger than others.",
-              "%s: one call of %s%s has not ended in all of the last %.1f s", waiting,
-              reads ? "reading with " : "", stage, observation->passed_ns / 1e9);
+static double
+weigh_memory(const struct watch_observation *observation)
+{
+    return observation->memory_stalled;
+}
+
+/* Where memory is short, threads wait for files and pages because of that; under a quota every call
+ * is long. */
+static double
+weigh_work(const struct watch_observation *observation)
+{
+    return observation->memory_stalled >= SHORT_OF_MEMORY ||
+                   observation->throttled >= SHORT_OF_PROCESSORS
+               ? 0
+               : watch_weigh_work(observation);
+}
+
+static bool
+say_work(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+{
+    watch_say_work(observation, diagnosis);
     return true;
 }
 
-/* As say_long_call, for the dealing thread, whose times are counted step by step. */
-static bool
-say_long_deal(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
-{
-    const struct watch_set *set = NULL;
-    char waiting[WATCH_WAITING_BYTES], stage[64];
-    bool has_program = false;
+/* What can hold up a trainer, and the share of its time that each explains at most. Of equal ones
+ * the first is told: it explains the later ones. The last is told where none explains anything. */
+static const struct reason {
+    double (*weigh)(const struct watch_observation *observation);
+    bool (*say)(const struct watch_observation *observation, struct watch_diagnosis *diagnosis);
+} reasons[] = {
+    { weigh_trainers, say_trainers },
+    { weigh_memory, say_memory },
+    { weigh_processors, say_processors },
+    { weigh_work, say_work },
+};
+enum { REASONS = sizeof reasons / sizeof *reasons };
 
-    if (!observation->deals_long)
-        return false;
-    while ((set = watch_next(observation->now, "stage", set)) != NULL) {
-        watch_label(set, "stage", stage, sizeof stage);
-        has_program |= watch_is_of(set, observation->session) && strcmp(stage, "program") == 0;
-    }
-    watch_name_waiting(observation, waiting);
-    watch_name_culprit(diagnosis, "order", 1);
-    watch_say(
-        diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
-        has_program
-            ? "Look at the program that writes the rows, and at the storage of the files."
-            : "The storage does not respond, or takes seconds: check its mount and the notes.",
-        "%s: the order (one thread, which finds records and decides their order) has been at one "
-        "step for all of the last %.1f s",
-        waiting, observation->passed_ns / 1e9);
-    return true;
-}
-
-/* The order is one thread, so more threads do not help: the advice is to give it less work. */
-static void
-say_order(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
-{
-    char waiting[WATCH_WAITING_BYTES], storage[96], stage[96] = "", named[96], most[160] = "";
-
-    watch_name_waiting(observation, waiting);
-    watch_name_culprit(diagnosis, "order", observation->deal_busy);
-    if (observation->order != NULL &&
-        observation->order_share >= SHARE_MATTERS * observation->deal_busy) {
-        watch_label(observation->order, "stage", stage, sizeof stage);
-        name_stage(observation, observation->order, named);
-        snprintf(most, sizeof most, ", %d%% of its time in %s",
-                 watch_percent(observation->order_share / observation->deal_busy), named);
-    }
-    name_slow_storage(observation, storage);
-    watch_say(
-        diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
-        storage[0] != '\0' ? storage_advice
-        : strcmp(stage, "shuffle") == 0
-            ? "Use a smaller buffer_size of shuffle that fits the processor's cache, or shuffle "
-              "files and use a smaller buffer of rows, or use more nodes."
-            : "Index the files once (tundish index), or move stages whose order depends on content "
-              "(filter, bucketing) after cheaper stages.",
-        "%s: the order (one thread, which finds records and decides their order) is %d%% busy%s%s",
-        waiting, watch_percent(observation->deal_busy), most, storage);
-}
-
-/* A shuffle delivers no element before its buffer is full. */
-static bool
-say_filling(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
-{
-    char waiting[WATCH_WAITING_BYTES], left[64] = "";
-    uint64_t held, room;
-    double grown;
-
-    if (observation->filling == NULL)
-        return false;
-    held = watch_value(observation->filling, "queued");
-    room = watch_value(observation->filling, "room");
-    grown = (double)held -
-            (double)watch_value(
-                watch_find(observation->before, "stage", observation->filling->labels), "queued");
-    /* The rate is that of the last seconds, so the estimate follows a change of the storage. */
-    if (grown > 0 && observation->passed_ns > 0)
-        snprintf(left, sizeof left, ", another %.0f s at this rate",
-                 (double)(room - held) / grown * observation->passed_ns / 1e9 + 0.5);
-    watch_name_waiting(observation, waiting);
-    watch_name_culprit(diagnosis, "shuffle", (double)held / (double)room);
-    watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
-              "This happens once after each start of the stream. A smaller buffer_size or indexed "
-              "files (tundish index) start sooner.",
-              "%s: shuffle fills its buffer, which is %d%% full (%llu of %llu elements)%s", waiting,
-              (int)(100 * held / room), (unsigned long long)held, (unsigned long long)room, left);
-    return true;
-}
-
-static void
-say_unknown(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
-{
-    char waiting[WATCH_WAITING_BYTES];
-
-    watch_name_waiting(observation, waiting);
-    watch_say(
-        diagnosis, WATCH_WAITING, WATCH_CAUSE_NONE,
-        "With more slots the server works further ahead; larger batches cost less per row.",
-        "%s, though the server's threads are %d%% busy and its order %d%%: it has little work at a "
-        "time",
-        waiting, watch_percent(observation->busy), watch_percent(observation->deal_busy));
-}
-
-/* Processors come before stages: without them every stage looks slow. A single call or step that
- * takes all of the time is not counted before it ends, so these two are tried when the threads seem
- * idle. */
 void
 watch_say_waiting(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    if (say_pauses(observation, diagnosis) || say_slots(observation, diagnosis) ||
-        say_memory(observation, diagnosis) || say_processors(observation, diagnosis) ||
-        say_program(observation, diagnosis) || say_nodes(observation, diagnosis) ||
-        say_store(observation, diagnosis) || say_filling(observation, diagnosis))
-        ;
-    else if (observation->busy >= SHARE_MATTERS || observation->busy > observation->deal_busy)
-        say_stage(observation, diagnosis);
-    else if (observation->deal_busy >= SHARE_MATTERS)
-        say_order(observation, diagnosis);
-    else if (!say_long_call(observation, diagnosis) && !say_long_deal(observation, diagnosis))
-        say_unknown(observation, diagnosis);
+    double weights[REASONS];
+    bool said = false;
+
+    for (int i = 0; i < REASONS; i++)
+        weights[i] = fmin(1, reasons[i].weigh(observation));
+    while (!said) {
+        int most = REASONS - 1;
+
+        for (int i = most; i >= 0; i--)
+            if (weights[i] > 0 && weights[i] >= weights[most])
+                most = i;
+        said = reasons[most].say(observation, diagnosis);
+        weights[most] = -1;
+    }
 }

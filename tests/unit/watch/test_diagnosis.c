@@ -787,6 +787,66 @@ a_server_without_processors_is_told(void **state)
     says(&diagnosis, "they had none for 83%");
 }
 
+/* The lane of a slow trainer has room for the moment between its release and the next step, the
+ * longer the fewer processors the server gets. */
+static void
+a_lane_that_was_full_comes_before_processors(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_server *server = stats_server(world->stats);
+    struct watch_diagnosis diagnosis;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    for (int i = 0; i < 2; i++) {
+        tnd_stats_set(&world->threads[i]->busy, SECOND);
+        tnd_stats_set(&world->threads[i]->slot_wait, 8 * SECOND);
+    }
+    tnd_stats_set(&server->cpu, SECOND);
+    tnd_stats_set(&server->run_delay, 9 * SECOND);
+    tnd_stats_set(&server->memory_stalled, 4 * SECOND);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SLOTS);
+    assert_string_equal(diagnosis.culprit, "1");
+    /* The same threads, without a step: a slow order is not to be blamed on a sibling. */
+    for (int i = 0; i < 2; i++) {
+        tnd_stats_set(&world->threads[i]->slot_wait, SECOND / 10);
+        tnd_stats_set(&world->threads[i]->order_wait, 8 * SECOND);
+    }
+    tnd_stats_set(&server->memory_stalled, 0);
+    world->now_ns -= 10 * (int64_t)SECOND;
+    assert_int_equal(diagnose(world).cause, WATCH_CAUSE_PROCESSORS);
+}
+
+/* Some threads, such as the one of the heartbeat, lacked processors for a while. */
+static void
+slow_storage_comes_before_a_small_lack_of_processors(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_server *server = stats_server(world->stats);
+
+    tnd_stats_set(&world->read->source, 1);
+    tnd_stats_set(&world->read->busy, 18 * SECOND);
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->threads[i]->busy, 9 * SECOND);
+    tnd_stats_set(&server->cpu, SECOND / 10);
+    tnd_stats_set(&server->run_delay, 3 * SECOND);
+    assert_int_equal(diagnose(world).cause, WATCH_CAUSE_SOURCE);
+}
+
+static void
+a_trainer_that_is_not_scheduled_at_the_moment_has_waited(void **state)
+{
+    struct world *world = *state;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    tnd_stats_set(&world->readers[0]->waiting, SECOND / 10);
+    assert_int_equal(diagnose(world).level, WATCH_WAITING);
+    tnd_stats_set(&world->readers[0]->waiting, 9 * SECOND);
+    world->now_ns -= 10 * (int64_t)SECOND;
+    assert_int_equal(diagnose(world).level, WATCH_FINE);
+}
+
 static void
 a_quota_of_processor_time_is_told(void **state)
 {
@@ -1095,6 +1155,9 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_trainer_that_waits_for_itself_is_told_so),
         IN_WORLD(a_trainer_that_is_silent_while_nobody_waits_is_told),
         IN_WORLD(a_server_without_processors_is_told),
+        IN_WORLD(a_lane_that_was_full_comes_before_processors),
+        IN_WORLD(slow_storage_comes_before_a_small_lack_of_processors),
+        IN_WORLD(a_trainer_that_is_not_scheduled_at_the_moment_has_waited),
         IN_WORLD(a_quota_of_processor_time_is_told),
         IN_WORLD(a_trainer_that_stops_now_and_then_is_told),
         IN_WORLD(a_lack_of_memory_is_told),
