@@ -80,14 +80,26 @@ weigh_processors(const struct watch_observation *observation)
     return fmin(1, observation->run_delay) * (1 - observation->room_wait);
 }
 
+/* ", of which python3 (process 99) uses most, 0.6", if it uses enough to be the reason. */
+static void
+name_rival(const struct watch_observation *observation, char text[WATCH_NAME_BYTES])
+{
+    const struct watch_set *rival = watch_next(observation->now, "rival", NULL);
+    double uses = (double)watch_value(rival, "cpu") / 1e9;
+    char process[24], command[24];
+
+    if (uses < 0.05)
+        return;
+    watch_label(rival, "process", process, sizeof process);
+    watch_label(rival, "command", command, sizeof command);
+    snprintf(text, WATCH_NAME_BYTES, ", of which %s (process %s) uses most, %.1f", command, process,
+             uses);
+}
+
 static bool
 say_processors(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    const struct watch_set *server = watch_next(observation->now, "server", NULL);
-    unsigned long long rival = watch_value(server, "rival");
-    double rival_cpu =
-        (double)watch_growth(observation->before, server, "rival_cpu") / observation->passed_ns;
-    char waiting[WATCH_WAITING_BYTES], who[120] = "";
+    char waiting[WATCH_WAITING_BYTES], who[WATCH_NAME_BYTES] = "";
 
     if (weigh_processors(observation) <= 0)
         return false;
@@ -102,10 +114,7 @@ say_processors(const struct watch_observation *observation, struct watch_diagnos
                   watch_percent(observation->throttled));
         return true;
     }
-    /* A process that uses less is not the reason, even if no other uses more. */
-    if (rival != 0 && rival_cpu >= 0.05)
-        snprintf(who, sizeof who, ", which process %llu uses most (%.1f processors)", rival,
-                 rival_cpu);
+    name_rival(observation, who);
     watch_name_culprit(diagnosis, "processors",
                        observation->run_delay / (observation->run_delay + observation->cpu));
     watch_say(

@@ -369,7 +369,9 @@ watch_say_work(const struct watch_observation *observation, struct watch_diagnos
     if (say_program(observation, diagnosis) || say_nodes(observation, diagnosis) ||
         say_store(observation, diagnosis) || say_filling(observation, diagnosis))
         return;
-    if (threads_work(observation))
+    if (observation->room_wait >= SHARE_MATTERS)
+        say_unknown(observation, diagnosis);
+    else if (threads_work(observation))
         say_stage(observation, diagnosis);
     else if (observation->deal_busy >= SHARE_MATTERS)
         say_order(observation, diagnosis);

@@ -210,10 +210,12 @@ write_lanes(struct trace *trace, const struct watch_snapshot *now)
     const struct watch_set *set = NULL;
     double passed_ns = (double)(now->taken_ns - trace->lanes.taken_ns);
 
-    while ((set = watch_next(now, "lane", set)) != NULL) {
+    while ((set = watch_next(now, "reader", set)) != NULL) {
+        /* As status and the page have it. A lane's own figures are of the slowest of its readers,
+         * and keep what any other replica has not given back. */
         begin_counter(trace, now, set, "slots");
-        /* Stacked counters: together they are the used part of the lane. */
-        json_key_int(&trace->json, "with the trainer", (int64_t)watch_value(set, "held"));
+        json_key_int(&trace->json, "with the trainer",
+                     (int64_t)(watch_value(set, "taken") - watch_value(set, "released")));
         json_key_int(&trace->json, "ready",
                      (int64_t)(watch_value(set, "published") - watch_value(set, "taken")));
         end_counter(trace);
@@ -230,7 +232,7 @@ write_lanes(struct trace *trace, const struct watch_snapshot *now)
     }
 }
 
-/* Counters at intervals: the batches in each lane, and how long trainers waited. */
+/* Counters at intervals: the batches of each reader, and how long trainers waited. */
 static void
 collect_lanes(struct trace *trace)
 {

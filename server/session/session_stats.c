@@ -280,7 +280,7 @@ show_lanes(struct session *session)
         lane_stats(feed_lane(session->feed, r), &lane);
         lag = lane.published - lane.taken > lag ? lane.published - lane.taken : lag;
         show_encodings(session, r, &lane);
-        tnd_stats_set(&values->held, lane.taken - lane.released);
+        tnd_stats_set(&values->occupied, lane.taken - lane.released);
         tnd_stats_set(&values->segments, lane.segment_bytes);
         tnd_stats_set(&values->slots, session->plan->stream->deliver.slots);
         tnd_stats_set(&values->published, lane.published);

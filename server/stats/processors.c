@@ -20,11 +20,12 @@ enum { CGROUPS = 16, PROCESSES = 4096 };
 static const double SHORT_SHARE = 0.2;
 
 /* And at most this often, because it reads a file for each process. */
-static const int64_t RIVALS_NS = 1000000000;
+static const double RIVALS_NS = 1e9;
 
 struct process {
     int64_t pid;
     uint64_t ns;
+    char command[16];
 };
 
 struct processors {
@@ -159,7 +160,7 @@ static bool
 read_process(const char *pid, struct process *ret_process)
 {
     char path[64], text[1024];
-    const char *after;
+    const char *after, *name;
     uint64_t user, kernel;
     size_t bytes;
     FILE *file;
@@ -171,14 +172,18 @@ read_process(const char *pid, struct process *ret_process)
     bytes = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[bytes] = '\0';
+    name = strchr(text, '(');
     after = strrchr(text, ')');
-    if (after == NULL ||
+    if (name == NULL || after == NULL ||
         sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64,
                &user, &kernel) != 2)
         return false;
-    *ret_process = (struct process){ strtoll(pid, NULL, 10),
-                                     (user + kernel) *
-                                         (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)) };
+    *ret_process = (struct process){
+        .pid = strtoll(pid, NULL, 10),
+        .ns = (user + kernel) * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)),
+    };
+    snprintf(ret_process->command, sizeof ret_process->command, "%.*s", (int)(after - name - 1),
+             name + 1);
     return true;
 }
 
@@ -210,8 +215,10 @@ read_processes(struct process *processes)
 /* The process that used most processor time since the last look; a new one has no figure to compare
  * with. */
 static void
-find_rival(struct processors *processors, const struct process *now, uint32_t count)
+find_rival(struct processors *processors, const struct process *now, uint32_t count,
+           double passed_ns)
 {
+    const struct process *most = NULL;
     uint64_t most_ns = 0;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -220,25 +227,30 @@ find_rival(struct processors *processors, const struct process *now, uint32_t co
 
         if (before != NULL && now[i].ns > before->ns && now[i].ns - before->ns > most_ns) {
             most_ns = now[i].ns - before->ns;
-            processors->use.rival = now[i].pid;
+            most = &now[i];
         }
     }
-    processors->use.rival_ns += most_ns;
+    if (most == NULL)
+        return;
+    processors->use.rival = most->pid;
+    processors->use.rival_ns = (uint64_t)((double)most_ns / passed_ns * 1e9);
+    memcpy(processors->use.rival_command, most->command, sizeof most->command);
 }
 
 static void
 look_at_processes(struct processors *processors, int64_t now_ns)
 {
+    double passed_ns = (double)(now_ns - processors->processes_ns);
     struct process *now;
     uint32_t count;
 
-    if (processors->processes != NULL && now_ns - processors->processes_ns < RIVALS_NS)
+    if (processors->processes != NULL && passed_ns < RIVALS_NS)
         return;
     now = tnd_alloc(PROCESSES * sizeof *now);
     count = read_processes(now);
     processors->processes_ns = now_ns;
     if (processors->processes != NULL)
-        find_rival(processors, now, count);
+        find_rival(processors, now, count, passed_ns);
     free(processors->processes);
     processors->processes = now;
     processors->process_count = count;

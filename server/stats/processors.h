@@ -14,16 +14,17 @@
 struct processors;
 
 struct processors_use {
-    uint64_t run_delay_ns; /* all threads, ready to run without a processor */
-    uint64_t throttled_ns; /* the longest that one of the cgroups was stopped by its quota */
-    int64_t rival;         /* the other process that used most of late; 0: not looked for */
-    uint64_t rival_ns;     /* processor time that rivals used while they were it */
+    uint64_t run_delay_ns;  /* all threads, ready to run without a processor */
+    uint64_t throttled_ns;  /* the longest that one of the cgroups was stopped by its quota */
+    int64_t rival;          /* the other process that used most of late; 0: not looked for */
+    char rival_command[16]; /* its name, as the kernel has it */
+    uint64_t rival_ns;      /* processor time that it used a second */
 };
 
 struct processors *processors_open(void);             /* never NULL */
 void processors_close(struct processors *processors); /* accepts NULL */
 
-/* Look again. Counters never fall. One thread at a time. */
+/* Look again. Run delay and throttling never fall. One thread at a time. */
 void processors_look(struct processors *processors, struct processors_use *ret_use);
 
 #endif

@@ -46,6 +46,8 @@ struct stats {
     struct processors *processors; /* looked at by stats_show_process alone, as are the next */
     struct memory_pressure memory_pressure;
     int64_t processors_seen_ns;
+    struct tnd_stats_rival *rival; /* NULL: none is shown */
+    int64_t shown_rival;
 };
 
 #endif

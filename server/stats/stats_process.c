@@ -33,6 +33,27 @@ resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* The process and its command are labels, so another process is another set. */
+static void
+show_rival(struct stats *stats, const struct processors_use *use)
+{
+    char labels[TND_STATS_LABEL_BYTES] = "";
+
+    if (stats->shown_rival != use->rival && stats->rival != NULL) {
+        stats_drop(stats, stats->rival);
+        stats->rival = NULL;
+    }
+    stats->shown_rival = use->rival;
+    if (use->rival == 0)
+        return;
+    if (stats->rival == NULL) {
+        stats_label_number(labels, "process", (uint64_t)use->rival);
+        stats_label(labels, "command", use->rival_command);
+        stats->rival = stats_add(stats, TND_STATS_KIND_rival, labels);
+    }
+    tnd_stats_set(&stats->rival->cpu, use->rival_ns);
+}
+
 /* Not every time, because it reads a file for each thread. But several times a second: a client
  * compares metrics one second apart, and shares of that second would be wrong otherwise. */
 static void
@@ -47,8 +68,7 @@ show_processors(struct stats *stats, int64_t now_ns)
     processors_look(stats->processors, &use);
     tnd_stats_set(&server->run_delay, use.run_delay_ns);
     tnd_stats_set(&server->throttled, use.throttled_ns);
-    tnd_stats_set(&server->rival, (uint64_t)use.rival);
-    tnd_stats_set(&server->rival_cpu, use.rival_ns);
+    show_rival(stats, &use);
     tnd_stats_set(&server->memory_stalled, memory_pressure_ns(&stats->memory_pressure));
 }
 

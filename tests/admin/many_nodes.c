@@ -176,7 +176,7 @@ fill_readers(const struct node *node, uint32_t rank, bool is_slow, double second
         tnd_stats_set(&lane->published, steps + 1 + ready);
         tnd_stats_set(&lane->taken, steps + 1);
         tnd_stats_set(&lane->released, steps);
-        tnd_stats_set(&lane->held, 1);
+        tnd_stats_set(&lane->occupied, 1);
         tnd_stats_set(&lane->stored, steps * ROWS * 160);
         tnd_stats_set(&lane->segments, SLOTS * ROWS * 160);
         observe(&lane->slot_wait, steps, SECOND / 10);

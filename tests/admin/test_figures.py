@@ -64,7 +64,7 @@ class Figures(AdminRig):
     def test_of_lanes_and_those_who_read(self):
         stream = self.read_all()
         lane, reader, group = stream["lanes"][0], stream["readers"][0], stream["groups"][0]
-        self.assertEqual((lane["taken"], lane["held"]), (13, 1))
+        self.assertEqual((lane["taken"], lane["occupied"]), (13, 1))
         self.assertGreater(lane["segments_bytes"], lane["arena_bytes"])
         self.assertEqual(sum(lane["slot_wait_seconds"]["counts"]), lane["published"])
         self.assertEqual((group["group"], group["attached"]), ("default", 1))
@@ -84,7 +84,7 @@ class Figures(AdminRig):
                         r'stage_skipped_total\{.*stage="decode_csv".*part="content"\} 100$',
                         r'stage_queued\{.*stage="shuffle"',
                         r'stage_call_seconds_bucket\{.*stage="map".*le="\+Inf"\} \d+$',
-                        r'reader_next_wait_seconds_count\{.*\} 13$', r'lane_held\{.*\} 1$',
+                        r'reader_next_wait_seconds_count\{.*\} 13$', r'lane_occupied\{.*\} 1$',
                         r'lane_slot_wait_seconds_sum\{', r'encoding_stored_bytes_total\{.*codec="raw"',
                         r'group_lag\{.*group="default"', r'server_unseen_sets_total\{.*\} 0$',
                         r'server_resident_memory_bytes\{', r'server_cpu_seconds_total\{'):
@@ -107,7 +107,7 @@ class Trace(AdminRig):
         self.assertIn("train: order", {event["args"]["name"] for event in kinds["M"]})
         self.assertLessEqual({"range", "batch", "part", "deal a step"},
                              {event["name"] for event in kinds["X"]})
-        lanes = [event for event in kinds["C"] if event["name"] == "train: replica 0 slots"]
+        lanes = [event for event in kinds["C"] if event["name"] == "train: default replica 0 slots"]
         self.assertEqual(set(lanes[0]["args"]), {"ready", "with the trainer"})
         self.assertIn("train: default replica 0 waits", {event["name"] for event in kinds["C"]})
         self.assertEqual({event["id"] for event in kinds["t"]},

@@ -108,10 +108,10 @@ class Processors(StatusRig):
         hogs = [subprocess.Popen([*pinned, sys.executable, "-c", "while True: pass"])
                 for _ in range(4)]
         self.others += hogs
-        verdict = self.tells("the server is short of processors, which process ", level="waiting",
+        verdict = self.tells("the server is short of processors, of which python", level="waiting",
                              cause="processors", culprit="processors")
-        self.assertRegex(verdict["sentence"], r"process \d+ uses most \(\d+\.\d processors\)")
-        self.assertNotIn("(0.0 processors)", verdict["sentence"])
+        self.assertRegex(verdict["sentence"], r"of which python\S* \(process \d+\) uses most")
+        self.assertNotIn("uses most, 0.0", verdict["sentence"])
         for hog in hogs:
             hog.kill()
             hog.wait()

@@ -79,6 +79,7 @@ a_shared_processor_is_seen_and_who_shares_it(void **state)
     waitpid(child, NULL, 0);
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
     assert_int_not_equal(use.rival, getpid());
+    assert_true(use.rival_command[0] != '\0');
     processors_close(processors);
 }
 
@@ -94,7 +95,6 @@ counters_never_fall(void **state)
     processors_look(processors, &second);
     assert_true(second.run_delay_ns >= first.run_delay_ns);
     assert_true(second.throttled_ns >= first.throttled_ns);
-    assert_true(second.rival_ns >= first.rival_ns);
     processors_close(processors);
 }
 

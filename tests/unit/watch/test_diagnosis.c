@@ -765,6 +765,7 @@ a_server_without_processors_is_told(void **state)
 {
     struct world *world = *state;
     struct tnd_stats_server *server = stats_server(world->stats);
+    struct tnd_stats_rival *rival;
     struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 5 * SECOND);
@@ -775,15 +776,15 @@ a_server_without_processors_is_told(void **state)
     tnd_stats_set(&server->run_delay, 4 * SECOND);
     assert_string_equal(diagnose(world).culprit, "parse_example"); /* it ran more than it waited */
     tnd_stats_set(&server->run_delay, 25 * SECOND);
-    tnd_stats_set(&server->rival, 99);
+    rival = stats_add(world->stats, TND_STATS_KIND_rival, "process=\"99\",command=\"python3\"");
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.cause, WATCH_CAUSE_PROCESSORS);
-    assert_null(strstr(diagnosis.sentence, "which process")); /* it used none of late */
-    tnd_stats_set(&server->rival_cpu, 18 * SECOND);
+    assert_null(strstr(diagnosis.sentence, "uses most")); /* it uses none now */
+    tnd_stats_set(&rival->cpu, SECOND / 10 * 6);
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.level, WATCH_WAITING);
     assert_int_equal(diagnosis.cause, WATCH_CAUSE_PROCESSORS);
-    says(&diagnosis, "which process 99 uses most (0.6 processors)"); /* over 30 s */
+    says(&diagnosis, "of which python3 (process 99) uses most, 0.6");
     says(&diagnosis, "they had none for 83%");
 }
 
