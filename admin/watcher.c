@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "watch/hold.h"
 
 /* Of more nodes than this fewer snapshots are kept of each, for the sake of memory. */
 enum { NODES_CLOSELY = 64, LEAN_WINDOW = 4 };
@@ -27,6 +28,7 @@ struct watched {
     bool is_new; /* and it is of another file */
     struct tnd_stats_file new_file;
     struct watcher_node shown;
+    struct watch_held held;
 };
 
 struct watcher {
@@ -222,9 +224,14 @@ judge(struct watcher *watcher)
                                                     .diagnosis = &shown->diagnosis };
     }
     watch_compare(siblings, count);
-    for (uint32_t i = 0, sibling = 0; i < WATCHER_NODES; i++)
-        if (watcher->nodes[i].shown.there)
-            watcher->nodes[i].shown.slowness = siblings[sibling++].slowness;
+    for (uint32_t i = 0, sibling = 0; i < WATCHER_NODES; i++) {
+        struct watched *node = &watcher->nodes[i];
+
+        if (!node->shown.there)
+            continue;
+        node->shown.slowness = siblings[sibling++].slowness;
+        watch_hold(&node->held, node->shown.now->taken_ns, &node->shown.diagnosis);
+    }
 }
 
 static void

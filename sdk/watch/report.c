@@ -201,13 +201,17 @@ write_server(struct json *json, const struct watch_snapshot *before,
     json_object_end(json);
 }
 
+/* The verdict on the server is that on one of its streams, which says the same. */
 static void
 write_stream(struct json *json, const struct watch_snapshot *before,
-             const struct watch_snapshot *now, const struct watch_set *stream)
+             const struct watch_snapshot *now, const struct watch_set *stream,
+             const struct watch_diagnosis *verdict)
 {
     struct watch_diagnosis diagnosis;
 
     watch_diagnose_stream(before, now, stream, &diagnosis);
+    if (strcmp(diagnosis.stream, verdict->stream) == 0)
+        diagnosis = *verdict;
     json_object(json);
     write_set(json, before, now, stream);
     watch_report_verdict(&diagnosis, json);
@@ -260,7 +264,7 @@ watch_report(const struct watch_snapshot *before, const struct watch_snapshot *n
     json_key(json, "streams");
     json_array(json);
     while ((stream = watch_next(now, "stream", stream)) != NULL)
-        write_stream(json, before, now, stream);
+        write_stream(json, before, now, stream, verdict);
     json_array_end(json);
     write_sets(json, before, now, "link", NULL, "links");
     write_sets(json, before, now, "store", NULL, "stores");

@@ -10,10 +10,7 @@
 static int
 result_of(const struct status_view *view)
 {
-    struct watch_diagnosis diagnosis;
-
-    watch_diagnose(&view->before, &view->now, &diagnosis);
-    switch (diagnosis.level) {
+    switch (view->diagnosis.level) {
     case WATCH_STUCK:
     case WATCH_FAILED:
         return EXIT_SICK;
@@ -35,12 +32,10 @@ show(const char *socket, int64_t interval_ns, bool json)
         /* Rates need two looks, an interval apart. */
         status = status_view_next(&view, interval_ns);
         if (status == TUNDISH_OK && json) {
-            struct watch_diagnosis verdict;
             struct json out;
 
-            watch_diagnose(&view.before, &view.now, &verdict);
             json_start(&out, stdout);
-            watch_report(&view.before, &view.now, &verdict, &out);
+            watch_report(&view.before, &view.now, &view.diagnosis, &out);
             putchar('\n');
         } else if (status == TUNDISH_OK) {
             status_print(&view, &status_page_plain);

@@ -183,7 +183,8 @@ const struct command command_top = {
     .help = "Show the state of this node's server, updated every second; q quits.",
     .details = "  --socket PATH       the server's socket (default: as for trainers)\n"
                "\n"
-               "Rates are over the last second. tundish help status explains the levels and the\n"
+               "Rates are over the last second, the first line's over the last ten. tundish help "
+               "status explains the levels and the\n"
                "symbols of a lane.\n",
     .run = command_top_run,
 };

@@ -567,12 +567,11 @@ status_print(const struct status_view *view, const struct status_page *page)
 {
     struct print print = { .view = view, .page = page };
     const struct watch_set *stream = NULL;
-    struct watch_diagnosis diagnosis;
 
-    watch_diagnose(&view->before, &view->now, &diagnosis);
-    print.level = diagnosis.level;
-    put_sentence(&print, STATUS_DIAGNOSIS, watch_level_name(diagnosis.level), diagnosis.sentence);
-    put_sentence(&print, STATUS_ADVICE, "", diagnosis.advice);
+    print.level = view->diagnosis.level;
+    put_sentence(&print, STATUS_DIAGNOSIS, watch_level_name(view->diagnosis.level),
+                 view->diagnosis.sentence);
+    put_sentence(&print, STATUS_ADVICE, "", view->diagnosis.advice);
     while ((stream = watch_next(&view->now, "stream", stream)) != NULL)
         put_stream(&print, stream);
     put_link(&print);

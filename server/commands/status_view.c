@@ -2,6 +2,7 @@
 #include "commands/status_view.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "shm/channel.h"
@@ -36,6 +37,8 @@ status_view_open(const char *socket, struct status_view *ret_view)
 void
 status_view_close(struct status_view *view)
 {
+    for (uint32_t i = 0; i < view->past_count; i++)
+        watch_snapshot_close(&view->past[i]);
     watch_snapshot_close(&view->before);
     watch_snapshot_close(&view->now);
     tnd_stats_close(&view->file);
@@ -58,6 +61,19 @@ status_view_follow(struct status_view *view)
     return true;
 }
 
+/* Keep `before` for later verdicts. The first look has none. */
+static void
+keep_past(struct status_view *view)
+{
+    if (view->before.sets == NULL)
+        return;
+    if (view->past_count == STATUS_WINDOW - 1) {
+        watch_snapshot_close(&view->past[0]);
+        memmove(&view->past[0], &view->past[1], --view->past_count * sizeof view->past[0]);
+    }
+    view->past[view->past_count++] = view->before;
+}
+
 tundish_status
 status_view_next(struct status_view *view, int64_t interval_ns)
 {
@@ -71,8 +87,11 @@ status_view_next(struct status_view *view, int64_t interval_ns)
     status = watch_snapshot_open(&view->file, &next);
     if (status != TUNDISH_OK)
         return status;
-    watch_snapshot_close(&view->before);
+    keep_past(view);
     view->before = view->now;
     view->now = next;
+    watch_diagnose(view->past_count > 0 ? &view->past[0] : &view->before, &view->now,
+                   &view->diagnosis);
+    watch_hold(&view->held, next.taken_ns, &view->diagnosis);
     return TUNDISH_OK;
 }

@@ -3,13 +3,20 @@
 #define COMMANDS_STATUS_VIEW_H
 
 #include "commands/commands.h"
-#include "watch/diagnosis.h"
+#include "watch/hold.h"
+
+/* Verdicts look back over so many snapshots, at most. */
+enum { STATUS_WINDOW = 10 };
 
 /* The server, and its last two snapshots: `now` was taken an interval after `before`. */
 struct status_view {
     const char *socket; /* as it was asked for */
     struct tnd_stats_file file;
     struct watch_snapshot before, now;
+    struct watch_snapshot past[STATUS_WINDOW - 1]; /* those before `before`, the oldest first */
+    uint32_t past_count;
+    struct watch_held held;
+    struct watch_diagnosis diagnosis; /* of status_view_next: from the oldest to `now` */
 };
 
 /* Open the metrics of the server at `socket` (NULL: the default). E_SERVER_GONE: none is there. */

@@ -83,7 +83,7 @@ what_trainers_took_is_counted(void **state)
     assert_int_equal(watch_value(only(&look, "group"), "attached"), 1);
     assert_int_equal(watch_value(only(&look, "lane"), "slots"), 5);
     assert_int_equal(watch_value(only(&look, "lane"), "taken"), 3);
-    assert_int_equal(watch_value(only(&look, "lane"), "held"), 1);
+    assert_int_equal(watch_value(only(&look, "lane"), "occupied"), 1);
     assert_int_equal(watch_value(only(&look, "vocabulary"), "terms"), 3);
     assert_in_range(watch_value(only(&look, "stream"), "steps"), 3, 4);
     assert_in_range(watch_value(only(&look, "stream"), "rows"), 3, 3);
