@@ -187,6 +187,19 @@ feed_has_unplaced(struct feed *feed, const char *name)
     return found;
 }
 
+bool
+feed_are_all_placed(struct feed *feed)
+{
+    bool all = true;
+
+    pthread_mutex_lock(&feed->lock);
+    for (const struct group *group = feed->groups; group != NULL; group = group->next)
+        for (uint32_t i = 0; i < group->member_count; i++)
+            all &= group->members[i].connection != NULL && group->members[i].has_place;
+    pthread_mutex_unlock(&feed->lock);
+    return all;
+}
+
 static uint64_t
 start_position(struct feed *feed, const char *name, uint32_t replica)
 {

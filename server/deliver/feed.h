@@ -147,6 +147,9 @@ bool feed_lacks(struct feed *feed, const char *group, uint32_t replica);
 /* Is some trainer of the group attached that was opened without a place? */
 bool feed_has_unplaced(struct feed *feed, const char *group);
 
+/* Has every group here a trainer at each replica, and was each opened at a place? */
+bool feed_are_all_placed(struct feed *feed);
+
 /* Was the replica of the group here before, at this start of the lanes? */
 bool feed_was_taken(struct feed *feed, const char *group, uint32_t replica);
 

@@ -151,6 +151,8 @@ struct start_barrier {
 struct session_control {
     pthread_mutex_t lock;
     struct start_barrier barrier;
+    struct start_barrier brought; /* its start, of the places alone that trainers have brought where
+                                   * a kept one is lower */
     bool stopping;
     bool restored;            /* it began where an earlier server had kept its place */
     uint64_t last_generation; /* of the last server before that let a trainer in; 0: not known */

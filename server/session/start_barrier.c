@@ -9,7 +9,10 @@
  * at once: no trainer has a lower place, and groups that are not back yet will find what they lack
  * (feed_await). Of several servers that died only the last one's survivors know that. If the place
  * in a file is lower than what the others know of, the start is there, since trainers without
- * places began there at a later server.
+ * places began there at a later server. But if all trainers have places, nobody needs what is
+ * before the lowest of them. One thread that reads several replicas in turn would even wait for
+ * ever where the file is further behind than a lane has slots: it is in one replica, whose lane
+ * gets no more until it passes over the others' steps.
  */
 #include "session/session_private.h"
 
@@ -50,6 +53,7 @@ close_barrier(struct session *session)
 {
     session->control.barrier.closed = true;
     session->control.barrier.deadline_ns = TND_CLOCK_NEVER;
+    session->control.brought = (struct start_barrier){ 0 };
     show_missing(session);
     session_cut_stop(session);
     pthread_mutex_lock(&session->ring.lock);
@@ -229,6 +233,20 @@ is_lower(const struct session *session, const struct feed_start *start)
     return is_before(start->epoch, start->step, barrier);
 }
 
+/* Beside the kept place: the start for the case that all bring places. */
+static void
+note_brought(struct session *session, const struct place *place, const struct feed_start *start)
+{
+    struct start_barrier *brought = &session->control.brought;
+
+    if (!brought->has_start || is_before(start->epoch, start->step, brought))
+        take_start_of(brought, start);
+    take_state_of(brought, place, start->place_epoch);
+    if (!brought->has_start || brought->split.workers == 0)
+        brought->split = session_split_of(session, place, start);
+    brought->has_start = true;
+}
+
 tundish_status
 start_barrier_lower(struct session *session, const char *group, const struct place *place,
                     const struct feed_start *start)
@@ -251,6 +269,8 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
     status = agree_on_split(session, place, start);
     if (status != TUNDISH_OK)
         return status;
+    if (session->control.restored && group != NULL)
+        note_brought(session, place, start);
     if (barrier->is_beginning && !start->has_kept) {
         barrier->place = *place;
         return TUNDISH_OK;
@@ -268,6 +288,27 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
     else if (session->plan->stream->distribute.groups <= 1)
         wait_until(barrier, tnd_clock_deadline_ns(GATHER_NS));
     return TUNDISH_OK;
+}
+
+/* What survivors know of their server's memory is not in the places that they bring. */
+static void
+choose_start(struct session *session)
+{
+    struct start_barrier *barrier = &session->control.barrier;
+    const struct start_barrier *brought = &session->control.brought;
+
+    if (!session->control.restored || barrier->has_kept || !brought->has_start ||
+        !feed_are_all_placed(session->feed))
+        return;
+    session->control.restored = barrier->is_restored = false;
+    barrier->place_epoch = brought->place_epoch;
+    barrier->epoch = brought->epoch;
+    barrier->step = brought->step;
+    barrier->is_end = brought->is_end;
+    barrier->place = brought->place;
+    barrier->split = brought->split;
+    barrier->visited_count = brought->visited_count;
+    memcpy(barrier->visited, brought->visited, sizeof barrier->visited);
 }
 
 static void
@@ -344,6 +385,7 @@ void
 start_barrier_open(struct session *session)
 {
     must(session->control.barrier.closed);
+    choose_start(session);
     take_start(session);
     session_split_tell(session, true);
     if (session->dealing.start.given || feed_has_trainers(session->feed)) {

@@ -653,6 +653,35 @@ beside_a_place_ahead_of_the_kept_one_a_replica_without_one_is_refused(void **sta
     served_close(served);
 }
 
+/* The file is so far behind that a lane would be full of what one replica has had, before the other
+ * is read. Nothing is lost, and nothing comes twice. */
+static void
+replicas_that_all_bring_places_do_not_begin_at_the_kept_one(void **state)
+{
+    char folder[128], token[4096];
+    const struct served_options options = kept_replicas(folder);
+    struct served *served;
+    tundish_reader *readers[2];
+
+    (void)state;
+    tundish_close(outlive(&options, 8, token));
+    served = served_open(&options);
+    for (int r = 0; r < 2; r++)
+        readers[r] = served_reader(served, &(struct wanted){ .token = token, .replica = r });
+    for (int step = 8; step < 50; step++)
+        for (int r = 0; r < 2; r++) {
+            char text[64];
+
+            snprintf(text, sizeof text, "0.%d value=%d", step, 2 * step + r);
+            expect_one(readers[r], text);
+        }
+    for (int r = 0; r < 2; r++) {
+        assert_string_equal(served_next(readers[r]), "END");
+        tundish_close(readers[r]);
+    }
+    served_close(served);
+}
+
 /* Of a group that does not wait. */
 struct hasty {
     tundish_reader *reader;
@@ -766,6 +795,7 @@ TEST_FILE(test_start_barrier)
         cmocka_unit_test(a_server_that_keeps_its_place_goes_on_there),
         cmocka_unit_test(survivors_of_several_servers_go_on_where_the_last_one_began),
         cmocka_unit_test(what_the_file_says_was_given_back_does_not_come_again),
+        cmocka_unit_test(replicas_that_all_bring_places_do_not_begin_at_the_kept_one),
         cmocka_unit_test(beside_a_place_ahead_of_the_kept_one_a_replica_without_one_is_refused),
         cmocka_unit_test(replicas_of_a_group_that_joins_others_begin_at_one_step),
         cmocka_unit_test(a_queue_without_its_server_s_memory_is_not_gone_on_with),
