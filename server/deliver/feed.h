@@ -182,6 +182,10 @@ struct feed_groups {
 };
 uint32_t feed_await(struct feed *feed, const struct feed_groups *groups);
 
+/* When the last trainer closed its reader in good order, if none is attached and none of the groups
+ * waits for one that died; else -1. */
+int64_t feed_left_since_ns(struct feed *feed);
+
 /* Is no trainer attached, and has no group a cursor here except the one being admitted? */
 bool feed_is_unused(struct feed *feed);
 

@@ -170,6 +170,83 @@ detach_slow_group(struct feed *feed)
     return (struct ending){ NULL, false };
 }
 
+/* When the last of its trainers closed its reader, or -1: one is attached, is awaited or has died.
+ */
+static int64_t
+left_since_ns(const struct group *group)
+{
+    int64_t since_ns = -1;
+
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        const struct member *member = &group->members[i];
+
+        if (member->connection != NULL || (member->was_taken && !member->has_closed))
+            return -1;
+        since_ns = member->gone_since_ns > since_ns ? member->gone_since_ns : since_ns;
+    }
+    return group->awaited == AWAITED_NOT && !group->ended ? since_ns : -1;
+}
+
+int64_t
+feed_left_since_ns(struct feed *feed)
+{
+    int64_t latest_ns = -1;
+
+    pthread_mutex_lock(&feed->lock);
+    for (const struct group *group = feed->groups; group != NULL; group = group->next) {
+        int64_t since_ns = left_since_ns(group);
+
+        if (since_ns < 0) {
+            latest_ns = -1;
+            break;
+        }
+        latest_ns = since_ns > latest_ns ? since_ns : latest_ns;
+    }
+    pthread_mutex_unlock(&feed->lock);
+    return latest_ns;
+}
+
+static struct group *
+find_left_first(const struct feed *feed)
+{
+    struct group *first = NULL;
+    int64_t first_ns = INT64_MAX;
+
+    for (struct group *group = feed->groups; group != NULL; group = group->next) {
+        int64_t since_ns = left_since_ns(group);
+
+        if (since_ns >= 0 && since_ns < first_ns) {
+            first = group;
+            first_ns = since_ns;
+        }
+    }
+    return first;
+}
+
+void
+feed_make_room(struct feed *feed, const char *name)
+{
+    struct group *left = NULL;
+    char *left_name = NULL;
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&feed->lock);
+    for (const struct group *group = feed->groups; group != NULL; group = group->next)
+        count++;
+    if (count >= TND_CONSUMERS_MAX && !feed->config.lane.queue &&
+        feed_find_group(feed, name) == NULL)
+        left = find_left_first(feed);
+    if (left != NULL) {
+        left_name = tnd_strdup(left->name);
+        end_group(feed, left, TND_LOST, TUNDISH_E_PEER_LOST, "");
+        feed_tell_groups(feed);
+    }
+    pthread_mutex_unlock(&feed->lock);
+    if (left_name != NULL)
+        feed->config.ops->group_ended(feed->config.user, feed, left_name, false);
+    free(left_name);
+}
+
 int64_t
 feed_tick(struct feed *feed, int64_t now_ns)
 {

@@ -288,6 +288,8 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
     if (ask)
         status =
             ops->admit(feed->config.user, feed, request->group, request->replica, &request->start);
+    if (status == TUNDISH_OK)
+        feed_make_room(feed, request->group);
     pthread_mutex_lock(&feed->lock);
     feed->admitting = NULL;
     if (status == TUNDISH_OK)
@@ -381,6 +383,7 @@ leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
     lane_reader_detach(member->reader);
     member->connection = NULL;
     member->gone_since_ns = leaving == FEED_LEFT ? -1 : tnd_clock_ns();
+    member->has_closed = leaving != FEED_DIED;
     feed->losses.trainers += leaving == FEED_DIED;
     if (feed_count_present(group) == 0)
         expect_back(group);

@@ -20,10 +20,11 @@ struct member {
     bool is_ahead;                    /* a trainer opened beyond all that was taken here, */
     uint64_t ahead_epoch, ahead_step; /* at this step, the last such */
     uint64_t reached;                 /* the position up to which trainers have taken batches */
-    bool has_kept;                    /* that trainer said what the previous server kept */
-    int64_t gone_since_ns;            /* -1: a trainer is attached, or none has been yet */
-    uint64_t restart_votes;           /* 1 + the last epoch it asked to leave */
-    uint64_t seen_released;           /* for silent_ns */
+    bool has_closed;        /* that trainer is gone, and closed its reader in good order */
+    bool has_kept;          /* that trainer said what the previous server kept */
+    int64_t gone_since_ns;  /* -1: a trainer is attached, or none has been yet */
+    uint64_t restart_votes; /* 1 + the last epoch it asked to leave */
+    uint64_t seen_released; /* for silent_ns */
     uint64_t seen_taken;
     int64_t seen_at_ns;
     int64_t seen_waited_ns; /* its total wait by then */
@@ -99,6 +100,10 @@ void feed_send_places(struct feed *feed, struct connection *connection);
 struct group *feed_find_awaited(struct feed *feed);
 struct group *feed_take_awaited(struct feed *feed, const char *name, bool survivor);
 void feed_forget_awaited(struct feed *feed);
+
+/* feed_ends.c: where the lanes have no room for one more group, end the one that its trainers
+ * closed in good order the longest ago, and tell the session. Without the lock. */
+void feed_make_room(struct feed *feed, const char *name);
 
 /* feed_ahead.c: is a trainer attached to a replica that is ahead? A trainer is to be attached:
  * note whether it is, and tell those without a place. It leaves: note what it took. */

@@ -126,11 +126,34 @@ check_job(const struct named_sessions *sessions, const struct spec_stream *strea
                                                                      : TUNDISH_OK;
 }
 
+/* Who closes its reader early seldom comes back for the rest, and a search for the best of many
+ * runs opens one session after the other. What a trainer that died may need stays. */
+static bool
+abandon_left(struct named_sessions *sessions)
+{
+    struct session *first = NULL;
+    int64_t first_ns = INT64_MAX;
+
+    for (const struct named_session *named = sessions->list; named != NULL; named = named->next) {
+        int64_t since_ns = session_left_since_ns(named->session);
+
+        if (since_ns >= 0 && since_ns < first_ns) {
+            first = named->session;
+            first_ns = since_ns;
+        }
+    }
+    if (first != NULL)
+        session_abandon(first);
+    return first != NULL;
+}
+
 static tundish_status
-check_room(const struct named_sessions *sessions)
+check_room(struct named_sessions *sessions, bool *ret_abandoned)
 {
     if (sessions->stopping)
         return tnd_fail(TUNDISH_E_SERVER_GONE, "the server is stopping");
+    if (count_used(sessions) >= NAMED_SESSIONS_MAX)
+        *ret_abandoned = abandon_left(sessions);
     if (count_used(sessions) >= NAMED_SESSIONS_MAX)
         return tnd_fail(TUNDISH_E_MEMORY,
                         "trainers have requested %d sessions, the largest number allowed",
@@ -166,15 +189,18 @@ static tundish_status
 make_locked(struct named_sessions *sessions, const struct spec_stream *stream, const char *name,
             struct feed **ret_feed)
 {
+    bool has_abandoned = false;
     tundish_status status;
 
     pthread_mutex_lock(&sessions->lock);
-    status = check_room(sessions);
+    status = check_room(sessions, &has_abandoned);
     if (status == TUNDISH_OK)
         status = check_job(sessions, stream);
     if (status == TUNDISH_OK)
         status = make_session(sessions, stream, name, ret_feed);
     pthread_mutex_unlock(&sessions->lock);
+    if (has_abandoned && sessions->options.abandoned != NULL)
+        sessions->options.abandoned(sessions->options.user);
     return status;
 }
 

@@ -372,6 +372,20 @@ session_is_abandoned(struct session *session)
     return abandoned;
 }
 
+int64_t
+session_left_since_ns(struct session *session)
+{
+    return session_is_abandoned(session) ? -1 : feed_left_since_ns(session->feed);
+}
+
+void
+session_abandon(struct session *session)
+{
+    pthread_mutex_lock(&session->control.lock);
+    session->kept.abandoned = true;
+    pthread_mutex_unlock(&session->control.lock);
+}
+
 struct feed *
 session_feed(struct session *session)
 {

@@ -54,6 +54,11 @@ void session_pause(struct session *session, bool paused);
 /* Has its last group ended, and has no trainer come since? */
 bool session_is_abandoned(struct session *session);
 
+/* When its last trainer closed its reader in good order, and might still come back; -1: it is read,
+ * or one has died. And: it shall not come back. */
+int64_t session_left_since_ns(struct session *session);
+void session_abandon(struct session *session);
+
 struct feed *session_feed(struct session *session);
 
 /* Handle a post of another node's server about this session, or the failure of the job

@@ -89,6 +89,55 @@ it_ends_with_its_last_reader(void **state)
     served_close(served);
 }
 
+/* They are left in the midst of an epoch, and would be kept for those who come back. */
+static void
+those_that_were_left_make_room_for_others(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 100}, {batch: 1}",
+                                                   .deliver = "slots: 3, rejoin: 600s" };
+    struct served *served = served_open(&options);
+    tundish_reader *stays = served_reader(served, &(struct wanted){ .session = "stays" });
+
+    (void)state;
+    for (int i = 0; i < 70; i++) {
+        char name[16];
+        tundish_reader *reader;
+
+        snprintf(name, sizeof name, "%d", i);
+        reader = served_reader(served, &(struct wanted){ .session = name });
+        served_expect(reader, (const char *[]){ "0.0 value=0", NULL });
+        tundish_close(reader);
+        named_sessions_reap(served->named);
+    }
+    served_expect(stays, (const char *[]){ "0.0 value=0", NULL });
+    tundish_close(stays);
+    served_close(served);
+}
+
+/* Of one session. Each keeps a cursor in its lanes. */
+static void
+groups_that_were_left_make_room_for_others(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 100}, {batch: 1}",
+                                                   .deliver = "slots: 3, rejoin: 600s" };
+    struct served *served = served_open(&options);
+    tundish_reader *stays = served_reader(served, &(struct wanted){ .group = "stays" });
+
+    (void)state;
+    for (int i = 0; i < 70; i++) {
+        char name[16];
+        tundish_reader *reader;
+
+        snprintf(name, sizeof name, "%d", i);
+        reader = served_reader(served, &(struct wanted){ .group = name });
+        served_expect(reader, (const char *[]){ "0.0 value=0", NULL });
+        tundish_close(reader);
+    }
+    served_expect(stays, (const char *[]){ "0.0 value=0", NULL });
+    tundish_close(stays);
+    served_close(served);
+}
+
 static void
 what_a_trainer_cannot_have_is_refused(void **state)
 {
@@ -316,6 +365,8 @@ TEST_FILE(test_named_sessions)
         cmocka_unit_test(a_named_session_begins_by_itself_and_is_shared_by_its_name),
         cmocka_unit_test(its_seed_follows_from_the_job_s_and_its_name),
         cmocka_unit_test(it_ends_with_its_last_reader),
+        cmocka_unit_test(those_that_were_left_make_room_for_others),
+        cmocka_unit_test(groups_that_were_left_make_room_for_others),
         cmocka_unit_test(what_a_trainer_cannot_have_is_refused),
         cmocka_unit_test(readers_of_an_evaluation_get_every_shard_once),
         cmocka_unit_test(shards_of_a_reader_that_left_go_to_another),
