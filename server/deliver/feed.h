@@ -182,6 +182,20 @@ struct feed_groups {
 };
 uint32_t feed_await(struct feed *feed, const struct feed_groups *groups);
 
+/* The first replica of the group that is ahead and has a trainer. */
+bool feed_first_ahead(struct feed *feed, const char *group, struct feed_ahead *ret_ahead);
+
+/* A replica on another node is ahead, counted over all nodes. Tell those here that are open without
+ * a place and had not come so far before; or: refuse one that opens (E_PLACE). */
+struct feed_elsewhere {
+    char node[160];
+    const char *group;
+    struct feed_ahead ahead;
+};
+void feed_tell_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere);
+tundish_status feed_check_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere,
+                                    uint32_t replica);
+
 /* When the last trainer closed its reader in good order, if none is attached and none of the groups
  * waits for one that died; else -1. */
 int64_t feed_left_since_ns(struct feed *feed);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/status.h"
 #include "deliver/feed_private.h"
 
 enum { TEXT_BYTES = 512 };
@@ -121,16 +122,26 @@ feed_admit_ahead(struct feed *feed)
 }
 
 static void
-tell_unplaced(const struct feed *feed, const struct member *ahead, struct member *member)
+describe(const struct feed *feed, const struct feed_elsewhere *ahead, uint32_t replica,
+         char text[TEXT_BYTES])
+{
+    bool is_here = ahead->node[0] == '\0';
+
+    snprintf(text, TEXT_BYTES,
+             "replica %u of group \"%.100s\"%s%.100s opened at its place, epoch %" PRIu64
+             ", step %" PRIu64 ", and replica %u has none: they would train steps apart. Open all "
+             "replicas at places of the same step, or all without a place",
+             ahead->ahead.replica, ahead->group, is_here ? "" : " on ", ahead->node,
+             ahead->ahead.epoch, ahead->ahead.step, feed->config.first_replica + replica);
+}
+
+static void
+tell_unplaced(const struct feed *feed, const struct feed_elsewhere *ahead, struct member *member)
 {
     char text[TEXT_BYTES];
 
-    snprintf(text, sizeof text,
-             "replica %u of group \"%.100s\" opened at its place, epoch %" PRIu64 ", step %" PRIu64
-             ", and replica %u has none: they would train steps apart. Open all "
-             "replicas at places of the same step, or all without a place",
-             feed->config.first_replica + ahead->replica, ahead->group->name, ahead->ahead_epoch,
-             ahead->ahead_step, feed->config.first_replica + member->replica);
+    member->is_refused = true;
+    describe(feed, ahead, member->replica, text);
     connection_post_text(member->connection, TND_LOST, TUNDISH_E_PLACE, text);
     lane_reader_notify(member->reader);
 }
@@ -141,13 +152,17 @@ static void
 note_ahead(const struct feed *feed, struct member *member, const struct feed_start *start)
 {
     struct group *group = member->group;
+    const struct feed_elsewhere here = {
+        .group = group->name,
+        .ahead = { feed->config.first_replica + member->replica, start->epoch, start->step },
+    };
 
     member->is_ahead = true;
     member->ahead_epoch = start->epoch;
     member->ahead_step = start->step;
     for (uint32_t i = 0; i < group->member_count; i++)
         if (group->members[i].connection != NULL && !group->members[i].has_place)
-            tell_unplaced(feed, member, &group->members[i]);
+            tell_unplaced(feed, &here, &group->members[i]);
 }
 
 /* The group goes on from where this replica is. Should another come back at its place, that is
@@ -167,22 +182,93 @@ forget_ahead(struct feed *feed, const struct member *member)
     }
 }
 
+static void
+note_come(struct feed *feed, struct member *member)
+{
+    struct lane_look look = { 0 };
+
+    (void)look_behind(feed, member, member->replica, &look);
+    member->came_epoch = look.epoch;
+    member->came_step = look.step;
+    member->is_refused = false;
+}
+
 void
 feed_note_start(struct feed *feed, struct member *member, const struct feed_start *start)
 {
+    note_come(feed, member);
     if (feed->admits_ahead)
         note_ahead(feed, member, start);
     else if (!start->has_place)
         forget_ahead(feed, member);
 }
 
-/* The trainer may have saved a place behind what it took. */
+bool
+feed_first_ahead(struct feed *feed, const char *name, struct feed_ahead *ret_ahead)
+{
+    const struct group *group;
+    bool found = false;
+
+    pthread_mutex_lock(&feed->lock);
+    group = feed_find_group(feed, name);
+    for (uint32_t i = 0; group != NULL && i < group->member_count && !found; i++) {
+        const struct member *member = &group->members[i];
+
+        found = member->connection != NULL && member->is_ahead;
+        if (found)
+            *ret_ahead =
+                (struct feed_ahead){ member->replica, member->ahead_epoch, member->ahead_step };
+    }
+    pthread_mutex_unlock(&feed->lock);
+    return found;
+}
+
+/* It may have read on before the word came, so what it was given since it opened does not count. */
+void
+feed_tell_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere)
+{
+    const struct feed_ahead *ahead = &elsewhere->ahead;
+    struct group *group;
+
+    pthread_mutex_lock(&feed->lock);
+    group = feed_find_group(feed, elsewhere->group);
+    for (uint32_t i = 0; group != NULL && i < group->member_count; i++) {
+        struct member *member = &group->members[i];
+        const struct lane_look come = { .epoch = member->came_epoch, .step = member->came_step };
+
+        if (member->connection != NULL && !member->has_place &&
+            is_after(ahead->epoch, ahead->step, &come))
+            tell_unplaced(feed, elsewhere, member);
+    }
+    pthread_mutex_unlock(&feed->lock);
+}
+
+tundish_status
+feed_check_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere, uint32_t replica)
+{
+    char text[TEXT_BYTES];
+    struct lane_look look;
+    bool is_far;
+
+    pthread_mutex_lock(&feed->lock);
+    is_far = replica < feed->lane_count &&
+             (!look_behind(feed, find_member(feed, elsewhere->group, replica), replica, &look) ||
+              is_after(elsewhere->ahead.epoch, elsewhere->ahead.step, &look));
+    pthread_mutex_unlock(&feed->lock);
+    if (!is_far)
+        return TUNDISH_OK;
+    describe(feed, elsewhere, replica, text);
+    return tnd_fail(TUNDISH_E_PLACE, "%s", text);
+}
+
+/* The trainer may have saved a place behind what it took. But one that was refused has read steps
+ * apart from its group. */
 void
 feed_note_reached(struct member *member)
 {
     struct lane_reader_stats stats;
 
     lane_reader_stats(member->reader, &stats);
-    if (stats.taken > member->reached)
+    if (stats.taken > member->reached && !member->is_refused)
         member->reached = stats.taken;
 }

@@ -14,10 +14,12 @@ struct member {
     struct group *group;
     uint32_t replica;
     struct lane_reader *reader;
-    struct connection *connection;    /* NULL: no trainer */
-    bool was_taken;                   /* a trainer has been attached before */
-    bool has_place;                   /* the last trainer opened at a place */
-    bool is_ahead;                    /* a trainer opened beyond all that was taken here, */
+    struct connection *connection;  /* NULL: no trainer */
+    uint64_t came_epoch, came_step; /* what came next for it, when its trainer opened */
+    bool is_refused; /* its trainer was told that it has no place, and another replica has */
+    bool was_taken;  /* a trainer has been attached before */
+    bool has_place;  /* the last trainer opened at a place */
+    bool is_ahead;   /* a trainer opened beyond all that was taken here, */
     uint64_t ahead_epoch, ahead_step; /* at this step, the last such */
     uint64_t reached;                 /* the position up to which trainers have taken batches */
     bool has_closed;        /* that trainer is gone, and closed its reader in good order */

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "session/checkpoint/session_state.h"
+#include "session/nodes/session_ahead.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
 #include "session/nodes/session_seeds.h"
@@ -213,11 +214,15 @@ admit_without_place(struct session *session, const char *group, uint32_t replica
 {
     const struct start_barrier *barrier = &session->control.barrier;
     struct feed_ahead ahead;
+    tundish_status status;
 
     if (barrier->has_kept && !feed_was_taken(session->feed, group, replica))
         return TUNDISH_OK;
     if (feed_find_ahead(session->feed, group, replica, &ahead))
         return refuse_without_place(session, group, replica, &ahead);
+    status = session_ahead_check(session, group, replica);
+    if (status != TUNDISH_OK)
+        return status;
     if (strcmp(barrier->brought_by, group) != 0 || barrier->brought_by[0] == '\0' ||
         barrier->has_kept || session->control.restored ||
         !feed_lacks(session->feed, group, replica))
@@ -271,9 +276,9 @@ trainer_joined(void *user, struct feed *feed, const char *group, uint32_t replic
     struct session *session = user;
 
     (void)feed;
-    (void)group;
     (void)replica;
     (void)present;
+    session_ahead_tell(session, group);
     pthread_mutex_lock(&session->control.lock);
     session->kept.abandoned = false;
     session_link_mute(session, false); /* earlier deaths have been handled */
@@ -361,6 +366,7 @@ trainer_left(void *user, struct feed *feed, const char *group, uint32_t replica,
     }
     if (session->options.shards != NULL)
         give_shards_back(session);
+    session_ahead_tell(session, group);
     note_abandoned(session, feed);
 }
 

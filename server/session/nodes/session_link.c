@@ -14,6 +14,7 @@
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "session/nodes/session_ahead.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_marks.h"
 #include "session/nodes/session_seeds.h"
@@ -547,6 +548,8 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
         return;
     if (key->topic == LINK_SEEDS)
         session_seeds_hear(session, bytes);
+    else if (key->topic == LINK_AHEAD)
+        session_ahead_hear(session, bytes);
     if (session->linked.link == NULL)
         return;
     link_name(session->linked.link, from, who, sizeof who);

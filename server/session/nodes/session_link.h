@@ -38,6 +38,7 @@ struct session_link {
     bool is_level;   /* this node takes part in the epochs of all, or will from the first */
     bool replays;    /* this epoch, for others; the dealing thread's (session_replay.h) */
     bool told_split; /* session_split_tell; under `control` */
+    bool told_ahead; /* session_ahead.h; the hub's thread */
     bool told_seed;  /* session_seeds.h; under the lock */
 
     /* The dealing thread's. */

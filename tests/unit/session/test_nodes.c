@@ -305,6 +305,42 @@ wait_until_begun(struct session *session)
     }
 }
 
+/* Each node has one replica of the group. */
+static void
+a_replica_without_a_place_is_not_read_beside_one_of_another_node(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 1000}, {batch: 4}",
+                                                   .distribute = "auto_shard: DATA",
+                                                   .deliver = "slots: 4" };
+    struct job_of_nodes job;
+    tundish_reader *refused = NULL;
+    char token[4096];
+    const char *text;
+
+    (void)state;
+    start_job(2, &options, &job);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(served_next(job.nodes[0].reader)[0], '0');
+    strcpy(token, served_token(job.nodes[0].reader));
+    close_job(&job);
+    try_job(2, &options, &job);
+    in_all(&job, serve);
+    job.nodes[1].reader = served_reader(job.nodes[1].served, &(struct wanted){ 0 });
+    job.nodes[0].reader = served_reader(job.nodes[0].served, &(struct wanted){ .token = token });
+    while ((text = served_next(job.nodes[1].reader))[0] == '0')
+        ;
+    assert_string_equal(text, "E_PLACE");
+    assert_non_null(strstr(tundish_last_error(), "replica 0 of group \"default\" on "));
+    assert_non_null(strstr(tundish_last_error(), "epoch 0, step 3, and replica 1 has none"));
+    tundish_close(job.nodes[1].reader);
+    assert_int_equal(served_try_reader(job.nodes[1].served, &(struct wanted){ 0 }, &refused),
+                     TUNDISH_E_PLACE);
+    job.nodes[1].reader = served_reader(job.nodes[1].served, &(struct wanted){ .token = token });
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(strncmp(served_next(job.nodes[i].reader), "0.3 ", 4), 0);
+    close_job(&job);
+}
+
 /* Where nodes need one another at the end of an epoch. */
 static void
 threads_that_do_not_start_are_the_error_of_all(void **state)
@@ -833,6 +869,7 @@ TEST_FILE(test_nodes)
         cmocka_unit_test(each_node_gets_its_part_of_every_step),
         cmocka_unit_test(a_bad_row_of_one_node_is_the_error_of_all),
         cmocka_unit_test(a_bad_row_told_before_a_node_runs_is_its_error),
+        cmocka_unit_test(a_replica_without_a_place_is_not_read_beside_one_of_another_node),
         cmocka_unit_test(threads_that_do_not_start_are_the_error_of_all),
         cmocka_unit_test(an_epoch_ends_early_at_the_same_step_on_all_nodes),
         cmocka_unit_test(epochs_that_others_have_left_are_cut),

@@ -264,6 +264,7 @@ a_replica_without_a_place_is_told_of_its_siblings_place(void **state)
     for (int taken = 0; taken < 2; taken++) {
         struct served *served = served_open(&two_replicas);
         tundish_reader *without = served_reader(served, &(struct wanted){ .replica = 1 }), *with;
+        tundish_reader *refused = NULL;
 
         if (taken > 0)
             expect_one(without, "0.0 value=1");
@@ -271,6 +272,8 @@ a_replica_without_a_place_is_told_of_its_siblings_place(void **state)
         expect_refusal(without, "replica 0 of group \"default\" opened at its place, epoch 0, step "
                                 "3, and replica 1 has none");
         tundish_close(without);
+        assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &refused),
+                         TUNDISH_E_PLACE);
         without = served_reader(served, &(struct wanted){ .token = token, .replica = 1 });
         expect_one(with, "0.3 value=6");
         expect_one(without, "0.3 value=7");
