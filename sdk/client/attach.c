@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define KNOCK_AGAIN_NS INT64_C(20000000)
 #define SEND_AGAIN_NS INT64_C(1000000)
 #define HANDSHAKE_NS INT64_C(5000000000) /* for the answer of a server that accepts connections */
+#define SECOND_NS INT64_C(1000000000)
 
 enum { BATCHES, RETURNS, WAKEUP, EVENT }; /* the descriptors of a WELCOME */
 
@@ -303,6 +305,44 @@ read_welcome(struct attachment *attachment, const struct tnd_message *message)
     return TUNDISH_OK;
 }
 
+static bool
+is_suspended(pid_t process)
+{
+    char path[64], line[512], *state;
+    FILE *file;
+    bool is;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    /* After the program's name, which may hold anything. */
+    is = fgets(line, sizeof line, file) != NULL && (state = strrchr(line, ')')) != NULL &&
+         (state[1] == ' ' && (state[2] == 'T' || state[2] == 't'));
+    fclose(file);
+    return is;
+}
+
+/* The kernel accepts connections for a server that does nothing. */
+static tundish_status
+fail_without_answer(const struct attachment *attachment)
+{
+    struct ucred server = { 0 };
+    socklen_t bytes = sizeof server;
+    const char *path = attachment->reader->path;
+
+    (void)getsockopt(attachment->socket, SOL_SOCKET, SO_PEERCRED, &server, &bytes);
+    if (is_suspended(server.pid))
+        return tnd_fail(TUNDISH_E_TIMEOUT,
+                        "the server at %s does not answer: its process, %d, is suspended (kill "
+                        "-CONT %d resumes it)",
+                        path, (int)server.pid, (int)server.pid);
+    return tnd_fail(TUNDISH_E_TIMEOUT,
+                    "the server at %s (process %d) does not answer: it hangs, or the machine lacks "
+                    "memory or processors",
+                    path, (int)server.pid);
+}
+
 static tundish_status
 await_welcome(struct attachment *attachment, int64_t deadline_ns)
 {
@@ -310,6 +350,8 @@ await_welcome(struct attachment *attachment, int64_t deadline_ns)
     struct tnd_message message;
     tundish_status status = tnd_channel_wait(attachment->socket, tnd_clock_left_ns(deadline_ns));
 
+    if (status == TUNDISH_E_TIMEOUT)
+        return fail_without_answer(attachment);
     if (status == TUNDISH_OK)
         status = tnd_channel_receive(attachment->socket, &message, &descriptors);
     if (status == TUNDISH_OK)
@@ -362,7 +404,12 @@ attach_once(tundish_reader *reader, const struct attempt *attempt,
             struct attachment **ret_attachment)
 {
     struct attachment *attachment = calloc(1, sizeof *attachment);
-    int64_t answer_ns = tnd_clock_deadline_ns(HANDSHAKE_NS);
+    /* A limit below a second says how long to wait for a server to start, not for its answer. */
+    int64_t patience_ns =
+        reader->server_timeout_ns < SECOND_NS || reader->server_timeout_ns > HANDSHAKE_NS
+            ? HANDSHAKE_NS
+            : reader->server_timeout_ns;
+    int64_t answer_ns = tnd_clock_deadline_ns(patience_ns);
     tundish_status status;
 
     if (attachment == NULL)

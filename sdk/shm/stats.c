@@ -120,6 +120,12 @@ tnd_stats_close(struct tnd_stats_file *file)
     *file = (struct tnd_stats_file)TND_STATS_FILE_NONE;
 }
 
+static tundish_status
+fail_at_start(void)
+{
+    return tnd_fail(TUNDISH_E_LAYOUT, "the server is starting: it has no metrics yet");
+}
+
 /* Read all of it, or fail with E_LAYOUT: a server that starts has not written all of its file yet.
  */
 static tundish_status
@@ -157,9 +163,13 @@ check_header(const struct tnd_stats_header *header)
 {
     uint64_t used = atomic_load_explicit(&header->used_bytes, memory_order_relaxed);
 
-    if (atomic_load_explicit(&header->magic, memory_order_relaxed) != TND_STATS_MAGIC)
-        return tnd_fail(TUNDISH_E_LAYOUT,
-                        "the metrics have another version, or are still being written");
+    uint64_t magic = atomic_load_explicit(&header->magic, memory_order_relaxed);
+
+    /* The server stores it last. */
+    if (magic == 0)
+        return fail_at_start();
+    if (magic != TND_STATS_MAGIC)
+        return tnd_fail(TUNDISH_E_LAYOUT, "the metrics have another version");
     /* Quotes and newlines in the names would forge lines of /metrics. */
     if (used < sizeof *header || used > FILE_BYTES_MAX || used > header->file_bytes ||
         !ends_with_nul(header->version, sizeof header->version) ||
@@ -191,7 +201,9 @@ tnd_stats_read(struct tnd_stats_file *file)
     /* The header first: it says how much is used. Entries are appended before `used_bytes` grows,
      * so all up to there are complete. */
     if (status == TUNDISH_OK)
-        status = read_at(file->descriptor, file->header, sizeof *file->header, 0);
+        status = read_at(file->descriptor, file->header, sizeof *file->header, 0) == TUNDISH_OK
+                     ? TUNDISH_OK
+                     : fail_at_start();
     if (status == TUNDISH_OK)
         status = check_header(file->header);
     if (status == TUNDISH_OK) {

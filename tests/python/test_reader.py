@@ -6,6 +6,7 @@ import contextlib
 import json
 import pickle
 import select
+import signal
 import unittest
 import warnings
 
@@ -154,6 +155,30 @@ class Facts(unittest.TestCase):
             with concurrent.futures.ThreadPoolExecutor() as pool:
                 found = list(pool.map(lambda r: [b["value"].tolist() for b in r], readers))
         self.assertEqual(found, rest)
+
+    def test_a_replica_whose_sibling_alone_loads_its_state_is_told(self):
+        text = rig.pipeline(*ROWS, replicas=2)
+        with rig.serve(text) as server:
+            readers = [server.open("train", replica=replica) for replica in (0, 1)]
+            for _ in range(3):
+                for reader in readers:
+                    reader.next()
+            state = readers[0].state_dict()
+        with rig.serve(text) as server:
+            readers = [server.open("train", replica=replica) for replica in (0, 1)]
+            readers[0].load_state_dict(state)
+            self.assertEqual(next(iter(readers[0])).step, 3)
+            with self.assertRaisesRegex(tundish.PlaceError, "replica 0 .* step 3, and replica 1 has none"):
+                list(readers[1])
+
+    def test_a_server_that_is_suspended_is_named(self):
+        with rig.serve(rig.pipeline(*ROWS)) as server:
+            server.process.send_signal(signal.SIGSTOP)
+            try:
+                with self.assertRaisesRegex(tundish.Timeout, f"kill -CONT {server.process.pid}"):
+                    server.open("train", timeout=1)
+            finally:
+                server.process.send_signal(signal.SIGCONT)
 
     def test_a_state_of_something_else_is_refused(self):
         with rig.serve(rig.pipeline(*ROWS)) as server, server.open("train") as reader:

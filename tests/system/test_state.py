@@ -243,6 +243,25 @@ class State(Rig):
         self.wait_for_log("places are saved again")
         self.wait_until_kept(lambda _, step, __: step == 20)
 
+    def test_says_that_a_place_is_of_no_stream(self):
+        file = self.pipeline(SHUFFLED)
+        server = self.serve_kept(file)
+        self.lines(self.read("--batches", "20"))
+        self.wait_until_kept(lambda _, step, __: step == 20)
+        stop(server)
+        text = (self.path / "pipeline.yaml").read_text()
+        (self.path / "pipeline.yaml").write_text(text.replace("  train:", "  other:"))
+        self.assertNotIn("is of no stream", self.log())
+        stop(self.serve_kept(file))
+        self.assertIn("stream other begins at its start", self.log())
+        self.assertIn("and train.place there is of no stream", self.log())
+        (self.state / "train.place").rename(self.state / "other.place")
+        (self.path / "log").unlink()
+        self.serve_kept(file)
+        self.environment["TUNDISH_STREAM"] = "other"
+        self.assertEqual(steps(self.lines(self.read()))[0], (0, 20))
+        self.assertNotIn("is of no stream", self.log())
+
     def test_keeps_all_places_in_its_folder(self):
         file = self.path / "pipeline.yaml"
         file.write_text('streams: {"../train/%": {dataset: [range: 9, batch: 2]}}\n')

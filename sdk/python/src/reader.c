@@ -399,6 +399,8 @@ open_reader(tundish_options *options)
             return opened;
         if (PyErr_CheckSignals() != 0)
             return NULL;
+        /* A server that does not answer takes longer than a slice. */
+        left_ns = deadline_ns - clock_ns();
     } while ((status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_TIMEOUT) && left_ns > 0);
     raise_status(status);
     return NULL;

@@ -24,23 +24,31 @@
 static const int64_t CLAIM_PATIENCE_NS = 5000000000;
 enum { CLAIM_LOOK_NS = 10000000 };
 
-/* The path of one of the stream's files. As in a URL, encode '/', which could lead out of the
- * folder, and '%', which marks the encoding. */
+/* The name of one of a stream's files. As in a URL, encode '/', which could lead out of the folder,
+ * and '%', which marks the encoding. */
+static char *
+file_name(const char *stream, const char *suffix)
+{
+    char *encoded = tnd_alloc(3 * strlen(stream) + 1), *next = encoded, *name;
+
+    for (; *stream != '\0'; stream++)
+        if (*stream == '/' || *stream == '%')
+            next += sprintf(next, "%%%02X", (unsigned)*stream);
+        else
+            *next++ = *stream;
+    *next = '\0';
+    name = tnd_sprintf("%s.%s", encoded, suffix);
+    free(encoded);
+    return name;
+}
+
 static char *
 path_of(const struct session *session, const char *suffix)
 {
-    const char *folder = session->options.state;
-    const char *name = session->plan->stream->name;
-    char *encoded = tnd_alloc(3 * strlen(name) + 1), *next = encoded, *path;
+    char *name = file_name(session->plan->stream->name, suffix);
+    char *path = tnd_sprintf("%s/%s", session->options.state, name);
 
-    for (; *name != '\0'; name++)
-        if (*name == '/' || *name == '%')
-            next += sprintf(next, "%%%02X", (unsigned)*name);
-        else
-            *next++ = *name;
-    *next = '\0';
-    path = tnd_sprintf("%s/%s.%s", folder, encoded, suffix);
-    free(encoded);
+    free(name);
     return path;
 }
 
@@ -208,6 +216,45 @@ read_generation(const struct session *session)
     return generation;
 }
 
+static bool
+is_of_a_stream(const struct spec_file *file, const char *name)
+{
+    bool is = false;
+
+    for (uint32_t i = 0; i < file->stream_count && !is; i++) {
+        char *own = file_name(file->streams[i].name, "place");
+
+        is = strcmp(own, name) == 0;
+        free(own);
+    }
+    return is;
+}
+
+/* The stream has no place. Is there one of a stream that is gone, as after a renaming? */
+static void
+tell_stray_place(const struct session *session)
+{
+    const struct spec_file *file = session->options.file;
+    const char *stream = session->plan->stream->name;
+    DIR *directory = opendir(session->options.state);
+    struct dirent *entry = NULL;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (fnmatch("*.place", entry->d_name, 0) == 0 && !is_of_a_stream(file, entry->d_name))
+            break;
+    if (entry != NULL) {
+        char *own = file_name(stream, "place");
+
+        tnd_log(TND_LOG_WARNING, "state",
+                "stream %s begins at its start: %s has no place for it, and %s there is of no "
+                "stream of %s. Was the stream renamed? Then stop this server and rename it to %s",
+                stream, session->options.state, entry->d_name, file->path, own);
+        free(own);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
 tundish_status
 session_state_restore(struct session *session)
 {
@@ -228,6 +275,8 @@ session_state_restore(struct session *session)
             status = tnd_fail_while(
                 status, "continue at %s (remove this file to start at the beginning)", path);
     }
+    if (status == TUNDISH_OK && bytes == NULL)
+        tell_stray_place(session);
     if (status == TUNDISH_OK)
         status = session_seeds_agree(session, bytes != NULL);
     free(bytes);

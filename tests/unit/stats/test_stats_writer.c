@@ -450,6 +450,25 @@ metrics_of_another_version_are_refused(void **state)
     tnd_stats_close(&file);
 }
 
+/* It has made its file, and not filled it; or not even given it its size. */
+static void
+a_server_that_starts_is_said_to(void **state)
+{
+    struct fixture *fixture = *state;
+    static const off_t sizes[] = { 0, 65536 };
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct tnd_stats_file file = TND_STATS_FILE_NONE;
+
+        assert_int_equal(truncate(fixture->path, 0), 0);
+        assert_int_equal(truncate(fixture->path, sizes[i]), 0);
+        assert_int_equal(tnd_stats_open_server(fixture->socket, &file), TUNDISH_OK);
+        assert_int_equal(tnd_stats_read(&file), TUNDISH_E_LAYOUT);
+        assert_non_null(strstr(tnd_error_text(), "is starting"));
+        tnd_stats_close(&file);
+    }
+}
+
 static void
 a_stopped_server_is_still_read(void **state)
 {
@@ -490,6 +509,7 @@ TEST_FILE(test_stats_writer)
         WITH_FILE(a_file_that_lies_is_survived),
         WITH_FILE(a_file_cut_short_is_refused),
         WITH_FILE(metrics_of_another_version_are_refused),
+        WITH_FILE(a_server_that_starts_is_said_to),
         WITH_FILE(a_stopped_server_is_still_read),
     };
 
