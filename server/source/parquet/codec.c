@@ -13,9 +13,67 @@ parquet_codec_obstacle(uint8_t codec)
 {
     if (codec == PARQUET_LZO || codec >= PARQUET_CODECS)
         return "there is no decoder for it";
-    if (codec == PARQUET_LZ4)
-        return "its frames differ from writer to writer; lz4_raw is read";
     return NULL;
+}
+
+static bool
+unpack_lz4(struct byte_view packed, uint8_t *to, size_t unpacked_bytes)
+{
+    return packed.size <= INT_MAX && unpacked_bytes <= INT_MAX &&
+           LZ4_decompress_safe((const char *)packed.data, (char *)to, (int)packed.size,
+                               (int)unpacked_bytes) == (int)unpacked_bytes;
+}
+
+/* Take a length, highest byte first. */
+static bool
+take_length(struct byte_view *from, size_t *ret_length)
+{
+    if (from->size < sizeof(uint32_t))
+        return false;
+    *ret_length = __builtin_bswap32(load_u32(from->data));
+    from->data += sizeof(uint32_t);
+    from->size -= sizeof(uint32_t);
+    return true;
+}
+
+/* One block of Hadoop's: pieces after their packed lengths, until there are `bytes`. */
+static bool
+unpack_hadoop_block(struct byte_view *from, uint8_t *to, size_t bytes)
+{
+    while (bytes > 0) {
+        size_t packed_bytes;
+        int got;
+
+        if (!take_length(from, &packed_bytes) || packed_bytes > from->size ||
+            packed_bytes > INT_MAX || bytes > INT_MAX)
+            return false;
+        got = LZ4_decompress_safe((const char *)from->data, (char *)to, (int)packed_bytes,
+                                  (int)bytes);
+        if (got <= 0)
+            return false;
+        from->data += packed_bytes;
+        from->size -= packed_bytes;
+        to += got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+/* Of the codec that was called lz4 first: Java writes Hadoop's blocks, each after its length, and
+ * C++ wrote a bare block. Nothing but the bytes says which. */
+static bool
+unpack_old_lz4(struct byte_view packed, uint8_t *to, size_t unpacked_bytes)
+{
+    struct byte_view from = packed;
+    size_t done = 0, bytes;
+
+    while (from.size > 0 && take_length(&from, &bytes) && bytes <= unpacked_bytes - done &&
+           unpack_hadoop_block(&from, to + done, bytes)) {
+        done += bytes;
+        if (done == unpacked_bytes && from.size == 0)
+            return true;
+    }
+    return unpack_lz4(packed, to, unpacked_bytes);
 }
 
 static bool
@@ -66,10 +124,10 @@ parquet_unpack(uint8_t codec, struct byte_view packed, uint8_t *to, size_t unpac
                bytes == unpacked_bytes;
     case PARQUET_ZSTD:
         return ZSTD_decompress(to, unpacked_bytes, packed.data, packed.size) == unpacked_bytes;
+    case PARQUET_LZ4:
+        return unpack_old_lz4(packed, to, unpacked_bytes);
     case PARQUET_LZ4_RAW:
-        return packed.size <= INT_MAX && unpacked_bytes <= INT_MAX &&
-               LZ4_decompress_safe((const char *)packed.data, (char *)to, (int)packed.size,
-                                   (int)unpacked_bytes) == (int)unpacked_bytes;
+        return unpack_lz4(packed, to, unpacked_bytes);
     default:
         return false;
     }

@@ -1,6 +1,7 @@
 /* footer.c - see footer.h. */
 #include "source/parquet/footer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,41 @@ parquet_tail_read(const uint8_t tail[PARQUET_TAIL_BYTES], uint64_t file_bytes, u
         return damaged("it would be longer than the file");
     *ret_bytes = bytes;
     return TUNDISH_OK;
+}
+
+/* Java wrote chunks' lengths without the head of the dictionary's page before version 1.2.9
+ * (PARQUET-816). No such head is longer than this. */
+enum { SHORT_BYTES = 100 };
+
+static bool
+has_short_lengths(struct byte_view writer)
+{
+    static const char prefix[] = "parquet-mr version ";
+    char text[64];
+    unsigned major, minor, patch;
+
+    if (writer.size < sizeof prefix - 1 || memcmp(writer.data, prefix, sizeof prefix - 1) != 0)
+        return false;
+    snprintf(text, sizeof text, "%.*s",
+             (int)(writer.size < sizeof text ? writer.size : sizeof text),
+             (const char *)writer.data);
+    return sscanf(text + sizeof prefix - 1, "%u.%u.%u", &major, &minor, &patch) == 3 &&
+           (major < 1 || (major == 1 && (minor < 2 || (minor == 2 && patch < 9))));
+}
+
+/* Read a little beyond the chunks; pages end where the values do. */
+static void
+lengthen_chunks(struct reading *reading)
+{
+    struct parquet_footer *footer = reading->footer;
+    size_t count = (size_t)footer->group_count * footer->wanted_count;
+
+    for (size_t i = 0; i < count; i++) {
+        struct parquet_chunk *chunk = &footer->chunks[i];
+        uint64_t after = reading->file_bytes - chunk->offset - chunk->bytes;
+
+        chunk->bytes += after < SHORT_BYTES ? after : SHORT_BYTES;
+    }
 }
 
 /* The offsets that a chunk may begin at; 0: not said. */
@@ -219,6 +255,7 @@ static tundish_status
 read_metadata(struct reading *reading)
 {
     struct thrift_field field = { 0 };
+    bool is_short = false;
     tundish_status status = TUNDISH_OK;
 
     while (status == TUNDISH_OK && thrift_next(&reading->thrift, &field))
@@ -232,6 +269,9 @@ read_metadata(struct reading *reading)
         case 4:
             status = read_groups(reading, &field);
             break;
+        case 6:
+            is_short = has_short_lengths(thrift_binary(&reading->thrift, &field));
+            break;
         default:
             thrift_skip(&reading->thrift, &field);
         }
@@ -241,6 +281,8 @@ read_metadata(struct reading *reading)
         return damaged("it cannot be read");
     if (reading->row_count < 0 || reading->footer->row_count != (uint64_t)reading->row_count)
         return damaged("its row groups have other rows than the file");
+    if (is_short)
+        lengthen_chunks(reading);
     return TUNDISH_OK;
 }
 

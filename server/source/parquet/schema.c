@@ -11,7 +11,13 @@
 #include "core/memory.h"
 #include "core/status.h"
 
-enum { DEPTH_MAX = 64, NAME_BYTES_MAX = 4096, LEVEL_MAX = 254, DECIMAL_DIGITS_MAX = 18 };
+enum {
+    DEPTH_MAX = 64,
+    NAME_BYTES_MAX = 4096,
+    LEVEL_MAX = 254,
+    DECIMAL_DIGITS_MAX = 18,
+    DECIMAL_BYTES_MAX = 16
+};
 
 enum repetition { REQUIRED, OPTIONAL, REPEATED };
 
@@ -199,6 +205,7 @@ read_element(struct thrift *thrift)
 struct spot {
     char name[NAME_BYTES_MAX];
     size_t name_bytes;
+    uint32_t column; /* the element that ends the name */
     uint32_t depth, definition, repetition, element;
     bool in_list;     /* directly inside a LIST: the repeated child comes next */
     bool in_repeated; /* directly inside that: the element comes next */
@@ -248,12 +255,18 @@ set_integer(struct parquet_leaf *leaf, const struct element *element)
 static void
 set_decimal(struct parquet_leaf *leaf, const struct element *element)
 {
-    if (element->precision < 1 || element->precision > DECIMAL_DIGITS_MAX ||
-        (leaf->type == PARQUET_FIXED && leaf->fixed_bytes > 16)) {
+    if (element->precision < 1)
+        leaf->obstacle = tnd_strdup("it is a decimal, and its schema does not say of how many "
+                                    "digits");
+    else if (element->precision > DECIMAL_DIGITS_MAX)
         leaf->obstacle = tnd_sprintf("it is a decimal of %lld digits, and at most %d fit an int64",
                                      (long long)element->precision, DECIMAL_DIGITS_MAX);
+    else if (leaf->type == PARQUET_FIXED && leaf->fixed_bytes > DECIMAL_BYTES_MAX)
+        leaf->obstacle = tnd_sprintf("it is a decimal in values of %u bytes, and at most %d are "
+                                     "read",
+                                     leaf->fixed_bytes, DECIMAL_BYTES_MAX);
+    if (leaf->obstacle != NULL)
         return;
-    }
     leaf->change = PARQUET_DECIMAL;
     leaf->dtype = TUNDISH_INT64;
     snprintf(leaf->meaning, sizeof leaf->meaning, "decimal(%d, %d)", (int)element->precision,
@@ -292,6 +305,22 @@ set_dtype(struct parquet_leaf *leaf, const struct element *element)
     }
 }
 
+/* A NUL in a name is written as \\0. */
+static char *
+name_text(const struct spot *spot)
+{
+    char *name = tnd_alloc(2 * spot->name_bytes + 1);
+    size_t used = 0;
+
+    for (size_t i = 0; i < spot->name_bytes; i++) {
+        if (spot->name[i] == 0)
+            name[used++] = '\\';
+        name[used++] = spot->name[i] == 0 ? '0' : spot->name[i];
+    }
+    name[used] = 0;
+    return name;
+}
+
 static tundish_status
 add_leaf(struct walk *walk, const struct element *element, const struct spot *spot)
 {
@@ -302,6 +331,7 @@ add_leaf(struct walk *walk, const struct element *element, const struct spot *sp
         .is_list = spot->repetition > 0,
         .defined = (uint8_t)spot->definition,
         .element = (uint8_t)spot->element,
+        .column = spot->column,
     };
 
     if (element->type < 0 || element->type >= PARQUET_TYPES)
@@ -309,8 +339,10 @@ add_leaf(struct walk *walk, const struct element *element, const struct spot *sp
     if (leaf.type == PARQUET_FIXED &&
         (element->fixed_bytes < 0 || element->fixed_bytes > INT32_MAX))
         return damaged("a value of impossible length");
-    leaf.name = tnd_strndup(spot->name, spot->name_bytes);
-    if (spot->obstacle != NULL)
+    leaf.name = name_text(spot);
+    if (memchr(spot->name, 0, spot->name_bytes) != NULL)
+        leaf.obstacle = tnd_strdup("its name has a NUL character");
+    else if (spot->obstacle != NULL)
         leaf.obstacle = tnd_strdup(spot->obstacle);
     else
         set_dtype(&leaf, element);
@@ -357,9 +389,9 @@ go_into_list(struct spot *spot, const struct element *element)
     spot->in_repeated = element->child_count == 1;
 }
 
-/* Go down from `spot` to the element. */
+/* Go down from `spot` to the element of this number. */
 static tundish_status
-go_to(struct spot *spot, const struct element *element)
+go_to(struct spot *spot, const struct element *element, uint32_t number)
 {
     bool is_group = element->child_count > 0;
     bool is_item = spot->in_list || spot->in_repeated || spot->obstacle != NULL;
@@ -376,6 +408,7 @@ go_to(struct spot *spot, const struct element *element)
         if (element->name.size > 0)
             memcpy(spot->name + spot->name_bytes, element->name.data, element->name.size);
         spot->name_bytes += element->name.size;
+        spot->column = number;
     }
     spot->definition += element->repetition != REQUIRED;
     if (element->repetition == REPEATED) {
@@ -426,7 +459,7 @@ walk_element(struct walk *walk, const struct spot *from)
     spot = tnd_alloc(sizeof *spot);
     *spot = *from;
     spot->depth++;
-    status = go_to(spot, &element);
+    status = go_to(spot, &element, walk->left);
     if (status == TUNDISH_OK)
         /* A group may be empty: then it has no columns. */
         status = element.has_type && element.child_count == 0
@@ -446,6 +479,42 @@ walk_children(struct walk *walk, int64_t count, const struct spot *spot)
     return status;
 }
 
+static int
+compare_names(const void *a, const void *b)
+{
+    const struct parquet_leaf *one = *(struct parquet_leaf *const *)a;
+    const struct parquet_leaf *other = *(struct parquet_leaf *const *)b;
+
+    return strcmp(one->name, other->name);
+}
+
+static void
+refuse_leaf(struct parquet_leaf *leaf)
+{
+    if (leaf->obstacle == NULL)
+        leaf->obstacle = tnd_strdup("the file has two columns of this name (a dot also stands "
+                                    "between a struct and its member)");
+}
+
+/* Columns that share a name cannot be told apart, and none is chosen. What cannot be read below one
+ * group has the group's name, and is one column. */
+static void
+refuse_doubles(struct parquet_schema *schema)
+{
+    struct parquet_leaf **sorted = tnd_alloc((schema->count + 1) * sizeof(struct parquet_leaf *));
+
+    for (uint32_t i = 0; i < schema->count; i++)
+        sorted[i] = &schema->leaves[i];
+    qsort(sorted, schema->count, sizeof(struct parquet_leaf *), compare_names);
+    for (uint32_t i = 1; i < schema->count; i++)
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0 &&
+            sorted[i - 1]->column != sorted[i]->column) {
+            refuse_leaf(sorted[i - 1]);
+            refuse_leaf(sorted[i]);
+        }
+    free(sorted);
+}
+
 tundish_status
 parquet_schema_read(struct thrift *thrift, uint32_t element_count,
                     struct parquet_schema *ret_schema)
@@ -463,9 +532,10 @@ parquet_schema_read(struct thrift *thrift, uint32_t element_count,
         element_count == 0 ? damaged("it is empty") : walk_children(&walk, root.child_count, spot);
     if (status == TUNDISH_OK && walk.left > 0)
         status = damaged("elements are left over");
-    if (status == TUNDISH_OK)
+    if (status == TUNDISH_OK) {
+        refuse_doubles(&schema);
         *ret_schema = schema;
-    else
+    } else
         parquet_schema_close(&schema);
     free(spot);
     return status;

@@ -37,6 +37,7 @@ struct parquet_leaf {
     char meaning[48]; /* what the numbers stand for, where the dtype does not say it: "decimal(9,
                          2)" */
     bool is_list;
+    uint32_t column; /* leaves of one column have the same number */
 
     /* Levels: a value is there at `defined`; of a list an element (perhaps null) from `element` on.
      */

@@ -84,6 +84,9 @@ take_list(struct thrift *thrift, enum thrift_type *ret_type)
     uint64_t count = head >> 4 == 15 ? take_number(thrift) : head >> 4;
 
     *ret_type = head & 0x0F;
+    /* Some writers give a list without items no type. */
+    if (count == 0 && !thrift->is_damaged)
+        return 0;
     /* Each item takes a byte at least, so a count that lies cannot make a long loop. */
     if (*ret_type == THRIFT_STOP || *ret_type > THRIFT_STRUCT ||
         count > (uint64_t)(thrift->end - thrift->at)) {

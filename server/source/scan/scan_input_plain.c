@@ -50,7 +50,7 @@ measure_file(struct source_file *file, struct scan_work *work, struct record_lis
                                 ? format->scanner->contents(file, work->descriptor, list)
                                 : format->scanner->measure(format, file->identity.size, list);
 
-    work->is_damaged = status == TUNDISH_E_DATA;
+    work->is_damaged = status == TUNDISH_E_DATA || status == TUNDISH_E_CORRUPT;
     list->end_limit = file->identity.size;
     if (status == TUNDISH_OK)
         status = hash_samples(file, work->descriptor, &list->hash);

@@ -114,7 +114,7 @@ read_and_feed(struct source_file *file, struct scan_work *work, struct record_wr
         status = tnd_fail(work->damage, "%s", work->damage_text);
     if (status == TUNDISH_OK && work->is_over)
         status = scanner->finish(work->state, scan_work_bytes(file, work), writer);
-    work->is_damaged = status == TUNDISH_E_DATA;
+    work->is_damaged = status == TUNDISH_E_DATA || status == TUNDISH_E_CORRUPT;
     return status;
 }
 

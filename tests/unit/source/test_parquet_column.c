@@ -1,6 +1,7 @@
 /* test_parquet_column.c - chunks of pages: values, nulls, lists, and pages that lie. */
 #include "parquet_fixture.h"
 
+#include "source/parquet/codec.h"
 #include "source/parquet/column.h"
 #include "unit/test_file.h"
 
@@ -144,6 +145,71 @@ more_than_there_is_room_for_is_refused_before_it_is_taken(void **state)
     free(made.bytes.data);
 }
 
+/* "aaaaaaaaaaaaaaaa" as LZ4's block: one literal, 10 bytes from before, 5 literals. */
+#define BLOCK                                                                                      \
+    "\x16"                                                                                         \
+    "a"                                                                                            \
+    "\x01\0"                                                                                       \
+    "\x50"                                                                                         \
+    "aaaaa"
+
+static void
+lz4_is_read_in_both_old_forms(void **state)
+{
+    static const struct {
+        const char *packed;
+        size_t bytes;
+        bool is_good;
+    } cases[] = {
+        { BLOCK, 10, true },
+        { "\0\0\0\x10"
+          "\0\0\0\x0a" BLOCK,
+          18, true },
+        { "\0\0\0\x0a"
+          "\0\0\0\x0b"
+          "\xa0"
+          "aaaaaaaaaa"
+          "\0\0\0\x06"
+          "\0\0\0\x07"
+          "\x60"
+          "aaaaaa",
+          34, true },
+        { "\0\0\0\x10"
+          "\0\0\0\x0b"
+          "\xa0"
+          "aaaaaaaaaa"
+          "\0\0\0\x07"
+          "\x60"
+          "aaaaaa",
+          30, true }, /* two pieces in one block */
+        { "\0\0\0\x10"
+          "\0\0\0\x0b" BLOCK,
+          18, false },
+        { "\0\0\0\x11"
+          "\0\0\0\x0a" BLOCK,
+          18, false },
+        { "\0\0\0\x10"
+          "\0\0",
+          6, false },
+        { "", 0, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t to[16] = { 0 };
+        uint8_t *packed = tnd_zalloc(cases[i].bytes + 64, 1);
+
+        memcpy(packed, cases[i].packed, cases[i].bytes);
+        assert_int_equal(parquet_unpack(PARQUET_LZ4, (struct byte_view){ packed, cases[i].bytes },
+                                        to, sizeof to),
+                         cases[i].is_good);
+        if (cases[i].is_good)
+            assert_memory_equal(to, "aaaaaaaaaaaaaaaa", 16);
+        free(packed);
+    }
+    assert_null(parquet_codec_obstacle(PARQUET_LZ4));
+}
+
 TEST_FILE(test_parquet_column)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +218,7 @@ TEST_FILE(test_parquet_column)
         cmocka_unit_test(a_chunk_that_is_cut_anywhere_is_damage),
         cmocka_unit_test(values_without_a_dictionary_or_a_decoder_are_refused),
         cmocka_unit_test(more_than_there_is_room_for_is_refused_before_it_is_taken),
+        cmocka_unit_test(lz4_is_read_in_both_old_forms),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

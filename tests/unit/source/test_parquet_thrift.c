@@ -92,6 +92,35 @@ lists_that_claim_more_than_there_is_make_no_long_loop(void **state)
     free(bytes.data);
 }
 
+/* Writers that build footers by hand give it type 0, or any other. */
+static void
+a_list_without_items_may_have_any_type(void **state)
+{
+    (void)state;
+    for (unsigned type = 0; type < 16; type++) {
+        struct bytes bytes = { 0 };
+        struct thrift_field field = { 0 };
+        struct thrift thrift;
+
+        add_field(&bytes, 1, THRIFT_LIST);
+        bytes_add(&bytes, &(uint8_t){ (uint8_t)type }, 1);
+        add_field(&bytes, 2, THRIFT_SET);
+        bytes_add(&bytes, &(uint8_t){ (uint8_t)type }, 1);
+        add_integer(&bytes, 3, 7);
+        add_stop(&bytes);
+        thrift = thrift_of(&bytes);
+        assert_true(thrift_next(&thrift, &field));
+        assert_int_equal(thrift_structs(&thrift, &field), 0);
+        assert_true(thrift_next(&thrift, &field));
+        thrift_skip(&thrift, &field);
+        assert_true(thrift_next(&thrift, &field));
+        assert_int_equal(thrift_integer(&thrift, &field), 7);
+        assert_false(thrift_next(&thrift, &field));
+        assert_false(thrift.is_damaged);
+        free(bytes.data);
+    }
+}
+
 static void
 structs_within_structs_without_end_are_damage(void **state)
 {
@@ -116,6 +145,7 @@ TEST_FILE(test_parquet_thrift)
         cmocka_unit_test(a_value_of_another_type_is_passed_over),
         cmocka_unit_test(bytes_that_end_early_are_damage_wherever_it_is),
         cmocka_unit_test(lists_that_claim_more_than_there_is_make_no_long_loop),
+        cmocka_unit_test(a_list_without_items_may_have_any_type),
         cmocka_unit_test(structs_within_structs_without_end_are_damage),
     };
 

@@ -172,6 +172,27 @@ an_element_tells_file_row_group_and_row(void **state)
     folder_close(&folder);
 }
 
+/* Where bad rows are left out, a file without its end has none. */
+static void
+a_file_without_its_end_is_passed_over(void **state)
+{
+    struct bytes file = counting_file(1, 3);
+    struct folder folder;
+
+    (void)state;
+    folder_open(&folder);
+    folder.skip_damage = true;
+    put_counting(&folder, "a.parquet", 1, 2);
+    put_file(&folder, "b.parquet", file.data, file.used - 20);
+    memset(file.data + file.used - 20, 0xFF, 12);
+    put_file(&folder, "c.parquet", file.data, file.used);
+    assert_texts(&folder,
+                 "[parquet: {filenames: [a.parquet, b.parquet, c.parquet, a.parquet]}, as_string]",
+                 "0|1|0|1|");
+    free(file.data);
+    folder_close(&folder);
+}
+
 static void
 files_that_differ_or_are_none_are_told(void **state)
 {
@@ -216,6 +237,7 @@ TEST_FILE(test_source_parquet)
         cmocka_unit_test(row_groups_are_decoded_again_when_they_were_thrown_out),
         cmocka_unit_test(rows_here_and_there_make_tuples_of_a_row_group),
         cmocka_unit_test(an_element_tells_file_row_group_and_row),
+        cmocka_unit_test(a_file_without_its_end_is_passed_over),
         cmocka_unit_test(files_that_differ_or_are_none_are_told),
     };
 
