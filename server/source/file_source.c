@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/memory.h"
@@ -128,7 +129,8 @@ name_is_packed(struct byte_view name)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t bytes = strlen(ends[i]);
 
-        if (name.size > bytes && memcmp(name.data + name.size - bytes, ends[i], bytes) == 0)
+        if (name.size > bytes &&
+            strncasecmp((const char *)name.data + name.size - bytes, ends[i], bytes) == 0)
             return true;
     }
     return false;

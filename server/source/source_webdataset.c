@@ -7,6 +7,7 @@
 #include "source/file_source.h"
 #include "source/files/fetch.h"
 #include "source/scan/samples.h"
+#include "source/scan/tar_sparse.h"
 
 struct webdataset {
     struct reader reader; /* first, as file_source.h asks for */
@@ -108,6 +109,42 @@ reject(const struct row *row, const char *what, struct byte_view name)
                  (unsigned long long)fetch_words(row->read, row->index)[0], what);
 }
 
+/* The bytes of a member; those of a sparse one are put together. */
+static bool
+take_bytes(const struct row *row, const struct tar_member *member, struct byte_view key,
+           struct byte_view *ret_bytes)
+{
+    const struct byte_view headers = { row->bytes.data + member->begin,
+                                       member->data - member->begin };
+    const struct byte_view data = { row->bytes.data + member->data, member->size };
+    struct scratch *scratch = row->read->output->scratch;
+    struct tar_sparse sparse = { 0 };
+    tundish_status status = TUNDISH_OK;
+    uint8_t *to = NULL;
+
+    *ret_bytes = data;
+    if (!member->is_sparse)
+        return true;
+    status = tar_sparse_open(headers, data, &sparse);
+    if (status == TUNDISH_OK && sparse.file_bytes > RECORD_BYTES_MAX)
+        status = tnd_fail(TUNDISH_E_DATA, "its sparse member would have %llu bytes",
+                          (unsigned long long)sparse.file_bytes);
+    if (status == TUNDISH_OK)
+        status = scratch_ask(scratch, sparse.file_bytes);
+    if (status == TUNDISH_OK) {
+        to = scratch_alloc(scratch, sparse.file_bytes);
+        tar_sparse_fill(&sparse, to);
+        *ret_bytes = (struct byte_view){ to, sparse.file_bytes };
+    } else {
+        char what[256];
+
+        snprintf(what, sizeof what, "cannot be read: %s", tnd_error_text());
+        reject(row, what, key);
+    }
+    tar_sparse_close(&sparse);
+    return status == TUNDISH_OK;
+}
+
 /* Find the sample's members by extension, and its key. The scan has checked the same headers, but
  * the file may have been overwritten since: all bounds are checked again. */
 static bool
@@ -154,7 +191,8 @@ find_members(struct row *row, struct byte_view *ret_key)
                 reject(row, "has two members with the same extension", *ret_key);
                 return false;
             }
-            row->found[i] = (struct byte_view){ row->bytes.data + member.data, member.size };
+            if (!take_bytes(row, &member, *ret_key, &row->found[i]))
+                return false;
         }
     }
     return true;

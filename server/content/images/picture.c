@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "content/images/pixel_format.h"
+#include "content/records/file_kind.h"
 #include "core/status.h"
 
 const struct picture_jpeg picture_jpeg_default = {
@@ -56,6 +57,7 @@ find_format(const struct picture_options *options, struct byte_view bytes,
             struct picture_fault *ret_fault)
 {
     const struct picture_format *format = NULL;
+    const char *kind = file_kind(bytes.data, bytes.size);
     bool is_bmp = begins_with(bytes, "BM", 2);
     bool is_webp =
         begins_with(bytes, "RIFF", 4) && bytes.size >= 12 && memcmp(bytes.data + 8, "WEBP", 4) == 0;
@@ -77,8 +79,8 @@ find_format(const struct picture_options *options, struct byte_view bytes,
     else if (is_webp)
         format = &picture_webp;
     else
-        picture_fail(options, ret_fault,
-                     "the bytes are not an image; expected a JPEG, PNG, GIF, BMP or WebP");
+        picture_fail(options, ret_fault, "the bytes are %s; expected a JPEG, PNG, GIF, BMP or WebP",
+                     kind != NULL ? kind : "not an image");
     if (format != NULL && format->read == NULL) {
         picture_fail(options, ret_fault, "the bytes are a %s, and this build has no %s",
                      format->name, format->library);

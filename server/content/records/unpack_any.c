@@ -6,6 +6,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/memory.h"
 
@@ -13,6 +14,7 @@ enum { BLOCK_BYTES = 256 << 10 };
 
 struct unpack_any {
     struct archive *archive;
+    int descriptor;
     int opened; /* ARCHIVE_OK; ARCHIVE_EOF: an empty file; else it could not be read */
 };
 
@@ -23,6 +25,7 @@ unpack_any_open(int descriptor)
     struct archive *archive = unpack->archive = archive_read_new();
     struct archive_entry *entry;
 
+    unpack->descriptor = descriptor;
     unpack->opened = ARCHIVE_FATAL;
     if (archive == NULL)
         return unpack;
@@ -53,11 +56,14 @@ damaged(const struct unpack_any *unpack)
 {
     const char *reason =
         unpack->archive == NULL ? "no memory" : archive_error_string(unpack->archive);
+    long long at = unpack->archive == NULL ? -1 : archive_filter_bytes(unpack->archive, -1);
 
-    return tnd_fail(
-        TUNDISH_E_DATA, "its compressed data is damaged or truncated near byte %lld (%s)",
-        unpack->archive == NULL ? 0LL : (long long)archive_filter_bytes(unpack->archive, -1),
-        reason == NULL ? "no reason given" : reason);
+    /* libarchive forgets how far it got when it gives up. What was read is a little more. */
+    if (at < 0)
+        at = lseek(unpack->descriptor, 0, SEEK_CUR);
+    return tnd_fail(TUNDISH_E_DATA,
+                    "its compressed data is damaged or truncated near byte %lld (%s)",
+                    at < 0 ? 0 : at, reason == NULL ? "no reason given" : reason);
 }
 
 tundish_status

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "content/records/file_kind.h"
+
 struct cursor {
     struct byte_view bytes;
     size_t at;
@@ -84,7 +86,8 @@ find_format(struct cursor *cursor, uint32_t *ret_size)
 
     if (!take(cursor, 4, &id) || id != word("RIFF") || !skip(cursor, 4) || !take(cursor, 4, &id) ||
         id != word("WAVE"))
-        return bad(cursor, "the bytes are not a WAV file: RIFF and WAVE are missing");
+        return bad(cursor, "the bytes are not a WAV file: RIFF and WAVE are missing%s",
+                   file_kind_note(cursor->bytes.data, cursor->bytes.size));
     if (!take(cursor, 4, &id) || !take(cursor, 4, &size))
         return false;
     while (id != word("fmt ")) {

@@ -33,6 +33,7 @@ struct source_file {
     uint32_t owner;      /* that node */
     bool is_url;         /* file_remote.h: no door, but an object; false where another reads it */
     struct record_format format;
+    enum packing packing;               /* the format's, or what the content shows */
     const struct scan_input_ops *input; /* by which its records are found */
     struct scan *scan;                  /* ... and kept */
     struct parquet_file *parquet;       /* of a Parquet file, once it has been scanned */

@@ -32,7 +32,7 @@ void file_remote_expect(struct source_file *file, uint64_t offset);
 static inline bool
 file_is_remote(const struct source_file *file)
 {
-    return file->is_url && file->format.packing == PACKING_NONE;
+    return file->is_url && file->packing == PACKING_NONE;
 }
 
 /* Of a format that wants only some ranges of a file: a Parquet file's columns. One that is fetched

@@ -2,15 +2,19 @@
 #include "source/files/files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "content/records/file_kind.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "core/read_at.h"
 #include "pipeline/pipeline.h"
 #include "source/files/block_cache.h"
 #include "source/files/files_private.h"
@@ -251,6 +255,25 @@ look_for_owner(struct source_file *file, struct peers *peers)
     file->identity.size = INT64_MAX; /* records end where their owner says */
 }
 
+/* Does the file begin as a packed one? One that cannot be read is told of when it is opened. */
+static bool
+content_is_packed(const char *path)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    uint8_t begin[FILE_KIND_BYTES];
+    struct stat about;
+    size_t got = 0;
+    bool is_packed = false;
+
+    if (descriptor < 0)
+        return false;
+    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) &&
+        tnd_read_at(descriptor, begin, sizeof begin, 0, &got) == 0)
+        is_packed = file_kind_is_packed(begin, got);
+    close(descriptor);
+    return is_packed;
+}
+
 static struct source_file *
 file_new(struct source_files *files, const char *name, size_t bytes,
          const struct record_format *format)
@@ -264,7 +287,11 @@ file_new(struct source_files *files, const char *name, size_t bytes,
                      ? tnd_strdup(file->name)
                      : tnd_sprintf("%s/%s", files->root, file->name);
     file->format = *format;
-    file->input = format->packing == PACKING_NONE ? &scan_input_plain : &scan_input_packed;
+    file->packing = format->packing;
+    if (file->packing == PACKING_NONE && !file->is_url && format->scanner != NULL &&
+        format->scanner->may_be_packed && content_is_packed(file->path))
+        file->packing = PACKING_ANY;
+    file->input = file->packing == PACKING_NONE ? &scan_input_plain : &scan_input_packed;
     file->scan = scan_new(file);
     /* The identity of another node's file cannot be looked at. */
     if (files->peers != NULL && file->is_url != files->are_local)

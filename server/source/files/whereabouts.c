@@ -64,7 +64,7 @@ whereabouts_of_reference(struct source_files *files, const uint64_t *words,
     must(file != NULL);
     ret_where->file = (struct byte_view){ (const uint8_t *)file->name, strlen(file->name) };
     ret_where->path = file->format.scanner != NULL ? file->path : NULL; /* NULL: a spool */
-    ret_where->packing = packing_name(file->format.packing);
+    ret_where->packing = packing_name(file->packing);
     ret_where->has_bytes = true;
     ret_where->offset = words[0];
     ret_where->length = reference_length(words);

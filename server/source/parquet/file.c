@@ -1,9 +1,12 @@
 /* file.c - see file.h. */
 #include "source/parquet/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "column/literal.h"
+#include "content/records/file_kind.h"
 #include "core/memory.h"
 #include "core/read_at.h"
 #include "core/status.h"
@@ -31,6 +34,24 @@ parquet_read_descriptor(void *context, void *to, size_t bytes, uint64_t offset)
                         : tnd_fail(TUNDISH_E_DATA, "the file became shorter while it was read");
 }
 
+/* Say what a file is that is not Parquet, if its beginning tells. */
+static tundish_status
+refuse_kind(const struct parquet_input *input)
+{
+    uint8_t begin[FILE_KIND_BYTES];
+    size_t bytes = input->file_bytes < sizeof begin ? (size_t)input->file_bytes : sizeof begin;
+    char reason[256];
+    const char *kind = NULL;
+
+    snprintf(reason, sizeof reason, "%s", tnd_error_text());
+    if (bytes > 0 && input->read(input->context, begin, bytes, 0) == TUNDISH_OK)
+        kind = file_kind(begin, bytes);
+    if (kind != NULL && bytes >= 4 && memcmp(begin, "PAR1", 4) == 0)
+        kind = NULL;
+    return tnd_fail(TUNDISH_E_DATA, "%s%s%s", reason, kind == NULL ? "" : "; the bytes are ",
+                    kind == NULL ? "" : kind);
+}
+
 tundish_status
 parquet_footer_load(const struct parquet_input *input, const struct parquet_choice *choice,
                     struct parquet_footer *ret_footer)
@@ -44,8 +65,11 @@ parquet_footer_load(const struct parquet_input *input, const struct parquet_choi
         return tnd_fail(TUNDISH_E_DATA, "it is not a Parquet file: it has %llu bytes",
                         (unsigned long long)file_bytes);
     status = input->read(input->context, tail, sizeof tail, file_bytes - sizeof tail);
-    if (status == TUNDISH_OK)
+    if (status == TUNDISH_OK) {
         status = parquet_tail_read(tail, file_bytes, &bytes);
+        if (status == TUNDISH_E_DATA)
+            return refuse_kind(input);
+    }
     if (status != TUNDISH_OK)
         return status;
     metadata = tnd_alloc((size_t)bytes + 1);

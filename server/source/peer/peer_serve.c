@@ -67,7 +67,7 @@ make_readable(struct peers *peers, struct source_file *file)
 {
     const struct record_list *list;
 
-    if (file->format.packing == PACKING_NONE || atomic_load(&file->unpacked) != 0)
+    if (file->packing == PACKING_NONE || atomic_load(&file->unpacked) != 0)
         return TUNDISH_OK;
     return scan_complete(file, &peers->stop_scans, &list);
 }

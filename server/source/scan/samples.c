@@ -11,6 +11,27 @@ is_about_archive(struct byte_view name)
            memcmp(name.data, "__", 2) == 0 && memcmp(name.data + name.size - 2, "__", 2) == 0;
 }
 
+/* "d/.txt" is column "txt" of sample "d/", as in WebDataset, unless the folder's name has a dot.
+ * What file managers and version control leave in folders is not data. */
+static bool
+is_in_plain_folder(struct byte_view name, const uint8_t *base)
+{
+    static const char *const left_behind[] = { "._", ".DS_Store", ".git" };
+    size_t bytes = (size_t)(name.data + name.size - base);
+    const uint8_t *at = base - 1;
+
+    if (base == name.data)
+        return false;
+    for (size_t i = 0; i < sizeof left_behind / sizeof *left_behind; i++)
+        if (bytes >= strlen(left_behind[i]) &&
+            memcmp(base, left_behind[i], strlen(left_behind[i])) == 0)
+            return false;
+    while (at > name.data && at[-1] != '/')
+        if (*--at == '.')
+            return false;
+    return true;
+}
+
 bool
 sample_name(const struct tar_member *member, struct byte_view *ret_key,
             struct byte_view *ret_extension)
@@ -25,7 +46,7 @@ sample_name(const struct tar_member *member, struct byte_view *ret_key,
     slash = memrchr(name.data, '/', name.size);
     base = slash == NULL ? name.data : slash + 1;
     dot = memchr(base, '.', (size_t)(name.data + name.size - base));
-    if (dot == NULL || dot == base)
+    if (dot == NULL || (dot == base && !is_in_plain_folder(name, base)))
         return false;
     *ret_key = (struct byte_view){ name.data, (uint64_t)(dot - name.data) };
     *ret_extension = (struct byte_view){ dot + 1, (uint64_t)(name.data + name.size - (dot + 1)) };

@@ -30,7 +30,7 @@ static tundish_status
 open_packed(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
 {
     (void)ret_list;
-    work->unpacker = unpacker_open(work->descriptor, file->format.packing);
+    work->unpacker = unpacker_open(work->descriptor, file->packing);
     return open_unpacked(file);
 }
 

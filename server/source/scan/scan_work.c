@@ -3,9 +3,11 @@
 #include "source/scan/scan_work.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "content/records/file_kind.h"
 #include "content/records/unpack.h"
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
@@ -92,6 +94,30 @@ hash_bytes(struct scan_work *work, size_t bytes, struct record_writer *writer)
     }
 }
 
+/* Text that is packed would be read as lines of noise. */
+static tundish_status
+look_at_kind(const struct source_file *file, struct scan_work *work, size_t bytes)
+{
+    work->kind = file_kind(work->buffer, bytes);
+    if (!file->format.scanner->is_text || !file_kind_is_packed(work->buffer, bytes))
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_DATA,
+                    "it is %s, and not text: set compression_type (GZIP or ZLIB), or unpack it",
+                    work->kind);
+}
+
+/* The file cannot be read from its first record on: say what it is, if its first bytes tell. */
+static tundish_status
+add_kind(const struct scan_work *work, const struct record_writer *writer, tundish_status status)
+{
+    char reason[512];
+
+    if (work->kind == NULL || work->record_end > 0 || writer->count > 0)
+        return status;
+    snprintf(reason, sizeof reason, "%s", tnd_error_text());
+    return tnd_fail(status, "%s; the file is %s", reason, work->kind);
+}
+
 static tundish_status
 read_and_feed(struct source_file *file, struct scan_work *work, struct record_writer *writer)
 {
@@ -105,7 +131,9 @@ read_and_feed(struct source_file *file, struct scan_work *work, struct record_wr
         return status;
     if (scanner->hash_bytes)
         hash_bytes(work, bytes, writer);
-    if (bytes > 0)
+    if (bytes > 0 && work->position == 0)
+        status = look_at_kind(file, work, bytes);
+    if (bytes > 0 && status == TUNDISH_OK)
         status = scanner->feed(work->state, work->buffer, bytes, work->position, writer);
     work->position += bytes;
     count_up(&file->services->counters.bytes_scanned, bytes);
@@ -114,6 +142,8 @@ read_and_feed(struct source_file *file, struct scan_work *work, struct record_wr
         status = tnd_fail(work->damage, "%s", work->damage_text);
     if (status == TUNDISH_OK && work->is_over)
         status = scanner->finish(work->state, scan_work_bytes(file, work), writer);
+    if (status == TUNDISH_E_DATA && work->kind != NULL)
+        status = add_kind(work, writer, status);
     work->is_damaged = status == TUNDISH_E_DATA || status == TUNDISH_E_CORRUPT;
     return status;
 }

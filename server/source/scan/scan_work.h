@@ -43,6 +43,7 @@ struct scan_work {
     size_t piece_bytes;
     uint64_t record_count; /* found so far, where the input gives records */
     bool is_over;
+    const char *kind;      /* file_kind of the first bytes */
     bool is_damaged;       /* the file's content is why the scan failed */
     tundish_status damage; /* the error that unpacking met after the bytes that it gave */
     char damage_text[256];

@@ -29,6 +29,8 @@ struct scanner_ops {
     const char *name;
     uint64_t usual_gap;  /* bytes between records */
     bool hash_bytes;     /* identity is a hash over all bytes; else the scanner adds to it */
+    bool is_text;        /* what is packed is not: it is refused, if the stage does not unpack it */
+    bool may_be_packed;  /* the content says whether it is, if the name does not */
     uint32_t jump_bytes; /* read this much if the next record lies far ahead */
 
     /* The numbers of a format whose parameters nobody has said, for `tundish index`. NULL: without

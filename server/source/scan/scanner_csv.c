@@ -173,4 +173,5 @@ const struct scanner_ops scanner_csv = {
     .wanted = csv_wanted,
     .finish = csv_finish,
     .measure = NULL,
+    .is_text = true,
 };

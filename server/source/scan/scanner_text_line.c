@@ -99,4 +99,5 @@ const struct scanner_ops scanner_text_line = {
     .wanted = text_line_wanted,
     .finish = text_line_finish,
     .measure = NULL,
+    .is_text = true,
 };

@@ -119,7 +119,10 @@ static tundish_status
 webdataset_finish(void *state, uint64_t size, struct record_writer *writer)
 {
     struct webdataset_scan *scan = state;
-    tundish_status status = tar_finish(&scan->walker, size, scan->data_end);
+    tundish_status status =
+        size == 0
+            ? tnd_fail(TUNDISH_E_DATA, "the file is empty, and no tar archive is: was it cut?")
+            : tar_finish(&scan->walker, size, scan->data_end);
 
     return status == TUNDISH_OK ? end_sample(scan, writer) : status;
 }
@@ -131,6 +134,7 @@ const struct scanner_ops scanner_webdataset = {
     .usual_numbers = usual_numbers,
     .usual_gap = 0,
     .hash_bytes = false,
+    .may_be_packed = true,
     .jump_bytes = TAR_BLOCK_BYTES,
     .begin = webdataset_begin,
     .feed = webdataset_feed,

@@ -10,14 +10,14 @@
 enum {
     NAME = 0,
     NAME_BYTES = 100,
-    SIZE = 124,
     SIZE_BYTES = 12,
     CHECKSUM = 148,
     CHECKSUM_BYTES = 8,
-    TYPE = 156,
     MAGIC = 257,
     PREFIX = 345,
-    PREFIX_BYTES = 155
+    PREFIX_BYTES = 155,
+    HAS_MAP = 482, /* GNU tar's: blocks of a sparse map follow the header */
+    MAP_HAS_MORE = 504
 };
 
 /* The parts of a pax record, "LENGTH KEY=VALUE\
@@ -39,8 +39,8 @@ damaged(uint64_t offset, const char *what)
 
 /* Octal digits between spaces. GNU tar sets the highest bit for a number in base 256, if a size has
  * more than 11 octal digits. */
-static bool
-read_number(const uint8_t *field, size_t bytes, uint64_t *ret_number)
+bool
+tar_number(const uint8_t *field, size_t bytes, uint64_t *ret_number)
 {
     uint64_t number = 0;
     size_t i = 0;
@@ -79,7 +79,7 @@ checksum_is_right(const uint8_t *block)
         plain += byte;
         with_sign += (int8_t)byte;
     }
-    return read_number(block + CHECKSUM, CHECKSUM_BYTES, &stored) && stored <= INT64_MAX &&
+    return tar_number(block + CHECKSUM, CHECKSUM_BYTES, &stored) && stored <= INT64_MAX &&
            ((int64_t)stored == plain || (int64_t)stored == with_sign);
 }
 
@@ -106,7 +106,7 @@ pax_value(struct tar_walker *walker, uint8_t byte)
 {
     struct tar_pax *pax = &walker->pax;
 
-    if (key_is(pax, "path"))
+    if (key_is(pax, "GNU.sparse.name") || (key_is(pax, "path") && !walker->has_sparse_name))
         return add_to_name(walker, &byte, 1);
     if (!key_is(pax, "size"))
         return TUNDISH_OK;
@@ -118,7 +118,7 @@ pax_value(struct tar_walker *walker, uint8_t byte)
     return TUNDISH_OK;
 }
 
-/* GNU tar's sparse members store only parts of the file, so their bytes are not the file's. */
+/* Sparse members store only parts of the file; their path is one that other programs may take. */
 static void
 pax_begin_value(struct tar_walker *walker)
 {
@@ -126,7 +126,9 @@ pax_begin_value(struct tar_walker *walker)
 
     pax->part = PAX_VALUE;
     pax->number = 0;
-    if (key_is(pax, "path"))
+    if (key_is(pax, "GNU.sparse.name"))
+        walker->has_sparse_name = true;
+    if (key_is(pax, "GNU.sparse.name") || (key_is(pax, "path") && !walker->has_sparse_name))
         walker->name_bytes = 0; /* the last one counts */
     if (pax->key_bytes > 10 && memcmp(pax->key, "GNU.sparse", 10) == 0)
         walker->is_sparse = true;
@@ -260,26 +262,58 @@ take_member(struct tar_walker *walker, char type, uint64_t size, struct tar_memb
 {
     /* Types 1 to 6 (links, devices, folders, pipes) have no body, whatever their size says. */
     bool has_data = type < '1' || type > '6';
-    tundish_status status = name_of_header(walker);
+    tundish_status status = walker->in_map ? TUNDISH_OK : name_of_header(walker);
     bool is_folder = walker->name_bytes > 0 && walker->name[walker->name_bytes - 1] == '/';
 
     if (status != TUNDISH_OK)
         return status;
-    if (walker->is_sparse || type == 'S')
-        return tnd_fail(TUNDISH_E_DATA,
-                        "the tar member at %llu is a sparse file, which cannot be read in place: "
-                        "create the archive without --sparse",
-                        (unsigned long long)walker->begin);
     *ret_member = (struct tar_member){
         .name = { walker->name, walker->name_bytes },
         .begin = walker->begin,
         .data = walker->wanted,
         .size = has_data ? size : 0,
-        .is_file = type == '0' || type == '7' || (type == '\0' && !is_folder),
+        .is_file = type == '0' || type == '7' || type == 'S' || (type == '\0' && !is_folder),
+        .is_sparse = walker->is_sparse || type == 'S',
     };
     walker->wanted = end_of_body(walker->wanted, ret_member->size);
-    walker->in_member = walker->has_size = walker->is_sparse = false;
+    walker->in_member = walker->has_size = walker->in_map = false;
+    walker->is_sparse = walker->has_sparse_name = false;
     walker->name_bytes = 0;
+    return TUNDISH_OK;
+}
+
+/* A block of the map that follows a sparse member's header. Its data come after the last one. */
+static tundish_status
+take_map_block(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_found)
+{
+    tundish_status status;
+
+    walker->hash = tnd_hash_farm_cat(walker->hash, tnd_crc32c(0, walker->block, TAR_BLOCK_BYTES));
+    if (walker->block[MAP_HAS_MORE] != 0)
+        return TUNDISH_OK;
+    status = take_member(walker, 'S', walker->size, ret_member);
+    *ret_found = status == TUNDISH_OK;
+    return status;
+}
+
+/* Of a block that is not a header: damage, or what lies after an archive's end. */
+static tundish_status
+take_no_header(struct tar_walker *walker, uint64_t offset)
+{
+    if (walker->end_blocks < 2 || walker->in_member)
+        return damaged(offset, "its checksum is wrong (is this a whole tar file?)");
+    walker->is_over = true;
+    walker->wanted = OFFSET_MAX;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+take_zeros(struct tar_walker *walker, uint64_t offset)
+{
+    if (walker->in_member)
+        return damaged(offset, "the archive ends after an extra header");
+    if (walker->end_blocks < 2)
+        walker->end_blocks++;
     return TUNDISH_OK;
 }
 
@@ -289,7 +323,7 @@ static tundish_status
 take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_found)
 {
     const uint8_t *block = walker->block;
-    char type = (char)block[TYPE];
+    char type = (char)block[TAR_TYPE];
     uint64_t offset = walker->wanted - TAR_BLOCK_BYTES;
     uint64_t size;
     tundish_status status;
@@ -297,12 +331,11 @@ take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_
     if (!walker->in_member)
         walker->begin = offset;
     if (is_zero(block))
-        return walker->in_member ? damaged(offset, "the archive ends after an extra header")
-                                 : TUNDISH_OK;
+        return take_zeros(walker, offset);
     if (!checksum_is_right(block))
-        return damaged(offset, "its checksum is wrong (is this a whole tar file? A compressed "
-                               "archive must be named .tar.gz, .tar.zst ...)");
-    if (!read_number(block + SIZE, SIZE_BYTES, &size))
+        return take_no_header(walker, offset);
+    walker->end_blocks = 0;
+    if (!tar_number(block + TAR_SIZE, SIZE_BYTES, &size))
         return damaged(offset, "its size is not a number");
     /* The checksum of the header stands for the member, so an archive is identified without reading
      * its data. */
@@ -313,6 +346,11 @@ take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_
         size = walker->size;
     if (size > OFFSET_MAX || walker->wanted > OFFSET_MAX)
         return damaged(offset, "its size is larger than any file");
+    if (type == 'S' && block[HAS_MAP] != 0) {
+        walker->in_member = walker->in_map = true;
+        walker->size = size;
+        return name_of_header(walker);
+    }
     status = take_member(walker, type, size, ret_member);
     *ret_found = status == TUNDISH_OK;
     return status;
@@ -343,7 +381,8 @@ tar_walk(struct tar_walker *walker, const uint8_t *data, size_t bytes, uint64_t 
         if (walker->have < TAR_BLOCK_BYTES)
             break;
         walker->have = 0;
-        status = take_header(walker, ret_member, ret_found);
+        status = walker->in_map ? take_map_block(walker, ret_member, ret_found)
+                                : take_header(walker, ret_member, ret_found);
     }
     return status;
 }
@@ -351,7 +390,9 @@ tar_walk(struct tar_walker *walker, const uint8_t *data, size_t bytes, uint64_t 
 tundish_status
 tar_finish(const struct tar_walker *walker, uint64_t size, uint64_t data_end)
 {
-    bool is_cut = walker->have > 0 || walker->body_kind != 0 || walker->in_member;
+    bool is_header_cut = walker->have > 0 && walker->end_blocks < 2;
+    bool is_cut =
+        !walker->is_over && (is_header_cut || walker->body_kind != 0 || walker->in_member);
 
     if (!is_cut && data_end <= size)
         return TUNDISH_OK;

@@ -16,11 +16,15 @@
 
 enum { TAR_BLOCK_BYTES = 512, TAR_NAME_MAX = 4096 };
 
+/* Where a header has its member's size and kind. */
+enum { TAR_SIZE = 124, TAR_TYPE = 156 };
+
 struct tar_member {
     struct byte_view name; /* the walker's, until it goes on */
     uint64_t begin;        /* of its first header */
     uint64_t data, size;
-    bool is_file; /* links, folders and devices have no bytes of their own */
+    bool is_file;   /* links, folders and devices have no bytes of their own */
+    bool is_sparse; /* what lies at `data` is for tar_sparse.h */
 };
 
 /* One record of a pax header: "LENGTH KEY=VALUE\n". */
@@ -47,6 +51,10 @@ struct tar_walker {
     bool has_size;      /* the extra headers gave the size */
     bool name_ended;    /* its NUL was there */
     bool is_sparse;
+    bool has_sparse_name; /* which counts, whatever the path is */
+    bool in_map;          /* blocks of GNU tar's sparse map come next, then the data */
+    bool is_over;         /* the end was there, and what follows it is not an archive */
+    uint8_t end_blocks;   /* of zeros, just before here; 2 end an archive */
     uint64_t size;
     uint32_t name_bytes; /* 0: not given */
     struct tar_pax pax;
@@ -59,6 +67,9 @@ struct tar_walker {
  * Sentences do not name the file. */
 tundish_status tar_walk(struct tar_walker *walker, const uint8_t *data, size_t bytes,
                         uint64_t offset, struct tar_member *ret_member, bool *ret_found);
+
+/* A number of a header: octal digits, or the bytes of a large one. */
+bool tar_number(const uint8_t *field, size_t bytes, uint64_t *ret_number);
 
 /* The archive ends at `size`; the last member's data at `data_end`. */
 tundish_status tar_finish(const struct tar_walker *walker, uint64_t size, uint64_t data_end);
