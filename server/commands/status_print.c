@@ -321,7 +321,20 @@ put_helpers(const struct print *print)
             threads > 0 ? percent(print, set, "busy") / (double)threads : 0,
             shorten(per_second(print, set, "received"), "B/s", bytes),
             (unsigned long long)watch_value(set, "remade"),
-            watch_value(set, "connections") > 0 ? "-" : "LOST");
+            watch_value(set, "barred") > 0        ? "BARRED"
+            : watch_value(set, "connections") > 0 ? "-"
+                                                  : "LOST");
+        if (watch_value(set, "barred") > 0)
+            put(print, STATUS_PLAIN,
+                "    it reads other files or makes other bytes; it made %llu parts in %llu steps, "
+                "from "
+                "epoch %llu step %llu to epoch %llu step %llu (which: the server's log)",
+                (unsigned long long)watch_value(set, "parts"),
+                (unsigned long long)watch_value(set, "steps"),
+                (unsigned long long)watch_value(set, "first_epoch"),
+                (unsigned long long)watch_value(set, "first_step"),
+                (unsigned long long)watch_value(set, "last_epoch"),
+                (unsigned long long)watch_value(set, "last_step"));
     }
 }
 

@@ -17,6 +17,7 @@ forget_names(struct helper_connection *connection)
     free(connection->files.table);
     free(connection->paths.table);
     connection->files = connection->paths = (struct numbers){ 0 };
+    connection->different = NULL;
 }
 
 int

@@ -84,7 +84,8 @@ helper_pair_open(struct helper_pair *pair, const char *folder, const char *stage
     *pair = (struct helper_pair){ 0 };
     open_plan(pair, folder, stages, deliver);
     open_dealer(&pair->session);
-    helper_line_open(&pair->line, &pair->session, (struct byte_view){ 0 });
+    pair->sums = helper_sums_open();
+    helper_line_open(&pair->line, &pair->session, (struct byte_view){ 0 }, pair->sums);
     pair->server.options = (struct helper_server_options){
         .file = pair->file, .cache_folder = folder, .thread_count = 1, .stop = &pair->stop
     };
@@ -114,6 +115,7 @@ helper_pair_close(struct helper_pair *pair)
     end_part(pair);
     slot_fini(&pair->share.slot);
     helper_line_close(&pair->line);
+    helper_sums_close(pair->sums);
     helper_leave_stream(&pair->connection);
     sem_destroy(&pair->server.turns);
     pthread_mutex_destroy(&pair->server.lock);

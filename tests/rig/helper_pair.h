@@ -15,6 +15,7 @@ struct helper_pair {
     struct step step;
     struct share share;
     struct part part;
+    struct helper_sums *sums;
     struct helper_line line;
 
     /* If not 0, this byte of what is handed over, counted from 1, is changed on the way. */

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -333,6 +334,95 @@ class HelperRelays(HelpersRig):
     def test_cannot_change_requests(self):
         self.read_through_relay(
             False, lambda: f"connection was cut: {self.CHANGED}" in self.helper_log())
+
+
+class HelperStaleFiles(HelpersRig):
+    """A helper's copy of a file has the size and the sampled pages of the server's, but is another."""
+
+    SAMPLES, SAMPLE_BYTES, LONG_BYTES = 16, 4096, 17 << 20
+
+    def write_copies(self, bytes_at_least, stale_every):
+        """rows.csv in a/ and b/, where some numbers are larger by 90,000 than there are rows."""
+        row_bytes = max(64, bytes_at_least // ROWS + 1)
+        lines = [f"{row:05}," + ",".join(f"w{row * 31 % 97}x{(row + column) % 13}"
+                                         for column in range(WORDS)) for row in range(ROWS)]
+        lines = [f"{line},{'':.<{row_bytes}}"[:-1] + "\n" for line in lines]
+        text = "".join(lines).encode()
+        stale, at = bytearray(text), 0
+        stride = (len(text) - self.SAMPLE_BYTES) // (self.SAMPLES - 1)
+        for row, line in enumerate(lines):
+            is_sampled = any(i * stride - 8 < at < i * stride + self.SAMPLE_BYTES
+                             for i in range(self.SAMPLES))
+            if row % stale_every == stale_every // 2 and not is_sampled:
+                stale[at] = ord("9")
+            at += len(line)
+        self.assertNotEqual(stale, text)
+        for folder, content in (("a", text), ("b", stale)):
+            (self.path / folder).mkdir()
+            (self.path / folder / "rows.csv").write_bytes(content)
+
+    def file_of_copies(self, deliver="{epochs: 100000}"):
+        parsed = PARSED.replace("string]", "string, string]").replace(f"{NAMES}]", f"{NAMES}, filling]")
+        return self.pipeline(["text_line: {filenames: [rows.csv]}", SHUFFLE, parsed, SLOW, HASHED,
+                              f"select: [value, {NAMES}]", "batch: 64"], deliver=deliver)
+
+    def read_until_barred(self, file):
+        """What a trainer has read until then."""
+        _, port = self.helper(file, "--root", str(self.path / "b"))
+        server = self.serve_helped(file, [port], "--root", str(self.path / "a"))
+        trainer = self.read_on()
+        self.wait_until(lambda: self.made("barred")[port] == 1)
+        figures = self.figures()["helpers"][0]
+        stop(server)
+        trainer.wait(timeout=DEADLINE_S)
+        found = batches((self.path / "read").read_text().splitlines())
+        self.assertIn(f"It had made {figures['parts']} parts, in {figures['steps']} steps", self.log())
+        return found, figures
+
+    def named_steps(self):
+        """Ranges that the log names: ((epoch, step), (epoch, step))."""
+        ranges, number = [], r"(?:epoch (\d+) step )?(\d+)"
+        for line in self.log().splitlines():
+            epoch = None
+            for first in line.partition(" had made rows of ")[2].split(", "):
+                ends = re.fullmatch(f"{number}(?: to {number})?", first)
+                if ends is None:
+                    continue
+                epoch = int(ends[1]) if ends[1] else epoch
+                last_epoch = int(ends[3]) if ends[3] else epoch
+                ranges.append(((epoch, int(ends[2])), (last_epoch, int(ends[4] or ends[2]))))
+                epoch = last_epoch
+        return ranges
+
+    def test_of_little_size_are_found_before_a_row_is_made(self):
+        self.write_copies(0, 200)
+        found, figures = self.read_until_barred(self.file_of_copies())
+        self.assertEqual([v for _, _, values in found for v in values if v >= ROWS], [])
+        self.assertEqual((figures["parts"], self.named_steps()), (0, []))
+        self.assertIn("is not used any more: it says: rows.csv has other bytes here than at the server",
+                      self.log())
+
+    def test_are_found_by_their_bytes_and_the_steps_are_named(self):
+        self.write_copies(self.LONG_BYTES, 200)
+        found, figures = self.read_until_barred(self.file_of_copies())
+        wrong = {(epoch, step) for epoch, step, values in found if any(v >= ROWS for v in values)}
+        named = self.named_steps()
+        self.assertEqual([one for one in wrong if not any(a <= one <= b for a, b in named)], [])
+        if figures["steps"] > 0:
+            self.assertEqual(named[0][0], (figures["first_epoch"], figures["first_step"]))
+            self.assertEqual(named[-1][1], (figures["last_epoch"], figures["last_step"]))
+
+    def test_do_not_leave_out_rows(self):
+        self.write_copies(0, 200)
+        stale = self.path / "b" / "rows.csv"
+        stale.write_bytes(re.sub(rb"(?m)^9", b"?", stale.read_bytes()))
+        found, _ = self.read_until_barred(self.file_of_copies("{epochs: 100000, on_error: skip}"))
+        rows = {}
+        for epoch, _, values in found:
+            rows.setdefault(epoch, []).extend(values)
+        for epoch, values in rows.items():
+            missing = set(range(ROWS)) - set(values) if epoch < max(rows) else set()
+            self.assertEqual((missing, len(values) - len(set(values))), (set(), 0), epoch)
 
 
 class LauncherOfHelpers(LauncherOfJobs, HelpersRig):

@@ -92,6 +92,7 @@ make_part(struct helper_connection *connection, const struct helper_ask *ask, ui
     struct deal_slice slice = { .present = true, .words = words };
     tundish_status status = TUNDISH_OK;
 
+    connection->is_unsure = !connection->stream->has_sums;
     if (fill->columns == NULL || (ask->in_place != 0) != fill->in_place)
         return helper_makes_no_sense();
     status = helper_enter_names(connection, ask->name_count, &from);
@@ -195,6 +196,10 @@ helper_answer_one(struct helper_connection *connection)
     answer.skipped = connection->evaluation.skipped - skipped;
     if (answer.status == TUNDISH_OK)
         answer.status = check_skips(connection, answer.skipped);
+    if (answer.status == TUNDISH_OK && !connection->is_unsure)
+        answer.flags |= HELPER_HAS_SAME_FILES;
+    if (answer.status != TUNDISH_OK && connection->different != NULL)
+        answer.flags |= HELPER_HAS_OTHER_FILE;
     sem_post(&connection->server->turns);
     status = send_answer(connection, &ask, &answer);
     scratch_reset(connection->evaluation.scratch);

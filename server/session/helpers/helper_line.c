@@ -1,30 +1,23 @@
 /* helper_line.c - see helper_line.h. */
 #include "session/helpers/helper_line.h"
 
-#include <errno.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "core/clock.h"
 #include "core/memory.h"
 #include "core/printable.h"
 #include "source/files/files_private.h"
 #include "source/scan/scan.h"
 #include "source/source.h"
 
-/* To connect; and to open the stream, whose vocabularies may be large. */
-static const int64_t CONNECT_NS = 2000000000;
-static const int64_t OPEN_NS = 300000000000;
-
 void
-helper_line_open(struct helper_line *line, struct session *session, struct byte_view key)
+helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
+                 struct helper_sums *sums)
 {
     *line = (struct helper_line){
         .session = session,
         .key = key,
+        .made_sums = sums,
         .wire = { .socket = -1, .stop = &session->stop },
         .places = tnd_zalloc(session->plan->element_spec.count + 1, sizeof *line->places),
     };
@@ -37,8 +30,9 @@ helper_line_hang_up(struct helper_line *line)
     helper_wire_close(&line->wire);
     free(line->files.bits);
     free(line->paths.bits);
-    line->files = line->paths = (struct told_numbers){ 0 };
-    line->asked = 0;
+    free(line->sums.bits);
+    line->files = line->paths = line->sums = (struct told_numbers){ 0 };
+    line->asked = line->sums_seen = 0;
 }
 
 void
@@ -52,6 +46,12 @@ helper_line_close(struct helper_line *line)
     free(line->answer.bytes);
     free(line->places);
     slot_fini(&line->slot);
+}
+
+static bool
+has_number(const struct told_numbers *told, uint32_t number)
+{
+    return number / 64 < told->room && (told->bits[number / 64] >> number % 64 & 1) != 0;
 }
 
 /* Is the number new to the other side? It is told from now on. */
@@ -104,9 +104,31 @@ name_file(struct helper_line *line, const struct plan_node *source, const uint64
     if (!note_number(&line->files, name.number))
         return TUNDISH_OK;
     name.size = known_size(file);
+    name.sum = helper_sums_want(line->made_sums, file);
     name.name_bytes = strlen(file->name);
+    if (name.sum != 0)
+        (void)note_number(&line->sums, name.number);
     add_name(line, &name, file->name);
     return TUNDISH_OK;
+}
+
+/* Those that were made since the last request, of files that the other side knows. */
+static void
+add_sums(struct helper_line *line)
+{
+    uint64_t count = helper_sums_count(line->made_sums);
+
+    for (; line->sums_seen < count; line->sums_seen++) {
+        const struct source_file *file = helper_sums_at(line->made_sums, line->sums_seen);
+        struct helper_name name = { .node = HELPER_NO_NODE,
+                                    .number = file->number,
+                                    .size = UINT64_MAX };
+
+        if (!has_number(&line->files, file->number) || !note_number(&line->sums, file->number))
+            continue;
+        name.sum = atomic_load_explicit(&file->content_sum, memory_order_relaxed);
+        add_name(line, &name, "");
+    }
 }
 
 static tundish_status
@@ -131,86 +153,6 @@ visit_source(void *user, const struct plan_node *source, uint64_t *words)
     return TUNDISH_OK;
 }
 
-static tundish_status
-connect_one(struct helper_wire *wire, const struct addrinfo *address)
-{
-    int error = 0;
-    socklen_t size = sizeof error;
-
-    wire->socket = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (wire->socket < 0)
-        return tnd_fail_errno(errno, "cannot open a socket");
-    helper_wire_ready(wire->socket);
-    if (connect(wire->socket, address->ai_addr, address->ai_addrlen) == 0)
-        return TUNDISH_OK;
-    if (errno == EINPROGRESS) {
-        tundish_status status = helper_wire_writable(wire);
-
-        if (status != TUNDISH_OK)
-            return status;
-        getsockopt(wire->socket, SOL_SOCKET, SO_ERROR, &error, &size);
-    } else {
-        error = errno;
-    }
-    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot connect");
-}
-
-static tundish_status
-connect_to(struct helper_wire *wire, const char *address)
-{
-    struct addrinfo *found;
-    tundish_status status = helper_address(address, false, &found);
-
-    if (status != TUNDISH_OK)
-        return status;
-    status = TUNDISH_E_SYSTEM;
-    wire->deadline_ns = tnd_clock_deadline_ns(CONNECT_NS);
-    for (const struct addrinfo *one = found; one != NULL && status != TUNDISH_OK;
-         one = one->ai_next) {
-        helper_wire_close(wire);
-        status = connect_one(wire, one);
-    }
-    freeaddrinfo(found);
-    return status;
-}
-
-/* The plan is the one of now: a place may have brought another root seed since the session was
- * opened. */
-static struct helper_hello
-hello_of(const struct session *session)
-{
-    const struct plan *plan = session->plan;
-    struct helper_hello hello = {
-        .identity = helper_identity(plan, &session->place_files),
-        .root_seed = plan->options.root_seed,
-        .worker = plan->options.worker,
-        .worker_count = plan->options.worker_count,
-        .replicas = plan->options.replicas,
-        .columns = plan->element_spec.count,
-        .has_packed = session->packed.columns != NULL,
-    };
-
-    memcpy(hello.stream, plan->stream->name, strnlen(plan->stream->name, sizeof hello.stream - 1));
-    return hello;
-}
-
-static tundish_status
-send_codecs(struct helper_line *line)
-{
-    const struct session *session = line->session;
-    uint32_t columns = session->plan->element_spec.count;
-    struct portable_bytes codecs = { 0 };
-    tundish_status status;
-
-    for (uint32_t i = 0; i < columns; i++)
-        portable_add(&codecs, &session->fill.columns[i].codec, sizeof(struct tnd_codec));
-    for (uint32_t i = 0; session->packed.columns != NULL && i < columns; i++)
-        portable_add(&codecs, &session->packed.columns[i].codec, sizeof(struct tnd_codec));
-    status = helper_send(&line->wire, &(struct iovec){ codecs.bytes, codecs.used }, 1);
-    free(codecs.bytes);
-    return status;
-}
-
 /* They come into the log. */
 static void
 note_sentence(char *bytes, uint64_t count, char ret_text[HELPER_TEXT_BYTES])
@@ -219,8 +161,9 @@ note_sentence(char *bytes, uint64_t count, char ret_text[HELPER_TEXT_BYTES])
     tnd_printable(bytes, ret_text, HELPER_TEXT_BYTES);
 }
 
-static tundish_status
-take_sentence(struct helper_line *line, uint64_t bytes, char ret_text[HELPER_TEXT_BYTES])
+tundish_status
+helper_line_take_sentence(struct helper_line *line, uint64_t bytes,
+                          char ret_text[HELPER_TEXT_BYTES])
 {
     char came[HELPER_TEXT_BYTES];
     tundish_status status;
@@ -230,84 +173,6 @@ take_sentence(struct helper_line *line, uint64_t bytes, char ret_text[HELPER_TEX
     status = helper_receive(&line->wire, &(struct iovec){ came, bytes }, 1);
     if (status == TUNDISH_OK)
         note_sentence(came, bytes, ret_text);
-    return status;
-}
-
-static tundish_status
-take_reply(struct helper_line *line, uint32_t *ret_threads)
-{
-    struct helper_reply reply;
-    char text[HELPER_TEXT_BYTES];
-    tundish_status status;
-
-    status = helper_receive(&line->wire, &(struct iovec){ &reply, sizeof reply }, 1);
-    if (status == TUNDISH_OK && reply.status != TUNDISH_OK) {
-        status = take_sentence(line, reply.text_bytes, text);
-        return status != TUNDISH_OK ? status : tnd_fail(TUNDISH_E_DATA, "it refuses: %s", text);
-    }
-    if (status == TUNDISH_OK && (reply.threads == 0 || reply.threads > HELPER_THREADS_MAX))
-        status = tnd_fail(TUNDISH_E_CORRUPT, "it says that it makes %u parts at a time",
-                          (unsigned)reply.threads);
-    if (status == TUNDISH_OK)
-        *ret_threads = reply.threads;
-    return status;
-}
-
-/* Both prove that they know the key. */
-static tundish_status
-prove(struct helper_line *line, struct helper_nonces *nonces)
-{
-    struct helper_hello hello = hello_of(line->session);
-    const struct iovec theirs = { nonces->helper, sizeof nonces->helper };
-    const struct iovec own = { nonces->server, sizeof nonces->server };
-    uint8_t proof[HELPER_PROOF_BYTES], expected[HELPER_PROOF_BYTES];
-    tundish_status status;
-
-    helper_prove(line->key, "server", (struct iovec[]){ theirs, own, { &hello, sizeof hello } }, 3,
-                 proof);
-    status = helper_send(
-        &line->wire, (struct iovec[]){ own, { proof, sizeof proof }, { &hello, sizeof hello } }, 3);
-    if (status == TUNDISH_OK)
-        status = helper_receive(&line->wire, &(struct iovec){ proof, sizeof proof }, 1);
-    helper_prove(line->key, "helper", (struct iovec[]){ own, theirs }, 2, expected);
-    if (status == TUNDISH_OK && !helper_is_proof(proof, expected))
-        status = tnd_fail(TUNDISH_E_CORRUPT, "it does not know this job's key");
-    return status;
-}
-
-static tundish_status
-introduce(struct helper_line *line, uint32_t *ret_threads)
-{
-    uint8_t greeting[HELPER_GREETING_BYTES];
-    struct helper_nonces nonces;
-    tundish_status status = helper_draw(nonces.server);
-
-    if (status == TUNDISH_OK)
-        status = helper_receive(&line->wire,
-                                (struct iovec[]){ { greeting, sizeof greeting },
-                                                  { nonces.helper, sizeof nonces.helper } },
-                                2);
-    if (status == TUNDISH_OK && memcmp(greeting, helper_greeting, sizeof greeting) != 0)
-        status = tnd_fail(TUNDISH_E_CORRUPT, "it is not a helper of this version");
-    if (status == TUNDISH_OK)
-        status = prove(line, &nonces);
-    if (status != TUNDISH_OK)
-        return status;
-    helper_wire_seal(&line->wire, line->key, &nonces, true);
-    status = send_codecs(line);
-    line->wire.deadline_ns = tnd_clock_deadline_ns(OPEN_NS);
-    return status == TUNDISH_OK ? take_reply(line, ret_threads) : status;
-}
-
-tundish_status
-helper_line_call(struct helper_line *line, const char *address, uint32_t *ret_threads)
-{
-    tundish_status status = connect_to(&line->wire, address);
-
-    if (status == TUNDISH_OK)
-        status = introduce(line, ret_threads);
-    if (status != TUNDISH_OK)
-        helper_line_hang_up(line);
     return status;
 }
 
@@ -345,6 +210,7 @@ write_elements(struct helper_line *line, const struct part *part)
     line->names.used = line->elements.used = 0;
     line->name_count = 0;
     line->row_count = 0;
+    add_sums(line);
     portable_write(&elements, &line->elements);
     return portable_visit(&visit, root, elements.words, root->width, 1);
 }
@@ -498,8 +364,9 @@ helper_line_take(struct helper_line *line, const struct part *part, bool apart, 
     status = take_head(line, &answer);
     if (status != TUNDISH_OK)
         return status;
+    ret_made->flags = answer.flags;
     if (answer.status != TUNDISH_OK) {
-        status = take_sentence(line, answer.bytes, text);
+        status = helper_line_take_sentence(line, answer.bytes, text);
         return status != TUNDISH_OK ? status : tnd_fail(TUNDISH_E_DATA, "it says: %s", text);
     }
     status = take_columns(line, part, apart, &answer, ret_made->skipped_text);

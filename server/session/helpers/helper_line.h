@@ -3,6 +3,7 @@
 #define SESSION_HELPER_LINE_H
 
 #include "batch/portable.h"
+#include "session/helpers/helper_sums.h"
 #include "session/helpers/helper_wire.h"
 #include "session/session_private.h"
 
@@ -16,8 +17,10 @@ struct helper_line {
     struct session *session;
     struct byte_view key;
     struct helper_wire wire;
-    struct told_numbers files, paths;
-    uint64_t asked; /* on this connection */
+    struct told_numbers files, paths, sums;
+    struct helper_sums *made_sums; /* of the session's files */
+    uint64_t sums_seen;            /* of those that were made later */
+    uint64_t asked;                /* on this connection */
     struct portable_bytes names, elements, answer;
     uint32_t name_count;
     uint64_t row_count; /* of sources, in the part that was sent */
@@ -25,7 +28,9 @@ struct helper_line {
     struct iovec *places;
 };
 
-void helper_line_open(struct helper_line *line, struct session *session, struct byte_view key);
+/* `sums` stays the caller's. */
+void helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
+                      struct helper_sums *sums);
 void helper_line_close(struct helper_line *line);
 
 /* Call the helper. Waits at most until its server has opened the stream, some minutes. */
@@ -33,9 +38,14 @@ tundish_status helper_line_call(struct helper_line *line, const char *address,
                                 uint32_t *ret_threads);
 void helper_line_hang_up(struct helper_line *line);
 
+/* Take a message that is a sentence, as it may come into the log. */
+tundish_status helper_line_take_sentence(struct helper_line *line, uint64_t bytes,
+                                         char ret_text[HELPER_TEXT_BYTES]);
+
 /* A part, made elsewhere. */
 struct helper_made {
     uint64_t skipped, busy_ns;
+    uint32_t flags; /* enum helper_flag */
     char skipped_text[HELPER_TEXT_BYTES];
 };
 

@@ -98,6 +98,45 @@ find_size(struct source_file *file, uint64_t theirs, uint64_t *ret_size)
     return TUNDISH_OK;
 }
 
+/* With the server's sum of it. One that differs ends the helper's work for that server. */
+static void
+compare_sums(struct helper_connection *connection, struct own_number *number)
+{
+    struct source_file *file = table_file(connection->stream->files, number->own);
+    uint64_t sum = atomic_load_explicit(&file->content_sum, memory_order_relaxed);
+
+    number->is_same = sum != 0 && sum == number->sum;
+    if (sum != 0 && number->sum != 0 && !number->is_same)
+        connection->different = file;
+}
+
+/* Those of which this side has made the sum since the last request. */
+static void
+compare_again(struct helper_connection *connection)
+{
+    uint64_t made = helper_sums_count(connection->stream->sums);
+    struct numbers *files = &connection->files;
+
+    if (connection->sums_seen == made)
+        return;
+    connection->sums_seen = made;
+    for (size_t i = 0; i < files->room; i++)
+        if (files->table[i].is_known && !files->table[i].is_same)
+            compare_sums(connection, &files->table[i]);
+}
+
+static tundish_status
+enter_sum(struct helper_connection *connection, const struct helper_name *name)
+{
+    struct own_number *number = find_number(&connection->files, name->number);
+
+    if (number == NULL || !number->is_known || name->sum == 0)
+        return helper_makes_no_sense();
+    number->sum = name->sum;
+    compare_sums(connection, number);
+    return TUNDISH_OK;
+}
+
 static tundish_status
 enter_file(struct helper_connection *connection, const struct plan_node *node,
            const struct helper_name *name, const char *text)
@@ -106,7 +145,11 @@ enter_file(struct helper_connection *connection, const struct plan_node *node,
     struct source_file *file =
         reader_enter(node->state, connection->stream->files,
                      (struct byte_view){ (const uint8_t *)text, strlen(text) });
-    struct own_number number = { name->number, file->number, true, UINT64_MAX, 0 };
+    struct own_number number = { .theirs = name->number,
+                                 .own = file->number,
+                                 .is_known = true,
+                                 .rows = UINT64_MAX,
+                                 .sum = name->sum };
     tundish_status status;
 
     if (file->format.packing != PACKING_NONE)
@@ -118,9 +161,12 @@ enter_file(struct helper_connection *connection, const struct plan_node *node,
         if (status == TUNDISH_OK)
             number.rows = list->count;
     }
-    if (status == TUNDISH_OK)
-        add_number(&connection->files, &number);
-    return status;
+    if (status != TUNDISH_OK)
+        return status;
+    (void)helper_sums_want(connection->stream->sums, file);
+    compare_sums(connection, &number);
+    add_number(&connection->files, &number);
+    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -139,6 +185,8 @@ enter_name(struct helper_connection *connection, const struct helper_name *name,
     const struct plan_node *node = find_source(connection->stream->plan->graph, name->node);
     tundish_status status;
 
+    if (name->node == HELPER_NO_NODE)
+        return enter_sum(connection, name);
     if (node == NULL ||
         (node->source->words != WORDS_HAVE_FILE && node->source->words != WORDS_HAVE_PATH))
         return helper_makes_no_sense();
@@ -154,6 +202,7 @@ helper_enter_names(struct helper_connection *connection, uint32_t count, struct 
 {
     tundish_status status = TUNDISH_OK;
 
+    compare_again(connection);
     while (count-- > 0 && status == TUNDISH_OK) {
         struct helper_name name;
         char *text;
@@ -166,6 +215,9 @@ helper_enter_names(struct helper_connection *connection, uint32_t count, struct 
         status = enter_name(connection, &name, text);
         free(text);
     }
+    if (status == TUNDISH_OK && connection->different != NULL)
+        status = tnd_fail(TUNDISH_E_DATA, "%s has other bytes here than at the server",
+                          connection->different->name);
     return status;
 }
 
@@ -186,7 +238,7 @@ lies_within(const struct plan_node *source, const uint64_t *words, const struct 
 static tundish_status
 translate(void *user, const struct plan_node *source, uint64_t *words)
 {
-    const struct helper_connection *connection = user;
+    struct helper_connection *connection = user;
     const struct own_number *number;
 
     if (source->source->words == WORDS_ARE_THE_SAME)
@@ -202,6 +254,7 @@ translate(void *user, const struct plan_node *source, uint64_t *words)
     if (number == NULL || !lies_within(source, words, number) ||
         !reader_reads(source->state, table_file(connection->stream->files, number->own)))
         return helper_makes_no_sense();
+    connection->is_unsure |= !number->is_same;
     words[1] = (uint64_t)number->own << 32 | reference_length(words);
     return TUNDISH_OK;
 }

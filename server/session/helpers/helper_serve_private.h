@@ -9,6 +9,7 @@
 #include "session/fill.h"
 #include "session/helpers/helper_allowed.h"
 #include "session/helpers/helper_serve.h"
+#include "session/helpers/helper_sums.h"
 #include "session/helpers/helper_wire.h"
 #include "session/session_spec.h"
 
@@ -24,7 +25,9 @@ struct helped {
     struct source_files *files;
     struct allowed_files *allowed;
     struct budget *budget;
+    struct helper_sums *sums; /* of the files */
     bool reads_whole_files;
+    bool has_sums; /* of all that rows are made of */
 };
 
 struct helper_server {
@@ -51,6 +54,8 @@ struct own_number {
     bool is_known;
     uint64_t rows; /* that the file has; UINT64_MAX: they are told by where they lie */
     uint64_t bytes;
+    uint64_t sum; /* the server's; 0: not told yet */
+    bool is_same; /* it is this side's, too */
 };
 
 struct numbers {
@@ -67,6 +72,9 @@ struct helper_connection {
     struct budget_task memory;
     struct tnd_codec_context *context;
     struct numbers files, paths;
+    uint64_t sums_seen;            /* as of when all files were compared */
+    struct source_file *different; /* from the server's; or NULL */
+    bool is_unsure;                /* a file of the request has not been compared */
     struct portable_bytes asked, answer;
     struct slot slot;
     struct iovec *places;

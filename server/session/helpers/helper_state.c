@@ -1,7 +1,12 @@
 /* helper_state.c - a helper is there, is lost, or is not used any more; and its figures. */
+#include <stdio.h>
+
 #include "core/clock.h"
 #include "core/log.h"
 #include "session/helpers/helpers_private.h"
+
+/* For steps of a helper, in a line of the log. */
+enum { STEPS_BYTES = 1024 };
 
 /* Connections beyond the helper's threads: it finds something to do when it has answered. */
 enum { LINES_AHEAD = 6 };
@@ -72,6 +77,7 @@ helper_note_lost(struct line *line, bool was_connected)
     is_news = helper->is_up || tnd_stats_get(&helper->stats->lost) == 0;
     if (is_news)
         tnd_stats_add(&helper->stats->lost, 1);
+    is_news &= !helper->is_barred;
     helper->is_up = false;
     /* Its connections are lost together, which is one loss. */
     if (now_ns >= helper->call_ns) {
@@ -87,19 +93,45 @@ helper_note_lost(struct line *line, bool was_connected)
                 line->worker.session->plan->stream->name, helper->address, tnd_error_text());
 }
 
+/* Trainers have been given what it made: the log names all of these steps. */
+static void
+tell_bar(const struct line *line, const char *reason)
+{
+    const struct helper *helper = line->helper;
+    const char *stream = line->worker.session->plan->stream->name;
+    char text[STEPS_BYTES];
+    uint32_t next = 0;
+
+    tnd_log(
+        TND_LOG_ERROR, "helpers",
+        "%s: helper %s is not used any more: %s. It had made %llu parts, in %llu steps. Compare "
+        "the machines' builds and files",
+        stream, helper->address, reason, (unsigned long long)tnd_stats_get(&helper->stats->parts),
+        (unsigned long long)helper->steps.steps);
+    while (next < helper->steps.count) {
+        next = helper_steps_text(&helper->steps, next, text, sizeof text);
+        tnd_log(TND_LOG_ERROR, "helpers", "%s: helper %s had made rows of %s%s", stream,
+                helper->address, text,
+                helper->steps.is_rough ? " (and some steps between were not of its making)" : "");
+    }
+}
+
 void
 helper_bar(struct line *line)
 {
     struct helper *helper = line->helper;
+    char reason[512];
+    bool is_news;
 
-    tnd_log(TND_LOG_ERROR, "helpers",
-            "%s: helper %s made other bytes than this server of the same rows: it is not used any "
-            "more. Compare the machines' builds and files",
-            line->worker.session->plan->stream->name, helper->address);
+    snprintf(reason, sizeof reason, "%s", tnd_error_text());
     pthread_mutex_lock(&helper->lock);
+    is_news = !helper->is_barred;
     helper->is_barred = true;
+    tnd_stats_set(&helper->stats->barred, 1);
     pthread_mutex_unlock(&helper->lock);
-    (void)tnd_fail(TUNDISH_E_CORRUPT, "it made other bytes");
+    if (is_news)
+        tell_bar(line, reason);
+    (void)tnd_fail(TUNDISH_E_CORRUPT, "%s", reason);
     helper_note_lost(line, true);
 }
 
@@ -121,29 +153,52 @@ helper_deadline(int64_t usual_ns)
     return tnd_clock_deadline_ns(LATE_NS + LATE_TIMES * usual_ns);
 }
 
-void
+/* The lock is held. */
+static void
+note_step(struct helper *helper, const struct step *step)
+{
+    struct tnd_stats_helper *stats = helper->stats;
+    const struct helper_steps *steps = &helper->steps;
+    const struct helper_range *last;
+
+    helper_steps_add(&helper->steps, (struct helper_step){ step->epoch, step->number });
+    last = &steps->list[steps->count - 1];
+    tnd_stats_set(&stats->steps, steps->steps);
+    tnd_stats_set(&stats->first_epoch, steps->list[0].first.epoch);
+    tnd_stats_set(&stats->first_step, steps->list[0].first.number);
+    tnd_stats_set(&stats->last_epoch, last->last.epoch);
+    tnd_stats_set(&stats->last_step, last->last.number);
+}
+
+tundish_status
 helper_count(struct line *line, const struct part *part, const struct helper_made *made,
              int64_t took_ns)
 {
     struct helper *helper = line->helper;
-    const struct share *share = &part->step->shares[part->replica];
+    struct tnd_stats_helper *stats = helper->stats;
     struct helper_wire *wire = &line->wire.wire;
 
     pthread_mutex_lock(&helper->lock);
+    if (helper->is_barred) {
+        pthread_mutex_unlock(&helper->lock);
+        return tnd_fail(TUNDISH_E_CORRUPT, "it is not used any more");
+    }
     helper->part_ns += (took_ns - helper->part_ns) / 8;
     helper->pause_ns = HELPER_PAUSE_NS;
-    tnd_stats_add(&helper->stats->parts, 1);
-    tnd_stats_add(&helper->stats->rows, share->fill->in_place
-                                            ? (uint64_t)(part->end - part->begin)
-                                            : (uint64_t)share->slot.columns[0].shape[0]);
+    note_step(helper, part->step);
+    tnd_stats_add(&stats->parts, 1);
+    tnd_stats_add(&stats->rows, part->step->shares[part->replica].fill->in_place
+                                    ? (uint64_t)(part->end - part->begin)
+                                    : (uint64_t)line->wire.slot.columns[0].shape[0]);
     /* It says so itself, but it was no longer busy than it was waited for. */
-    tnd_stats_add(&helper->stats->busy,
+    tnd_stats_add(&stats->busy,
                   made->busy_ns < (uint64_t)took_ns ? made->busy_ns : (uint64_t)took_ns);
-    tnd_stats_add(&helper->stats->wait, (uint64_t)took_ns);
-    tnd_stats_add(&helper->stats->sent, wire->sent_bytes);
-    tnd_stats_add(&helper->stats->received, wire->received_bytes);
+    tnd_stats_add(&stats->wait, (uint64_t)took_ns);
+    tnd_stats_add(&stats->sent, wire->sent_bytes);
+    tnd_stats_add(&stats->received, wire->received_bytes);
     pthread_mutex_unlock(&helper->lock);
     wire->sent_bytes = wire->received_bytes = 0;
+    return TUNDISH_OK;
 }
 
 /* Helpers that many servers share, or a slow network, may keep parts for longer than threads here

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "core/status.h"
 #include "session/checkpoint/place_contents.h"
 
@@ -76,6 +77,16 @@ helper_draw(uint8_t ret_nonce[HELPER_NONCE_BYTES])
     if (getrandom(ret_nonce, HELPER_NONCE_BYTES, 0) != HELPER_NONCE_BYTES)
         return tnd_fail_errno(errno, "cannot draw a random number");
     return TUNDISH_OK;
+}
+
+uint32_t
+helper_draw_below(uint32_t bound)
+{
+    uint32_t drawn = 0;
+
+    /* 4 bytes are drawn whole, once the kernel has begun to draw at all. */
+    must(getrandom(&drawn, sizeof drawn, 0) == sizeof drawn);
+    return (uint32_t)((uint64_t)drawn * bound >> 32);
 }
 
 uint64_t

@@ -44,6 +44,8 @@ enum {
 #define HELPER_ASK_BYTES (UINT64_C(64) << 20)
 #define HELPER_ANSWER_BYTES (UINT64_C(1) << 30)
 
+#define HELPER_NO_NODE UINT32_MAX
+
 extern const char helper_greeting[HELPER_GREETING_BYTES];
 
 /* The stream. How its columns are stored is said next: `columns` codecs, twice if `has_packed`. */
@@ -76,9 +78,10 @@ struct helper_ask {
 
 /* A file or a path that references name by a number; its name follows. */
 struct helper_name {
-    uint32_t node; /* of the source, plan_node.index */
+    uint32_t node; /* of the source, plan_node.index; HELPER_NO_NODE: a file's sum, named before */
     uint32_t number;
     uint64_t size; /* of the file, where that is known; UINT64_MAX: it is not */
+    uint64_t sum;  /* of its content (source/files/content_sum.h); 0: not known yet */
     uint64_t name_bytes;
 };
 
@@ -91,6 +94,13 @@ struct helper_answer {
     uint64_t skipped; /* rows left out */
     int32_t status;
     uint32_t skipped_bytes;
+    uint32_t flags; /* enum helper_flag */
+    uint32_t reserved;
+};
+
+enum helper_flag {
+    HELPER_HAS_SAME_FILES = 1, /* all that the rows were made of has the server's sums */
+    HELPER_HAS_OTHER_FILE = 2, /* a file that was named has not; the sentence says which */
 };
 
 /* The job's key: $TUNDISH_HELPER_KEY. E_ARGUMENT: there is none, or it is too short. */
@@ -101,6 +111,9 @@ void helper_prove(struct byte_view key, const char *who, const struct iovec *par
                   uint8_t ret_proof[HELPER_PROOF_BYTES]);
 bool helper_is_proof(const uint8_t *proof, const uint8_t *told);
 tundish_status helper_draw(uint8_t ret_nonce[HELPER_NONCE_BYTES]);
+
+/* One that nobody can foresee, below `bound`. */
+uint32_t helper_draw_below(uint32_t bound);
 
 /* What both must have alike: version, stages, seeds, replicas, and the files' content. */
 uint64_t helper_identity(const struct plan *plan, const struct place_files *files);

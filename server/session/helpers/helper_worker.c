@@ -6,8 +6,12 @@
 #include "core/clock.h"
 #include "session/helpers/helpers_private.h"
 
-/* The first part on a connection is compared, and later one in so many. */
-enum { COMPARED_EVERY = 512 };
+/* The first part on a connection is compared, and later one in so many, at random: few once both
+ * sides have the same sums of all files, when only the machines' arithmetic can differ. */
+enum { COMPARED_EVERY = 16, COMPARED_OF_SAME_FILES = 512 };
+
+/* Comparing takes no more than this of the processors' time that the workers have. */
+enum { COMPARED_PERCENT = 3 };
 
 /* What is sent at a time takes about so long to make, but is no more than so many parts: each has
  * its price on the way. */
@@ -194,11 +198,69 @@ await_answer(struct line *line, const struct part *part, int64_t patience_ns, in
     }
 }
 
+/* The nearer its time is to the limit, the fewer: they are spread out. */
+static bool
+is_to_be_compared(const struct line *line)
+{
+    const struct helpers *helpers = line->helpers;
+    int64_t limit_ns = (tnd_clock_ns() - helpers->opened_ns) / 100 * COMPARED_PERCENT *
+                       helpers->session->worker_count;
+    int64_t left_ns = limit_ns - atomic_load_explicit(&helpers->compared_ns, memory_order_relaxed);
+    uint32_t times = line->has_same_files ? COMPARED_OF_SAME_FILES : COMPARED_EVERY;
+
+    if (line->is_new)
+        return true;
+    if (left_ns <= 0 || helper_draw_below(times) != 0)
+        return false;
+    return left_ns >= limit_ns / 2 ||
+           (int64_t)helper_draw_below(1000) * (limit_ns / 2000) < left_ns;
+}
+
+/* The part has come, beside its slot: make it here, and look whether it is the same. */
+static tundish_status
+compare(struct line *line, const struct part *part)
+{
+    int64_t began_ns = tnd_clock_ns();
+    tundish_status status = make_here(line, part);
+
+    atomic_fetch_add_explicit(&line->helpers->compared_ns, tnd_clock_ns() - began_ns,
+                              memory_order_relaxed);
+    if (status != TUNDISH_OK)
+        return status;
+    line->is_new = false;
+    if (!helper_line_is_same(&line->wire, part)) {
+        (void)tnd_fail(TUNDISH_E_CORRUPT, "it made other bytes than this server of the same rows");
+        helper_bar(line);
+    }
+    return TUNDISH_OK;
+}
+
+/* It is in its slot, or beside it. */
+static tundish_status
+take(struct line *line, const struct part *part, const struct helper_made *made)
+{
+    tundish_status status = helper_count(line, part, made, line->took_ns);
+
+    if (status == TUNDISH_OK && !part->step->shares[part->replica].fill->in_place)
+        status = take_whole(line, part);
+    if (status != TUNDISH_OK)
+        return status;
+    line->refusals = 0;
+    take_skips(&line->worker, made);
+    return TUNDISH_OK;
+}
+
+/* Rows that were left out are so here, too, or the helper reads other files. */
+static bool
+leaves_out_rows(const struct helper_made *made)
+{
+    return made->skipped > 0 && (made->flags & HELPER_HAS_SAME_FILES) == 0;
+}
+
 static tundish_status
 make_by_helper(struct line *line, const struct part *part)
 {
-    bool in_place = part->step->shares[part->replica].fill->in_place;
-    bool compares = line->until_compared == 0;
+    bool compares = is_to_be_compared(line);
     struct helper_made made = { 0 };
     int64_t began_ns = tnd_clock_ns(), usual_ns, deadline_ns;
     tundish_status status;
@@ -217,31 +279,22 @@ make_by_helper(struct line *line, const struct part *part)
         helper_note_overtaken(line);
         return make_here(line, part);
     }
+    if ((made.flags & HELPER_HAS_OTHER_FILE) != 0) {
+        helper_bar(line);
+        return make_here(line, part);
+    }
     if (status != TUNDISH_OK) {
         helper_note_failure(line, status);
         return make_here(line, part);
     }
-    if (compares) {
-        status = make_here(line, part);
-        if (status == TUNDISH_OK && !helper_line_is_same(&line->wire, part))
-            helper_bar(line);
-        else if (status == TUNDISH_OK)
-            line->until_compared = COMPARED_EVERY - 1;
+    line->has_same_files = (made.flags & HELPER_HAS_SAME_FILES) != 0;
+    if (compares || leaves_out_rows(&made))
+        return compare(line, part);
+    status = take(line, part, &made);
+    if (status == TUNDISH_OK || status == TUNDISH_E_TIMEOUT)
         return status;
-    }
-    line->until_compared--;
-    if (!in_place)
-        status = take_whole(line, part);
-    if (status == TUNDISH_E_TIMEOUT)
-        return status;
-    if (status != TUNDISH_OK) { /* it may have made more than there is */
-        helper_note_failure(line, status);
-        return make_here(line, part);
-    }
-    line->refusals = 0;
-    take_skips(&line->worker, &made);
-    helper_count(line, part, &made, line->took_ns);
-    return TUNDISH_OK;
+    helper_note_failure(line, status); /* it may have made more than there is */
+    return make_here(line, part);
 }
 
 /* The ring's lock is held, but not while the part is made. */
@@ -272,7 +325,8 @@ call(struct line *line)
 {
     uint32_t threads = 0;
 
-    line->until_compared = 0;
+    line->is_new = true;
+    line->has_same_files = false;
     if (helper_line_call(&line->wire, line->helper->address, &threads) == TUNDISH_OK)
         helper_note_up(line, threads);
     else

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "batch/portable.h"
+#include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "session/helpers/helpers_private.h"
@@ -83,7 +84,7 @@ open_line(struct helpers *helpers, struct line *line, struct helper *helper, uin
     };
     worker->memory.budget = session->budget;
     scratch_share(worker->evaluation.scratch, &worker->memory);
-    helper_line_open(&line->wire, session, key);
+    helper_line_open(&line->wire, session, key, helpers->sums);
     return tnd_codec_context_open(true, &worker->context);
 }
 
@@ -113,6 +114,8 @@ helpers_open(struct session *session, const char *addresses, struct helpers **re
     }
     helpers = tnd_zalloc(1, sizeof *helpers);
     helpers->session = session;
+    helpers->sums = helper_sums_open();
+    helpers->opened_ns = tnd_clock_ns();
     helpers->text = tnd_strdup(addresses);
     helpers->helper_count = cut_list(helpers->text);
     helpers->list = tnd_zalloc(helpers->helper_count, sizeof *helpers->list);
@@ -152,8 +155,10 @@ helpers_close(struct helpers *helpers)
     }
     for (uint32_t i = 0; i < helpers->helper_count; i++) {
         stats_drop(helpers->session->counters.stats, helpers->list[i].stats);
+        helper_steps_close(&helpers->list[i].steps);
         pthread_mutex_destroy(&helpers->list[i].lock);
     }
+    helper_sums_close(helpers->sums);
     pthread_cond_destroy(&helpers->wanted);
     pthread_cond_destroy(&helpers->later);
     free(helpers->lines);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "session/helpers/helper_line.h"
+#include "session/helpers/helper_steps.h"
 #include "session/helpers/helpers.h"
 
 struct helper {
@@ -16,6 +17,7 @@ struct helper {
     bool is_barred;            /* it makes other bytes */
     int64_t pause_ns, call_ns; /* it is called no sooner */
     int64_t part_ns;           /* the recent average for a part, seen from here */
+    struct helper_steps steps; /* with parts of its making that may have been given out */
     struct tnd_stats_helper *stats;
 
     /* Of the ring's lock. */
@@ -29,10 +31,11 @@ struct line {
     struct helper *helper;
     uint32_t number; /* of the helper's */
     uint32_t refusals;
-    int64_t looked_ns;       /* when it was last seen that the connection is there */
-    int64_t took_ns;         /* for the part that was asked for last; 0: none was */
-    uint32_t until_compared; /* so many parts are not, before one is */
-    int64_t owed_until_ns;   /* not 0: nobody waits for the answer, which is to come until then */
+    int64_t looked_ns;     /* when it was last seen that the connection is there */
+    int64_t took_ns;       /* for the part that was asked for last; 0: none was */
+    bool is_new;           /* no part of the connection has been compared */
+    bool has_same_files;   /* as of the last part */
+    int64_t owed_until_ns; /* not 0: nobody waits for the answer, which is to come until then */
 
     /* Of the ring's lock. */
     bool has_begun;             /* to ask */
@@ -46,10 +49,13 @@ struct helpers {
     uint32_t helper_count, line_count;
     struct helper *list;
     struct line *lines;
-    pthread_cond_t wanted; /* with the ring's lock: lines that may ask wait for it */
-    pthread_cond_t later;  /* and those that may not */
-    bool is_watched;       /* a thread looks again soon; the ring's lock */
-    bool is_over;          /* no part can be sent; the ring's lock */
+    struct helper_sums *sums;    /* of the session's files */
+    int64_t opened_ns;           /* since when ... */
+    _Atomic int64_t compared_ns; /* ... so much was spent on making parts to compare them */
+    pthread_cond_t wanted;       /* with the ring's lock: lines that may ask wait for it */
+    pthread_cond_t later;        /* and those that may not */
+    bool is_watched;             /* a thread looks again soon; the ring's lock */
+    bool is_over;                /* no part can be sent; the ring's lock */
 };
 
 static inline bool
@@ -77,7 +83,7 @@ int64_t helper_until_ask(struct line *line);
 void helper_note_time(struct line *line, int64_t took_ns, int64_t own_ns, bool was_missed);
 
 /* The connection stands; it is over, and the thread's error text says why; the helper makes other
- * bytes, and is not used any more; a part was not made elsewhere. */
+ * bytes, and is not used any more (the text says what shows it); a part was not made elsewhere. */
 void helper_note_up(struct line *line, uint32_t threads);
 void helper_note_lost(struct line *line, bool was_connected);
 void helper_bar(struct line *line);
@@ -89,10 +95,11 @@ void helper_note_overtaken(struct line *line);
 /* What a part takes, here or by way of the helper, whichever is longer. */
 int64_t helper_usual_time(struct line *line, int64_t own_ns);
 
-/* When a part that is sent now is late; and one that has come is counted. */
+/* When a part that is sent now is late; and one that has come is counted, before it is used.
+ * E_CORRUPT: it is not to be used, since the helper was barred meanwhile. */
 int64_t helper_deadline(int64_t usual_ns);
-void helper_count(struct line *line, const struct part *part, const struct helper_made *made,
-                  int64_t took_ns);
+tundish_status helper_count(struct line *line, const struct part *part,
+                            const struct helper_made *made, int64_t took_ns);
 
 /* helper_worker.c: the thread of a struct line. */
 void *helper_work(void *line);

@@ -40,6 +40,8 @@ struct source_file {
 
     bool is_known; /* guarded by services->lock */
     struct file_identity identity;
+    _Atomic uint64_t content_sum; /* content_sum.h; 0: not known */
+    _Atomic bool sum_is_wanted;   /* some thread is to make it */
 
     struct door door;
     _Atomic int64_t looked_at_ns;

@@ -35,7 +35,7 @@ struct connection_of {
 };
 
 void __wrap_helper_line_open(struct helper_line *line, struct session *session,
-                             struct byte_view key);
+                             struct byte_view key, struct helper_sums *sums);
 void __wrap_helper_line_close(struct helper_line *line);
 tundish_status __wrap_helper_line_call(struct helper_line *line, const char *address,
                                        uint32_t *ret_threads);
@@ -51,6 +51,7 @@ bool __wrap_helper_line_is_same(const struct helper_line *line, const struct par
 tundish_status __wrap_helper_wire_check(const struct helper_wire *wire);
 tundish_status __wrap_helper_key(struct byte_view *ret_key);
 uint64_t __wrap_helper_identity(const struct plan *plan, const struct place_files *files);
+uint32_t __wrap_helper_draw_below(uint32_t bound);
 
 int64_t
 help_rows_ns(int64_t rows)
@@ -177,7 +178,8 @@ connection_of(const struct helper_line *line)
 }
 
 void
-__wrap_helper_line_open(struct helper_line *line, struct session *session, struct byte_view key)
+__wrap_helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
+                        struct helper_sums *sums)
 {
     struct connection_of *connection = calloc(1, sizeof *connection);
 
@@ -187,6 +189,7 @@ __wrap_helper_line_open(struct helper_line *line, struct session *session, struc
     pthread_cond_init(&connection->answered, NULL);
     *line = (struct helper_line){ .session = session,
                                   .key = key,
+                                  .made_sums = sums,
                                   .wire = { .socket = -1, .stop = &session->stop },
                                   .places = (struct iovec *)(void *)connection };
 }
@@ -432,4 +435,10 @@ __wrap_helper_identity(const struct plan *plan, const struct place_files *files)
     (void)plan;
     (void)files;
     return 0;
+}
+
+uint32_t
+__wrap_helper_draw_below(uint32_t bound)
+{
+    return (uint32_t)fibers_draw(bound);
 }

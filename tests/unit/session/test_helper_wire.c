@@ -440,6 +440,133 @@ a_changed_byte_of_an_answer_is_found(void **state)
     }
 }
 
+/* The only file's, in the request. */
+static void
+change_sum(uint64_t to)
+{
+    memcpy(ask.bytes + sizeof(struct helper_ask) + offsetof(struct helper_name, sum), &to,
+           sizeof to);
+}
+
+static uint32_t
+flags_of_answer(void)
+{
+    struct helper_answer head;
+
+    memcpy(&head, answer.bytes, sizeof head);
+    return head.flags;
+}
+
+static void
+files_of_the_same_sum_are_said_to_be_the_same(void **state)
+{
+    (void)state;
+    served_write("lines", "a\nb\nc\nd\n");
+    open_pair("{text_line: lines}, {batch: 2}", "");
+    helper_pair_ask(&pair, &ask);
+    assert_int_equal(answered(), TUNDISH_OK);
+    assert_int_equal(flags_of_answer(), HELPER_HAS_SAME_FILES);
+    helper_pair_reconnect(&pair);
+    helper_pair_ask(&pair, &ask);
+    change_sum(0);
+    assert_int_equal(answered(), TUNDISH_OK);
+    assert_int_equal(flags_of_answer(), 0);
+}
+
+/* Not a row is made of it, then or later. */
+static void
+a_file_of_another_sum_ends_the_work(void **state)
+{
+    struct helper_made made = { 0 };
+
+    (void)state;
+    served_write("lines", "a\nb\nc\nd\n");
+    open_pair("{text_line: lines}, {batch: 2}", "");
+    helper_pair_ask(&pair, &ask);
+    change_sum(77);
+    assert_int_equal(answered(), TUNDISH_E_DATA);
+    assert_int_equal(flags_of_answer(), HELPER_HAS_OTHER_FILE);
+    assert_int_equal(helper_pair_take(&pair, view(&answer), false, &made), TUNDISH_E_DATA);
+    assert_int_equal(made.flags, HELPER_HAS_OTHER_FILE);
+    assert_non_null(strstr(tnd_error_text(), "lines has other bytes here than at the server"));
+    assert_true(helper_pair_deal(&pair));
+    helper_pair_ask(&pair, &ask);
+    assert_int_equal(answered(), TUNDISH_E_DATA);
+}
+
+/* The server has made it after the file was named. */
+static void
+a_sum_may_come_later(void **state)
+{
+    struct helper_name name = { .size = UINT64_MAX };
+    struct helper_ask head;
+    struct portable_bytes late = { 0 };
+
+    (void)state;
+    served_write("lines", "a\nb\nc\nd\n");
+    open_pair("{text_line: lines}, {batch: 2}", "");
+    helper_pair_ask(&pair, &ask);
+    memcpy(&name, ask.bytes + sizeof head, sizeof name);
+    change_sum(0);
+    assert_int_equal(answered(), TUNDISH_OK);
+    assert_int_equal(flags_of_answer(), 0);
+
+    helper_pair_ask(&pair, &ask); /* which names the file no more */
+    memcpy(&head, ask.bytes, sizeof head);
+    name.node = HELPER_NO_NODE;
+    name.name_bytes = 0;
+    for (int is_right = 1; is_right >= 0; is_right--) {
+        struct helper_ask more = head;
+
+        name.sum += !is_right;
+        more.name_count++;
+        more.bytes += sizeof name;
+        late.used = 0;
+        portable_add(&late, &more, sizeof more);
+        portable_add(&late, &name, sizeof name);
+        portable_add(&late, ask.bytes + sizeof head, ask.used - sizeof head);
+        assert_int_equal(helper_pair_answer(&pair, view(&late), &answer), TUNDISH_OK);
+        assert_int_equal(flags_of_answer(),
+                         is_right ? HELPER_HAS_SAME_FILES : HELPER_HAS_OTHER_FILE);
+    }
+    free(late.bytes);
+}
+
+static void
+the_sum_of_a_file_that_was_not_named_is_refused(void **state)
+{
+    const struct helper_name name = { .node = HELPER_NO_NODE, .number = 1000, .sum = 5 };
+    struct helper_ask head;
+
+    (void)state;
+    served_write("lines", "a\nb\nc\nd\n");
+    open_pair("{text_line: lines}, {batch: 2}", "");
+    head = helper_pair_head(&pair);
+    head.name_count = 1;
+    head.bytes = sizeof name;
+    portable_add(&ask, &head, sizeof head);
+    portable_add(&ask, &name, sizeof name);
+    assert_int_equal(answered(), TUNDISH_E_CORRUPT);
+}
+
+/* Whole files and arrays have no sums. */
+static void
+rows_without_sums_are_not_said_to_be_the_same(void **state)
+{
+    (void)state;
+    served_write("one.txt", "1");
+    open_pair("{list_files: {file_pattern: '*.txt', shuffle: false}}, "
+              "{read_file: {columns: [value]}}, {batch: 1}",
+              "");
+    make_part();
+    assert_int_equal(flags_of_answer(), 0);
+    helper_pair_close(&pair);
+    served_remove("one.txt");
+    open_pair("{from_tensor_slices: {x: [5, 6, 7, 8]}}, {batch: 4}", "");
+    make_part();
+    assert_int_equal(flags_of_answer(), HELPER_HAS_SAME_FILES);
+}
+
 /* What was made under zstd elsewhere is compared by its values. */
 static void
 other_values_under_zstd_are_found(void **state)
@@ -488,6 +615,11 @@ TEST_FILE(test_helper_wire)
         OF_PAIR(a_sentence_forges_no_line_of_the_log),
         OF_PAIR(a_changed_byte_of_an_ask_is_found),
         OF_PAIR(a_changed_byte_of_an_answer_is_found),
+        OF_PAIR(files_of_the_same_sum_are_said_to_be_the_same),
+        OF_PAIR(a_file_of_another_sum_ends_the_work),
+        OF_PAIR(a_sum_may_come_later),
+        OF_PAIR(the_sum_of_a_file_that_was_not_named_is_refused),
+        OF_PAIR(rows_without_sums_are_not_said_to_be_the_same),
         OF_PAIR(other_values_under_zstd_are_found),
     };
 
