@@ -39,6 +39,7 @@ struct store {
     _Atomic uint64_t requests, received_bytes, failures, retries[STORE_RETRIES];
     _Atomic uint64_t active; /* requests under way */
     _Atomic uint64_t reads, hits, cached_bytes;
+    _Atomic bool is_told; /* that its objects may be replaced unseen */
     struct tnd_stats_histogram
         times; /* of requests that ended well; the transfers' thread writes */
 

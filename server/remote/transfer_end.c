@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/log.h"
 #include "remote/refusal.h"
 
 /* Fewer bytes than this do not count as progress: a server that sends one at a time and closes must
@@ -63,15 +64,43 @@ judge_body(struct transfer *transfer)
                                                                                 : CAUSE_SHORT;
 }
 
+/* An object that was replaced is found by its ETag, its date or its size. A server that sends but
+ * the size is named once: of a file that keeps it, rows of both versions would be read, and nobody
+ * could tell. */
+static void
+tell_of_versions(const struct transfer *transfer)
+{
+    const struct answer *answer = &transfer->answer;
+    const struct transfer_want *want = &transfer->want;
+
+    if ((!want->is_ranged && !want->is_look) || answer->tag[0] != '\0' ||
+        answer->modified[0] != '\0' || atomic_exchange(&want->store->is_told, true))
+        return;
+    tnd_log(TND_LOG_WARNING, "remote",
+            "%s: it sends neither ETag nor Last-Modified: a file that is replaced while it is read "
+            "is noticed only if its size changes; do not replace files there while they are served",
+            want->store->name);
+}
+
+static enum transfer_cause
+judge_success(struct transfer *transfer)
+{
+    enum transfer_cause cause = transfer->asks_size && transfer->answer.code == 200
+                                    ? judge_size(transfer)
+                                    : judge_body(transfer);
+
+    if (cause == CAUSE_NONE)
+        tell_of_versions(transfer);
+    return cause;
+}
+
 static enum transfer_cause
 judge_answer(struct transfer *transfer)
 {
     int code = transfer->answer.code;
 
-    if (transfer->asks_size && code == 200)
-        return judge_size(transfer);
     if (transfer_is_success(code))
-        return judge_body(transfer);
+        return judge_success(transfer);
     if (code == 416)
         return judge_unsatisfied(transfer);
     if (code == 412)

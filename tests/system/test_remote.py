@@ -352,6 +352,22 @@ class Remote(RemoteRig):
             any("s3://bucket/a.txt" in line and "changed" in line for line in lines), lines[-3:]
         )
 
+    def test_a_server_that_tells_no_versions_is_named_once(self):
+        self.put_public()
+        for name in "ab":
+            self.put_numbers(f"{name}.txt", 30000)
+        url = self.store.url + "/bucket"
+        stages = [stage.replace("s3://bucket", url) for stage in numbers("a.txt", "b.txt")]
+        file = self.stream([*stages, "batch: 16"], ", connections: 1", deliver="{epochs: 1}")
+        told = f"{self.store.url}: it sends neither ETag nor Last-Modified"
+        for tags in (True, False):
+            self.store.tags = tags
+            server = self.serve(file)
+            self.assertEqual(self.log().count(told), int(not tags))
+            self.lines(self.read())
+            self.assertEqual(self.log().count(told), int(not tags))
+            stop(server)
+
     def test_an_object_that_changes_is_an_error_that_names_it(self):
         self.put_numbers("a.txt", 30000)
         file = self.stream([*numbers("a.txt"), "batch: 16"], ", connections: 1, cache_bytes: 128KiB")
