@@ -64,7 +64,7 @@ find_format(const struct picture_options *options, struct byte_view bytes,
 
     if (bytes.size == 0)
         picture_fail(options, ret_fault,
-                     "the input is empty; expected a JPEG, PNG, GIF, BMP or WebP");
+                     "the input is empty; expected a JPEG, JPEG XL, PNG, GIF, BMP or WebP");
     else if ((is_bmp || is_webp) && !options->takes_everything)
         picture_fail(options, ret_fault, "the bytes are a %s, which only decode_image takes",
                      is_bmp ? "BMP" : "WebP");
@@ -78,8 +78,11 @@ find_format(const struct picture_options *options, struct byte_view bytes,
         format = &picture_bmp;
     else if (is_webp)
         format = &picture_webp;
+    else if (begins_with(bytes, "\xff\x0a", 2) || begins_with(bytes, "\0\0\0\x0cJXL ", 8))
+        format = &picture_jxl;
     else
-        picture_fail(options, ret_fault, "the bytes are %s; expected a JPEG, PNG, GIF, BMP or WebP",
+        picture_fail(options, ret_fault,
+                     "the bytes are %s; expected a JPEG, JPEG XL, PNG, GIF, BMP or WebP",
                      kind != NULL ? kind : "not an image");
     if (format != NULL && format->read == NULL) {
         picture_fail(options, ret_fault, "the bytes are a %s, and this build has no %s",

@@ -25,6 +25,7 @@ extern const struct picture_format picture_png;
 extern const struct picture_format picture_bmp;
 extern const struct picture_format picture_gif;
 extern const struct picture_format picture_webp;
+extern const struct picture_format picture_jxl;
 
 /* No file becomes more values than this, whatever its header says. */
 #define PICTURE_VALUES_MAX (INT64_C(1) << 30)
