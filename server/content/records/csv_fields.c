@@ -282,6 +282,24 @@ reject_count(const struct reading *reading, int64_t record, int64_t count)
                  reading->table->count, (long long)count, position);
 }
 
+/* A byte order mark is invisible where the sentence is read. */
+static void
+reject_value(const struct reading *reading, int64_t record, uint32_t c, struct byte_view field)
+{
+    const struct csv_column *column = &reading->table->columns[c];
+    bool has_mark = field.size >= 3 && memcmp(field.data, "\xef\xbb\xbf", 3) == 0;
+    char position[512];
+
+    where(reading, record, position, sizeof position);
+    if (has_mark)
+        field = (struct byte_view){ field.data + 3, field.size - 3 };
+    frame_reject(
+        reading->frame, element_of(reading, record), "Field %u ('%s')%s is not a valid %s: %.*s%s",
+        c, column->name, position, tnd_dtype_name(column->dtype),
+        (int)(field.size < 200 ? field.size : 200), (const char *)field.data,
+        has_mark ? " after a byte order mark (BOM): save the file as UTF-8 without a BOM" : "");
+}
+
 /* Reject a record for a missing field or a bad value, in TensorFlow's words. */
 static void
 reject_field(const struct reading *reading, int64_t record, uint32_t c, struct byte_view field)
@@ -298,10 +316,7 @@ reject_field(const struct reading *reading, int64_t record, uint32_t c, struct b
                      c, column->name, position, field.size > 0 ? ", being " : "", (int)field.size,
                      (const char *)field.data);
     else
-        frame_reject(reading->frame, element_of(reading, record),
-                     "Field %u ('%s')%s is not a valid %s: %.*s", c, column->name, position,
-                     tnd_dtype_name(column->dtype), (int)(field.size < 200 ? field.size : 200),
-                     (const char *)field.data);
+        reject_value(reading, record, c, field);
 }
 
 static inline bool

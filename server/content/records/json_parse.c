@@ -1,10 +1,12 @@
 /* json_parse.c - parse each object in one pass, and store values as they come. */
 #include "content/records/json_parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "column/literal.h"
 #include "content/records/base64.h"
+#include "content/records/json_hint.h"
 #include "content/records/json_reading.h"
 #include "content/records/json_scan.h"
 
@@ -354,6 +356,17 @@ fill_missing(struct json *json, const struct example_feature *feature, uint32_t 
         memset(to, 0, bytes);
 }
 
+static bool
+fail_missing(struct json *json, int32_t f, const struct example_feature *feature)
+{
+    const struct byte_view record = { json->begin, (uint64_t)(json->end - json->begin) };
+    char hint[128], what[192];
+
+    json_hint(record, feature->name, hint, sizeof hint);
+    snprintf(what, sizeof what, "it is required but could not be found%s", hint);
+    return json_fail_feature(json, f, what);
+}
+
 /* Check that the counts match the shapes; end lists and fill in defaults. */
 static bool
 finish(struct json *json)
@@ -372,7 +385,7 @@ finish(struct json *json)
             continue;
         }
         if (count < 0 && feature->fallback == NULL)
-            return json_fail_feature(json, (int32_t)f, "it is required but could not be found");
+            return fail_missing(json, (int32_t)f, feature);
         if (count < 0)
             fill_missing(json, feature, f);
         else if (count != feature->value_count)

@@ -25,7 +25,7 @@ struct json {
     const uint8_t *at, *begin, *end;
     uint8_t path[JSON_PATH_BYTES + 64];
     uint64_t path_bytes;
-    char problem[256]; /* "": none */
+    char problem[384]; /* "": none */
 };
 
 /* Both return false and keep the first problem: later ones are its consequences. */

@@ -6,13 +6,38 @@
 #include "content/records/json_reading.h"
 #include "content/records/json_string.h"
 #include "content/records/number_store.h"
+#include "core/printable.h"
+
+enum { EXTRACT_BYTES = 24 };
+
+/* The text at a fault: ", at 'tru}'", or ", at its end". */
+static void
+extract(const struct json *json, char *ret_text, size_t room)
+{
+    size_t left = (size_t)(json->end - json->at);
+    char raw[EXTRACT_BYTES + 1], shown[4 * EXTRACT_BYTES + 1];
+
+    left = left < EXTRACT_BYTES ? left : EXTRACT_BYTES;
+    for (size_t i = 0; i < left; i++)
+        raw[i] = json->at[i] == '\0' ? ' ' : (char)json->at[i];
+    raw[left] = '\0';
+    (void)tnd_printable(raw, shown, sizeof shown);
+    if (left > 0)
+        snprintf(ret_text, room, ", at '%s'", shown);
+    else
+        snprintf(ret_text, room, ", at its end");
+}
 
 bool
 json_fail(struct json *json, const char *what)
 {
-    if (json->problem[0] == '\0')
-        snprintf(json->problem, sizeof json->problem, "could not parse the JSON at byte %lld: %s",
-                 (long long)(json->at - json->begin), what);
+    char at[4 * EXTRACT_BYTES + 16];
+
+    if (json->problem[0] != '\0')
+        return false;
+    extract(json, at, sizeof at);
+    snprintf(json->problem, sizeof json->problem, "could not parse the JSON at byte %lld: %s%s",
+             (long long)(json->at - json->begin), what, at);
     return false;
 }
 

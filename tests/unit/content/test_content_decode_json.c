@@ -63,6 +63,7 @@ what_is_missing_is_an_error_or_zero(void **state)
     (void)state;
     assert_int_equal(strict->errors.first_bad, 1);
     assert_non_null(strstr(strict->text, "'a': it is required"));
+    assert_null(strstr(strict->text, "the record has"));
     assert_string_equal(stage_run_column(lenient, "a"), "1 0 0");
     stage_run_close(strict);
     stage_run_close(lenient);
@@ -140,6 +141,19 @@ assert_reads(const char *stage, const struct reading *readings, size_t count)
                  sizeof((const struct reading[]){ __VA_ARGS__ }) / sizeof(struct reading))
 
 #define SCALAR "type: FixedLen, dtype: int64, shape: []"
+static void
+faults_show_what_is_there(void **state)
+{
+    (void)state;
+    READS("type: FixedLen, dtype: int64, shape: [], key: label",
+          { "{\"z\": {\"label\": 1}, \"lable\": 2}", "be found; the record has 'lable'" },
+          { "{\"Label\": 2}", "; the record has 'Label'" },
+          { "{\"label\": tru}", "at byte 10: neither a value nor a number, at 'tru}'" },
+          { "{\"x\": 1,, \"label\": \"\x01\"}",
+            "a member without a name, at ', \"label\": \"\\x01\"}'" },
+          { "{\"label\":", "a value is missing, at its end" });
+}
+
 #define SEQUENCE "type: FixedLenSequence, dtype: int64, allow_missing: true"
 
 static void
@@ -266,6 +280,7 @@ TEST_FILE(test_content_decode_json)
         cmocka_unit_test(members_become_columns),
         cmocka_unit_test(what_is_missing_is_an_error_or_zero),
         cmocka_unit_test(what_is_no_json_is_refused),
+        cmocka_unit_test(faults_show_what_is_there),
         cmocka_unit_test(lists_have_the_form_of_the_shape),
         cmocka_unit_test(a_list_of_objects_is_the_list_of_a_member),
         cmocka_unit_test(two_ways_to_one_feature_are_refused),
