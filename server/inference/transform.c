@@ -278,6 +278,7 @@ open_plan(struct transform *transform, const struct transform_options *options,
         .replicas = 1,
         .cache_folder = options->cache_folder,
         .learned = &transform->learned,
+        .batches_vary = true,
     };
     char *folder;
     tundish_status status;

@@ -104,7 +104,7 @@ struct order_gathered {
 /* The plan's side of a stage whose columns are wanted. */
 struct order_planning {
     struct spec_errors *errors;
-    bool may_be_short; /* bad rows are left out: no batch is sure to be whole */
+    bool may_be_short; /* bad rows are left out, or rows handed in: no batch is sure to be whole */
 };
 
 struct order_ops {

@@ -35,6 +35,7 @@ struct plan_options {
     struct remote_seen *seen;          /* what stores said, or NULL */
     const struct learned *learned;     /* content/learned/learned.h; NULL: nothing is */
     struct plan_learning *learning;    /* while `tundish analyze` runs; else NULL */
+    bool batches_vary;                 /* rows are handed in: a batch is as many as come together */
 };
 
 /* The differences of a plan for learning: asked of every node at the top, in their order, before

@@ -75,7 +75,8 @@ order_types(const struct plan_builder *builder, struct plan_node *node)
 {
     const struct order_planning planning = {
         .errors = builder->errors,
-        .may_be_short = builder->plan->stream->deliver.skip_errors,
+        .may_be_short =
+            builder->plan->stream->deliver.skip_errors || builder->plan->options.batches_vary,
     };
 
     if (node->order->columns != NULL)

@@ -146,6 +146,46 @@ transform_rows(void *memory)
     return (void *)(uintptr_t)wrong;
 }
 
+/* A batch of any number of rows goes through stages that training gives batches of four. */
+static void
+sizes_of_batches_are_left_to_training(void **state)
+{
+    static const char *const batches[] = {
+        "batch: {batch_size: 4, drop_remainder: true}",
+        "padded_batch: {batch_size: 4, drop_remainder: true}",
+        "ragged_batch: {batch_size: 4, drop_remainder: true}",
+        "batch: {batch_size: $per_replica_batch_size(4), drop_remainder: true}",
+    };
+    static const char *const lines[] = { "1", "2", "3", "4", "5" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        struct transform *transform;
+        struct transformer *transformer;
+        char text[512], *wrong;
+
+        snprintf(text, sizeof text,
+                 "streams: {a: {dataset: [text_line: rows, %s, "
+                 "string_to_number: {columns: value}, map: {y: \"value * 2.0\"}], "
+                 "distribute: {from_function: true}}}",
+                 batches[i]);
+        wrong = open_text(text, NULL, &transform);
+        if (wrong != NULL)
+            fail_msg("%s", wrong);
+        assert_int_equal(transform_outputs(transform)->columns[0].shape[0], -1);
+        transformer = transformer_open(transform);
+        for (int64_t count = 1; count <= 5; count++) {
+            const struct output_column *columns = run_with(transformer, lines, count);
+
+            assert_non_null(columns);
+            assert_int_equal(columns[1].shape[0], count);
+            assert_true(((const float *)columns[1].values)[count - 1] == 2.0F * (float)count);
+        }
+        transformer_close(transformer);
+        transform_close(transform);
+    }
+}
+
 static void
 threads_share_a_transform(void **state)
 {
@@ -248,6 +288,7 @@ TEST_FILE(test_transform)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_row_and_several_are_the_same),
+        cmocka_unit_test(sizes_of_batches_are_left_to_training),
         cmocka_unit_test(threads_share_a_transform),
         cmocka_unit_test(rows_go_into_what_interleave_runs),
         cmocka_unit_test(stages_that_rows_cannot_pass_are_named),
