@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column/vector_half.h"
+#include "column/flush.h"
 #include "core/memory.h"
 
 size_t
@@ -80,7 +80,7 @@ store_float(double number, tundish_dtype dtype, void *to)
     else if (dtype == TUNDISH_FLOAT16)
         *(uint16_t *)to = half_of_float((float)number);
     else
-        *(uint16_t *)to = bfloat_of_float((float)number);
+        *(uint16_t *)to = bfloat_of_float(flush_float((float)number));
 }
 
 tundish_status

@@ -200,12 +200,39 @@ is_special_power(double x, double y, double *ret_power)
     return true;
 }
 
+/* A power whose exponent is subnormal. The C library, which TensorFlow calls, looks at bits: it is
+ * above or below 0. */
+static double
+tiny_power(double x, bool is_positive)
+{
+    uint64_t magnitude = double_bits(x) & INT64_MAX;
+
+    if (magnitude > double_bits(INFINITY))
+        return NAN;
+    if (magnitude == 0)
+        return is_positive ? 0 : INFINITY;
+    if (magnitude == double_bits(INFINITY))
+        return is_positive ? INFINITY : 0;
+    return double_bits(x) >> 63 ? NAN : 1;
+}
+
+/* Subnormal, by its bits: the thread may take it for 0. */
+static bool
+is_tiny(double y)
+{
+    uint64_t magnitude = double_bits(y) & INT64_MAX;
+
+    return magnitude != 0 && magnitude < double_bits(0x1p-1022);
+}
+
 double
 pow_double(double given_x, double given_y)
 {
     double x = flush_double(given_x), y = flush_double(given_y);
     double high, low, product, power;
 
+    if (is_tiny(given_y))
+        return tiny_power(given_x, double_bits(given_y) >> 63 == 0);
     if (is_special_power(x, y, &power))
         return power;
     /* x^y = exp(y log x). The logarithm has two parts, because y multiplies its error. */
@@ -220,10 +247,30 @@ pow_double(double given_x, double given_y)
     return x < 0 && is_odd(y) ? -power : power;
 }
 
+static bool
+is_tiny_float(float x)
+{
+    uint32_t magnitude = float_bits(x) & INT32_MAX;
+
+    return magnitude != 0 && magnitude < 0x00800000;
+}
+
+/* For tiny_power, which asks only whether a number is 0: a conversion would take it for that. */
+static double
+as_normal(float x)
+{
+    if (is_tiny_float(x))
+        return float_bits(x) >> 31 ? -0.5 : 0.5;
+    return (double)x;
+}
+
 float
 pow_float(float x, float y)
 {
-    double power = pow_double((double)flush_float(x), (double)flush_float(y));
+    double power;
 
+    if (is_tiny_float(y))
+        return (float)tiny_power(as_normal(x), float_bits(y) >> 31 == 0);
+    power = pow_double((double)flush_float(x), (double)flush_float(y));
     return flush_float((float)power);
 }

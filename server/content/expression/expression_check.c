@@ -294,6 +294,11 @@ operand_kernel(struct checker *checker, enum vector_op op, uint32_t at,
 
     if (!is_half(dtype))
         return emit_vector(checker, op, at, dtype, operands, count);
+    if (op == VECTOR_FLOOR_DIVIDE) { /* two operations to Eigen: the quotient is rounded, too */
+        result = operand_kernel(checker, VECTOR_DIVIDE, at, operands, count);
+        return result.kind == OPERAND_BAD ? result
+                                          : operand_kernel(checker, VECTOR_FLOOR, at, &result, 1);
+    }
     for (uint32_t i = 0; i < count; i++)
         wide[i] = operand_convert(checker, operands[i], TUNDISH_FLOAT32, at);
     result = emit_vector(checker, op, at, TUNDISH_FLOAT32, wide, count);

@@ -95,6 +95,7 @@ INTEGER_SUM(i64, int64_t, uint64_t)
         }                                                                                          \
     }
 
+/* Of equal values the last counts, as in TensorFlow: zeros differ in their sign. */
 #define EXTREMUM(name, T, which, START, better)                                                    \
     static void name##_##which(const void *in, void *out, struct shape3 shape)                     \
     {                                                                                              \
@@ -137,8 +138,8 @@ INTEGER_SUM(i64, int64_t, uint64_t)
 
 #define NUMBER(name, T, WIDE, LEAST, GREATEST)                                                     \
     SUM(name, T, WIDE)                                                                             \
-    EXTREMUM(name, T, minimum, GREATEST, b < a)                                                    \
-    EXTREMUM(name, T, maximum, LEAST, a < b)
+    EXTREMUM(name, T, minimum, GREATEST, b <= a)                                                   \
+    EXTREMUM(name, T, maximum, LEAST, a <= b)
 
 NUMBER(u8, uint8_t, uint64_t, 0, UINT8_MAX)
 NUMBER(i8, int8_t, uint64_t, INT8_MIN, INT8_MAX)

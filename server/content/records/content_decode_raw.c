@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "content/content.h"
+#include "core/status.h"
 
 struct decode_raw {
     struct content_targets targets;
@@ -65,8 +66,9 @@ decode_raw_open(void *memory, const struct stage_config *config, struct schema *
         if (column->rank >= RANK_MAX)
             return stage_complain(config, "column '%s' has too many dimensions", column->name);
         column->dtype = state->dtype;
-        column->shape[column->rank++] =
-            state->fixed_bytes < 0 ? -1 : state->fixed_bytes / (int64_t)state->value_bytes;
+        if (column->rank != RANK_UNKNOWN)
+            column->shape[column->rank++] =
+                state->fixed_bytes < 0 ? -1 : state->fixed_bytes / (int64_t)state->value_bytes;
         if (config->depth > 0 && state->fixed_bytes < 0)
             *ret_batch_wide = true;
     }
@@ -181,6 +183,9 @@ decode_raw_apply(const void *memory, const struct frame *input, struct frame *ou
     for (uint32_t i = 0; i < state->targets.count; i++) {
         const struct column *texts = &input->columns[state->targets.list[i].input];
 
+        if (texts->level_count == RANK_MAX)
+            return tnd_fail(TUNDISH_E_DATA, "decode_raw: a text already has %d dimensions",
+                            RANK_MAX);
         if (state->fixed_bytes < 0)
             decode_whole(state, texts, output, state->targets.list[i].output);
         else

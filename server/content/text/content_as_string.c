@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "column/convert.h"
+#include "column/flush.h"
 #include "content/text/texts.h"
 #include "core/decimal.h"
 
@@ -94,7 +95,7 @@ print_double(const struct as_string *stage, struct text_maker *maker, double num
 {
     char *room = (char *)text_room(maker, TEXT_MAX);
 
-    return text_take(maker, (size_t)snprintf(room, TEXT_MAX, stage->floats, number));
+    return text_take(maker, (size_t)snprintf(room, TEXT_MAX, stage->floats, flush_double(number)));
 }
 
 static struct byte_view

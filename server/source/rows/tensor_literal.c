@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "column/dims.h"
+#include "column/flush.h"
 #include "core/half.h"
 #include "core/memory.h"
 #include "core/must.h"
@@ -221,7 +222,7 @@ put_float(struct walk *walk, const struct spec_value *value)
     else if (walk->tensor->dtype == TUNDISH_FLOAT16)
         ((uint16_t *)values)[walk->index] = tnd_half_from_float(narrow);
     else
-        ((uint16_t *)values)[walk->index] = tnd_bfloat_from_float(narrow);
+        ((uint16_t *)values)[walk->index] = tnd_bfloat_from_float(flush_float(narrow));
     return TUNDISH_OK;
 }
 
