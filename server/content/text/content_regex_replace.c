@@ -1,57 +1,37 @@
 /* content_regex_replace.c - tf.strings.regex_replace. */
-#define PCRE2_CODE_UNIT_WIDTH 8
-
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "column/literal.h"
-#include "content/text/regex.h"
+#include "content/text/regex_letters.h"
 #include "content/text/texts.h"
-#include "core/memory.h"
-
-/* RE2 matches in time linear in the text. PCRE2 backtracks, and could take exponential time on
- * hostile text, so bound its steps. */
-enum { EFFORT = 1000000, EFFORT_PER_BYTE = 100 };
 
 struct regex_replace {
-    pcre2_code *code;
-    struct byte_view pattern; /* for errors */
+    struct regex *regex;
     struct byte_view rewrite;
+    uint32_t group_count; /* those that the rewrite needs, the whole match among them */
+    bool of_letters;      /* and these are the letters */
+    struct regex_letters letters;
     bool all;
     bool leaves_texts; /* the rewrite cannot be made, so nothing is replaced */
     struct content_targets targets;
 };
 
-/* Translate the pattern from RE2 to PCRE2, and compile it. NEVER_BACKSLASH_C: a single byte could
- * split a character. */
 static tundish_status
 compile(const struct stage_config *config, struct regex_replace *stage)
 {
     const struct spec_value *pattern = spec_get(config->stage, "pattern");
-    const char *fault;
-    bool in_bytes;
-    char *translated = regex_translate(pattern->text, pattern->text_bytes, &in_bytes, &fault);
-    int error = 0;
-    PCRE2_SIZE offset;
-    PCRE2_UCHAR text[200] = "";
+    char *fault;
 
-    if (fault == NULL) {
-        stage->code =
-            pcre2_compile((PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
-                          (in_bytes ? 0 : PCRE2_UTF | PCRE2_MATCH_INVALID_UTF) |
-                              PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX | PCRE2_NEVER_BACKSLASH_C,
-                          &error, &offset, NULL);
-        if (stage->code == NULL)
-            pcre2_get_error_message(error, text, sizeof text);
+    stage->regex = regex_open(pattern->text, pattern->text_bytes, &fault);
+    if (stage->regex == NULL) {
+        spec_complain(config->errors, pattern->line, pattern->column,
+                      "\"%s\" is not a regular expression of RE2: %s", pattern->text, fault);
+        free(fault);
+        return TUNDISH_E_PIPELINE;
     }
-    free(translated);
-    if (stage->code == NULL)
-        return spec_complain(config->errors, pattern->line, pattern->column,
-                             "\"%s\" is not a regular expression of RE2: %s", pattern->text,
-                             fault != NULL ? fault : (const char *)text);
-    stage->pattern = literal_text(pattern->text, pattern->text_bytes);
-    pcre2_jit_compile(stage->code, PCRE2_JIT_COMPLETE); /* without a JIT, the interpreter matches */
+    stage->of_letters =
+        regex_letters_open(stage->regex, pattern->text, pattern->text_bytes, &stage->letters);
     return TUNDISH_OK;
 }
 
@@ -63,21 +43,22 @@ read_rewrite(const struct stage_config *config, struct regex_replace *stage)
 {
     const struct spec_value *rewrite = spec_get(config->stage, "rewrite");
     size_t known = SIZE_MAX;
-    uint32_t groups = 0;
 
-    pcre2_pattern_info(stage->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+    stage->group_count = 1;
     for (size_t i = 0; i < rewrite->text_bytes; i++) {
         char next;
 
         if (rewrite->text[i] != '\\')
             continue;
         next = rewrite->text[++i];
-        if (next >= '0' && next <= '9')
-            stage->leaves_texts |= (uint32_t)(next - '0') > groups;
-        else if (next != '\\' && known == SIZE_MAX)
+        if (next >= '0' && next <= '9') {
+            if ((uint32_t)(next - '0') >= stage->group_count)
+                stage->group_count = (uint32_t)(next - '0') + 1;
+        } else if (next != '\\' && known == SIZE_MAX)
             known = i - 1;
     }
-    stage->leaves_texts |= known != SIZE_MAX && !stage->all;
+    stage->leaves_texts = (known != SIZE_MAX && !stage->all) ||
+                          stage->group_count > 1 + regex_group_count(stage->regex);
     stage->rewrite = literal_text(rewrite->text, known == SIZE_MAX ? rewrite->text_bytes : known);
 }
 
@@ -124,14 +105,14 @@ add_piece(struct pieces *pieces, const uint8_t *data, size_t bytes)
 /* Append the rewrite with its groups filled in. read_rewrite made sure that every escape has a
  * character after it, and every group exists. */
 static void
-add_rewrite(struct pieces *pieces, const struct regex_replace *stage, struct byte_view text,
-            const PCRE2_SIZE *groups)
+add_rewrite(struct pieces *pieces, const struct regex_replace *stage,
+            const struct regex_group *groups)
 {
     const uint8_t *at = stage->rewrite.data, *end = at + stage->rewrite.size;
 
     while (at < end) {
         const uint8_t *escape = memchr(at, '\\', (size_t)(end - at));
-        size_t group;
+        const struct regex_group *group;
 
         add_piece(pieces, at, (size_t)((escape == NULL ? end : escape) - at));
         if (escape == NULL)
@@ -141,80 +122,138 @@ add_rewrite(struct pieces *pieces, const struct regex_replace *stage, struct byt
             add_piece(pieces, escape, 1);
             continue;
         }
-        group = (size_t)(escape[1] - '0');
-        if (groups[2 * group] != PCRE2_UNSET)
-            add_piece(pieces, text.data + groups[2 * group],
-                      groups[2 * group + 1] - groups[2 * group]);
+        group = &groups[escape[1] - '0'];
+        add_piece(pieces, group->data, group->size);
     }
 }
 
-/* PCRE2's working memory, for one thread. */
-struct matcher {
-    pcre2_match_data *data;
-    pcre2_match_context *context;
-};
-
-/* Replace matches as RE2::GlobalReplace does: an empty match directly after the last match does not
- * count, and one character is copied instead. False: the step limit was reached. */
-static bool
-replace(const struct regex_replace *stage, struct matcher *matcher, struct byte_view text,
-        struct pieces *pieces)
+/* Replace matches as RE2::GlobalReplace does, from the first one on: an empty match directly after
+ * the last match does not count, and one character is copied instead. */
+static void
+replace_from(const struct regex_replace *stage, struct regex_group *groups, struct byte_view text,
+             struct pieces *pieces)
 {
-    PCRE2_SIZE *groups = pcre2_get_ovector_pointer(matcher->data);
-    size_t effort = EFFORT + EFFORT_PER_BYTE * text.size;
-    size_t at = 0, last_end = SIZE_MAX;
+    const uint8_t *at = text.data, *end = at + text.size, *last_end = NULL;
+    bool found = true;
 
-    pcre2_set_match_limit(matcher->context, effort < UINT32_MAX ? (uint32_t)effort : UINT32_MAX);
-    while (at <= text.size && !stage->leaves_texts) {
-        int found =
-            pcre2_match(stage->code, text.data, text.size, at, 0, matcher->data, matcher->context);
-
-        if (found == PCRE2_ERROR_NOMATCH)
-            break;
-        if (found < 0)
-            return false;
-        add_piece(pieces, text.data + at, groups[0] - at);
-        at = groups[0];
-        if (groups[0] == groups[1] && groups[0] == last_end) {
-            int64_t letter =
-                at < text.size ? text_utf8_letter(text.data + at, text.data + text.size) : 1;
+    while (found) {
+        add_piece(pieces, at, (size_t)(groups->data - at));
+        at = groups->data;
+        if (groups->size == 0 && at == last_end) {
+            int64_t letter = at < end ? text_utf8_letter(at, end) : 1;
             size_t step = letter < 0 ? 1 : (size_t)letter;
 
-            if (at < text.size)
-                add_piece(pieces, text.data + at, step);
+            if (at == end)
+                break;
+            add_piece(pieces, at, step);
             at += step;
-            continue;
+        } else {
+            add_rewrite(pieces, stage, groups);
+            at += groups->size;
+            last_end = at;
+            if (!stage->all)
+                break;
         }
-        add_rewrite(pieces, stage, text, groups);
-        at = last_end = groups[1];
-        if (!stage->all)
+        found = regex_search(stage->regex, text.data, text.size, (size_t)(at - text.data), groups,
+                             stage->group_count);
+    }
+    add_piece(pieces, at, (size_t)(end - at));
+}
+
+/* Is the character at `at` one of the letters? LETTER_UNSURE: it is ill-formed. */
+static enum regex_letter
+judge(const struct regex_replace *stage, const uint8_t *at, const uint8_t *end, size_t *ret_bytes)
+{
+    enum regex_letter kind = stage->letters.kind[*at];
+    int64_t bytes;
+
+    *ret_bytes = 1;
+    if (kind != LETTER_UNSURE)
+        return kind;
+    bytes = text_utf8_letter(at, end);
+    if (bytes < 0)
+        return LETTER_UNSURE;
+    *ret_bytes = (size_t)bytes;
+    return regex_matches(stage->regex, at, (size_t)bytes) ? LETTER_IN : LETTER_OUT;
+}
+
+/* The same for a pattern of letters. False: the text has something for the automaton. */
+static bool
+replace_letters(const struct regex_replace *stage, struct byte_view text, struct pieces *pieces)
+{
+    const uint8_t *at = text.data, *end = at + text.size;
+
+    while (at < end) {
+        const uint8_t *from = at;
+        struct regex_group match;
+        enum regex_letter kind = LETTER_OUT;
+        size_t bytes;
+
+        while (at < end && (kind = judge(stage, at, end, &bytes)) == LETTER_OUT)
+            at += bytes;
+        add_piece(pieces, from, (size_t)(at - from));
+        match.data = at;
+        while (at < end && kind == LETTER_IN) {
+            at += bytes;
+            if (!stage->letters.in_runs || at == end)
+                break;
+            kind = judge(stage, at, end, &bytes);
+        }
+        if (kind == LETTER_UNSURE)
+            return false;
+        match.size = (size_t)(at - match.data);
+        if (match.size > 0)
+            add_rewrite(pieces, stage, &match);
+        if (match.size > 0 && !stage->all)
             break;
     }
-    if (at < text.size)
-        add_piece(pieces, text.data + at, text.size - at);
+    add_piece(pieces, at, (size_t)(end - at));
     return true;
 }
 
+static bool
+has_letter(const struct regex_letters *letters, struct byte_view text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (letters->kind[text.data[i]] != LETTER_OUT)
+            return true;
+    return false;
+}
+
+static struct byte_view
+replace(const struct regex_replace *stage, struct byte_view text, struct text_maker *maker)
+{
+    struct regex_group groups[REGEX_GROUPS_MAX];
+    struct pieces pieces = { .maker = maker };
+    const uint8_t empty[1] = { 0 };
+
+    if (stage->of_letters && !has_letter(&stage->letters, text))
+        return text;
+    if (stage->of_letters && !stage->leaves_texts && replace_letters(stage, text, &pieces)) {
+        text_room(maker, pieces.bytes);
+        return text_take(maker, pieces.bytes);
+    }
+    pieces.bytes = 0;
+    if (text.data == NULL) /* RE2 tells an empty group from none by its address */
+        text.data = empty;
+    if (stage->leaves_texts ||
+        !regex_search(stage->regex, text.data, text.size, 0, groups, stage->group_count))
+        return text.size > 0 ? text : (struct byte_view){ 0 };
+    replace_from(stage, groups, text, &pieces);
+    text_room(maker, pieces.bytes);
+    return text_take(maker, pieces.bytes);
+}
+
 static void
-apply_column(const struct regex_replace *stage, struct matcher *matcher, const struct column *from,
-             struct frame *output, uint32_t index)
+apply_column(const struct regex_replace *stage, const struct column *from, struct frame *output,
+             uint32_t index)
 {
     struct text_maker maker = { .scratch = output->scratch };
     const struct byte_view *texts = from->values;
     struct byte_view *made = frame_values(output, index, (size_t)from->value_count * sizeof *made);
 
-    for (int64_t i = 0; i < from->value_count; i++) {
-        struct pieces pieces = { .maker = &maker };
-
-        if (!replace(stage, matcher, texts[i], &pieces))
-            frame_reject(output, column_element_of(from, i),
-                         "regex_replace: the pattern \"%.*s\" backtracks too much on a text of "
-                         "%llu bytes; rewrite it without nested repetitions",
-                         (int)stage->pattern.size, (const char *)stage->pattern.data,
-                         (unsigned long long)texts[i].size);
-        text_room(&maker, pieces.bytes);
-        made[i] = text_take(&maker, pieces.bytes);
-    }
+    for (int64_t i = 0; i < from->value_count; i++)
+        made[i] = replace(stage, texts[i], &maker);
     column_set_like(&output->columns[index], from, made);
 }
 
@@ -222,15 +261,10 @@ static tundish_status
 regex_replace_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct regex_replace *stage = state;
-    struct matcher matcher = { pcre2_match_data_create_from_pattern(stage->code, NULL),
-                               pcre2_match_context_create(NULL) };
 
-    tnd_must_have(matcher.data != NULL && matcher.context != NULL);
     for (uint32_t i = 0; i < stage->targets.count; i++)
-        apply_column(stage, &matcher, &input->columns[stage->targets.list[i].input], output,
+        apply_column(stage, &input->columns[stage->targets.list[i].input], output,
                      stage->targets.list[i].output);
-    pcre2_match_context_free(matcher.context);
-    pcre2_match_data_free(matcher.data);
     return TUNDISH_OK;
 }
 
@@ -239,8 +273,7 @@ regex_replace_close(void *state)
 {
     struct regex_replace *stage = state;
 
-    pcre2_code_free(stage->code);
-    free((void *)(uintptr_t)stage->pattern.data);
+    regex_close(stage->regex);
     free((void *)(uintptr_t)stage->rewrite.data);
     content_targets_close(&stage->targets);
 }

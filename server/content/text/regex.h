@@ -1,9 +1,6 @@
-/* regex.h - RE2's regular expressions, matched by PCRE2.
- *
- * What RE2 refuses (references back, looking around, possessive and atomic groups, recursion) is
- * refused; what the two read differently is rewritten: \s is [\t\n\f\r ], $ stands only at the end
- * of the text. Both prefer the leftmost match and the first alternative. Texts are UTF-8; bytes
- * that are not match nothing.
+/* regex.h - RE2's regular expressions, as tf.strings has them: texts are UTF-8, the leftmost match
+ * and the first alternative are preferred, and a search takes time linear in the text, whatever the
+ * pattern.
  */
 #ifndef CONTENT_REGEX_H
 #define CONTENT_REGEX_H
@@ -12,9 +9,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The pattern as PCRE2 takes it; the caller frees it. *ret_fault says what is not RE2's, else NULL.
- * *ret_in_bytes: it has \C, and is to be matched byte by byte instead of as UTF-8. */
-char *regex_translate(const char *pattern, size_t bytes, bool *ret_in_bytes,
-                      const char **ret_fault);
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { REGEX_GROUPS_MAX = 10 }; /* the match, and the groups that \1 to \9 name */
+
+struct regex;
+
+/* A group's part of the text. */
+struct regex_group {
+    const uint8_t *data; /* NULL: the group is not part of the match */
+    size_t size;
+};
+
+/* Compile a pattern. If RE2 refuses it, NULL, and *ret_fault is its reason, which the caller frees.
+ */
+struct regex *regex_open(const char *pattern, size_t bytes, char **ret_fault);
+void regex_close(struct regex *regex); /* accepts NULL */
+
+/* How many groups the pattern has. */
+uint32_t regex_group_count(const struct regex *regex);
+
+/* Find the first match from byte `from` on. Fills in the first `group_count` groups, at least 1;
+ * the fewer, the faster. Any number of threads may call this. */
+bool regex_search(const struct regex *regex, const uint8_t *text, size_t bytes, size_t from,
+                  struct regex_group *ret_groups, uint32_t group_count);
+
+/* Is the whole text a match? */
+bool regex_matches(const struct regex *regex, const uint8_t *text, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
