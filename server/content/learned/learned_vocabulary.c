@@ -217,8 +217,6 @@ open_entries(const struct stage_config *config, const char *path, enum vocab_key
         status = split_records(path, file, &entries);
     else
         split_lines(file, &entries);
-    if (status == TUNDISH_OK && entries.count == 0)
-        status = tnd_fail(TUNDISH_E_DATA, "%s is empty: no term was seen", path);
     if (status == TUNDISH_OK && form->has_frequency)
         status = drop_frequencies(path, form, &entries);
     if (status == TUNDISH_OK)

@@ -177,11 +177,15 @@ open_list(const struct stage_config *config, const struct lookup_rules *rules,
         return status;
     name = tnd_sprintf("%s:%u: vocabulary", config->errors->path ? config->errors->path : "",
                        list->line);
-    status = rules->keys == VOCAB_STRINGS
-                 ? vocab_open_terms(config->cache_folder, name, terms->views, terms->count,
-                                    &table->vocab)
-                 : vocab_open_integers(config->cache_folder, name, terms->integers, terms->count,
-                                       &table->vocab);
+    if (terms->count == 0)
+        status =
+            tnd_fail(TUNDISH_E_PIPELINE, "%s is empty; it must contain at least one term", name);
+    else
+        status = rules->keys == VOCAB_STRINGS
+                     ? vocab_open_terms(config->cache_folder, name, terms->views, terms->count,
+                                        &table->vocab)
+                     : vocab_open_integers(config->cache_folder, name, terms->integers,
+                                           terms->count, &table->vocab);
     free(name);
     table->name = name_line(config, list);
     return status == TUNDISH_OK ? status : COMPLAIN(config, list, "%s", tnd_error_text());
@@ -275,7 +279,9 @@ learned_weights(const struct stage_config *config, const char *name, struct look
     tundish_status status =
         learned_table_open(config, name, ".idf_weights", TUNDISH_FLOAT32, &weights);
 
-    if (status == TUNDISH_OK && weights.value_count != table->size)
+    /* Padded already, or from before that was done. */
+    if (status == TUNDISH_OK && weights.value_count != table->size &&
+        weights.value_count != table->depth)
         status = stage_complain(config,
                                 "%s: %s.idf_weights has %lld weights, but there are %lld "
                                 "indices; run `tundish analyze` again",

@@ -259,9 +259,6 @@ open_list(const char *cache_folder, const struct vocab_terms *terms, enum vocab_
     int folder;
     tundish_status status;
 
-    if (terms->count == 0)
-        return tnd_fail(TUNDISH_E_PIPELINE, "%s is empty; it must contain at least one term",
-                        terms->name);
     status = tnd_cache_folder_open(cache_folder, &folder);
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "%s", terms->name);

@@ -41,7 +41,8 @@ tundish_status vocab_open_url(const char *cache_folder, const struct spec_remote
                               const char *url, enum vocab_keys keys, struct vocab **ret_vocab);
 
 /* The vocabulary of a list, under the same rules except that a term may hold any byte and be
- * empty. `name` is what messages call it, for instance "pipeline.yaml:12: vocabulary". */
+ * empty, and that there may be none. `name` is what messages call it, for instance
+ * "pipeline.yaml:12: vocabulary". */
 tundish_status vocab_open_terms(const char *cache_folder, const char *name,
                                 const struct byte_view *terms, size_t count,
                                 struct vocab **ret_vocab);
@@ -52,7 +53,7 @@ tundish_status vocab_open_integers(const char *cache_folder, const char *name, c
 void vocab_close(struct vocab *vocab);
 
 enum vocab_keys vocab_keys(const struct vocab *vocab);
-uint64_t vocab_count(const struct vocab *vocab); /* lines; at least 1 */
+uint64_t vocab_count(const struct vocab *vocab); /* lines */
 uint64_t vocab_bytes(const struct vocab *vocab); /* of the table, as it is mapped */
 
 /* The same for the same terms in the same order, on every machine, from file or list. */

@@ -29,8 +29,8 @@ vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count, uint64
 {
     uint64_t index_bytes = 0;
 
-    if (count == 0 || count > VOCAB_MAX_COUNT || bucket_count == 0 ||
-        bucket_count > VOCAB_MAX_COUNT || terms_bytes > VOCAB_MAX_TEXT_BYTES)
+    if (count > VOCAB_MAX_COUNT || bucket_count == 0 || bucket_count > VOCAB_MAX_COUNT ||
+        terms_bytes > VOCAB_MAX_TEXT_BYTES)
         return false;
     if (keys == VOCAB_STRINGS)
         index_bytes = (count + VOCAB_INDEX_STEP - 1) / VOCAB_INDEX_STEP * sizeof(uint64_t);

@@ -66,6 +66,8 @@ open_keras(struct vocabulary *vocabulary, const struct analyzer_config *config)
                            : -1;
     if (vocabulary->most < 0 && spec_has_value(stage, "max_tokens"))
         vocabulary->most = 0;
+    if (spec_has_value(stage, "max_tokens") && spec_bool(stage, "pad_to_max_tokens"))
+        vocabulary->padded_to = spec_int(stage, "max_tokens");
     if (vocabulary->is_integer ? tnd_dtype_is_integer(config->column->dtype)
                                : config->column->dtype == TUNDISH_STRING)
         return TUNDISH_OK;
@@ -215,6 +217,8 @@ vocabulary_count(void *state, uint32_t thread, const struct samples *samples)
 
     if (vocabulary->has_weights || vocabulary->has_labels)
         return TUNDISH_OK;
+    if (documents > 0 && !vocabulary->has_rows)
+        vocabulary->has_rows = true;
     terms = vocabulary->tables[thread];
     if (!vocabulary->wants_documents) {
         tally(vocabulary, terms, samples);

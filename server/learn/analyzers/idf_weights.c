@@ -1,5 +1,5 @@
-/* idf_weights.c - weights by index. Special terms get the mean of the other weights, as in
- * Keras. */
+/* idf_weights.c - weights by index. Special terms get the mean of the other weights, and padding
+ * gets zeros, as in Keras. */
 #include "learn/analyzers/idf_weights.h"
 
 #include <math.h>
@@ -25,7 +25,8 @@ tundish_status
 idf_weights_write(const struct idf_weights *weights, struct artifact_folder *folder,
                   const char *name)
 {
-    int64_t count = weights->count + weights->first_term;
+    int64_t given = weights->count + weights->first_term;
+    int64_t count = given > weights->depth ? given : weights->depth;
     double *all = tnd_zalloc((size_t)count + 1, sizeof *all);
     struct artifact_table table = {
         .dtype = TUNDISH_FLOAT32, .rank = 1, .shape = &count, .numbers = all

@@ -16,11 +16,13 @@ struct vocabulary {
     bool has_mask;
     struct byte_view mask, oov; /* Keras: no terms; owned, in the tables' form */
     int64_t first_term, most;   /* special indices; terms at most, -1: all */
+    int64_t padded_to;          /* Keras: weights at least */
     double threshold;
     const struct term_order *order;
     const struct spec_value *reserved; /* the pipeline file's */
     struct learned_form form;
     bool is_adjusted;
+    _Atomic bool has_rows; /* it has seen any */
     double least_apart;    /* -1: as many rows have it */
     struct terms **tables; /* one a thread, or one */
     uint32_t table_count;

@@ -196,7 +196,13 @@ write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking,
     }
     if (status == TUNDISH_NO_VALUE)
         status = TUNDISH_OK;
-    return status == TUNDISH_OK && ranked == 0 ? write_no_term(vocabulary, file) : status;
+    if (status != TUNDISH_OK || ranked > 0)
+        return status;
+    /* Keras refuses data without a term, but not data without a batch. */
+    if (vocabulary->is_keras && vocabulary->has_rows)
+        return tnd_fail(TUNDISH_E_DATA, "'%s': no term was seen in the rows",
+                        vocabulary->config.name);
+    return write_no_term(vocabulary, file);
 }
 
 void
@@ -212,7 +218,8 @@ tundish_status
 vocabulary_write(struct vocabulary *vocabulary)
 {
     struct term_ranking *ranking = NULL;
-    struct idf_weights weights = { .first_term = vocabulary->first_term };
+    struct idf_weights weights = { .first_term = vocabulary->first_term,
+                                   .depth = vocabulary->padded_to };
     struct vocabulary_file *file = NULL;
     tundish_status status;
 

@@ -162,6 +162,11 @@ rare_terms_weigh_more(void **state)
                    "w, output_mode: tf_idf}}",
                    "w.idf_weights", "[0.7973991, 0.5596158, 0.91629076, 0.91629076]",
                    "w.vocabulary.txt", "b\nc\na\n");
+    /* padding weighs nothing */
+    assert_learned("{from_tensor_slices: {w: ['a b', 'b', 'b c']}}, {text_vectorization: {columns: "
+                   "w, output_mode: tf_idf, max_tokens: 6, pad_to_max_tokens: true}}",
+                   "w.idf_weights", "[0.7973991, 0.5596158, 0.91629076, 0.91629076, 0.0, 0.0]",
+                   NULL, NULL);
 }
 
 static void
