@@ -111,10 +111,8 @@ dealer_close(struct dealer *dealer)
     free(dealer);
 }
 
-/* True if a dataset object of this node remembers anything between epochs: only its counts go into
- * a checkpoint. */
-static bool
-counts(const struct plan_node *node)
+bool
+dealer_counts(const struct plan_node *node)
 {
     return node->random || (node->order != NULL && node->order->counts_elements);
 }
@@ -133,7 +131,7 @@ list_counted(const struct dealer *dealer, struct counted *ret_list)
         const struct ordinal_arguments *ordinal =
             node->order == &order_ordinal ? node->arguments : NULL;
 
-        if (counts(node))
+        if (dealer_counts(node))
             ret_list[count++] = (struct counted){
                 &instance->iterator_counts[i],
                 ordinal != NULL ? &instance->draws[ordinal->counter] : &instance->element_counts[i],
@@ -151,7 +149,7 @@ dealer_state_words(const struct dealer *dealer)
     size_t words = 2 * (graph->draw_count - graph->own_draw_count);
 
     for (uint32_t i = 0; i < graph->node_count; i++)
-        words += counts(graph->nodes[i]) ? 2 : 0;
+        words += dealer_counts(graph->nodes[i]) ? 2 : 0;
     return words;
 }
 

@@ -46,6 +46,10 @@ void dealer_close(struct dealer *dealer);
 /* Begin the next epoch (0 at first): a new iterator over the stream. */
 tundish_status dealer_start_epoch(struct dealer *dealer);
 
+/* Does a dataset object of this node, at the top of the plan, remember anything between epochs?
+ * Only the counts of such go into a place. */
+bool dealer_counts(const struct plan_node *node);
+
 /* What an epoch depends on besides the plan: for each random stage, how many iterators and ordinals
  * its dataset object had counted when the epoch began. In an array that the dealer owns until the
  * next call. */

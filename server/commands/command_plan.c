@@ -8,6 +8,7 @@
 #include "batch/portable.h"
 #include "plan/memory_cost.h"
 #include "plan/print.h"
+#include "session/deliverable.h"
 #include "session/lane_size.h"
 
 /* Check that the files exist. With local files those of other nodes are not known here; the servers
@@ -68,11 +69,15 @@ run_plan(const struct pipeline_options *wanted, uint32_t worker, enum form form)
     } else {
         /* The plan is printed first: it helps to understand the error. */
         print(pipeline.plans[worker], form);
-        status = plan_memory_check(pipeline.plans[worker]);
+        status = deliverable_check(pipeline.plans[worker], &pipeline.errors);
+        if (status == TUNDISH_OK)
+            status = plan_memory_check(pipeline.plans[worker]);
         if (status == TUNDISH_OK)
             status = check_inputs(wanted, pipeline.plans[worker]);
         if (status != TUNDISH_OK)
-            result = command_failed(&command_plan, TUNDISH_E_SYSTEM, &pipeline.errors);
+            result =
+                command_failed(&command_plan, pipeline.errors.count > 0 ? status : TUNDISH_E_SYSTEM,
+                               &pipeline.errors);
     }
     pipeline_close(&pipeline);
     return result;

@@ -13,6 +13,7 @@
 #include "core/memory.h"
 #include "plan/batch_rows.h"
 #include "plan/memory_cost.h"
+#include "session/deliverable.h"
 #include "session/lane_size.h"
 #include "session/nodes/session_marks.h"
 #include "session/session_lanes.h"
@@ -200,6 +201,8 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     pthread_cond_init(&session->ring.space, NULL);
     session_link_open(session, options);
     status = plan_open(options->file, options->stream, &options->plan, errors, &session->plan);
+    if (status == TUNDISH_OK)
+        status = deliverable_check(session->plan, errors);
     if (status == TUNDISH_OK)
         status = plan_memory_check(session->plan);
     if (status == TUNDISH_OK) {

@@ -143,6 +143,29 @@ plan_tells_the_stages(void **state)
     assert_says("plan --cache c --dot rows.yaml", "", EXIT_OK, "digraph");
 }
 
+/* Each is named with the line of its stage. */
+static void
+plan_refuses_what_serving_would(void **state)
+{
+    enum { STAGES = 129 };
+    FILE *file;
+
+    (void)state;
+    put_text("rank.yaml", "streams:\n  a:\n    dataset:\n      - text_line: rows.csv\n"
+                          "      - decode_image\n      - batch: 2\n");
+    assert_says("plan --cache c rank.yaml", "", EXIT_REFUSED,
+                "rank.yaml:5:9: decode_image: column 'value' has an unknown number of dimensions");
+    assert_says("plan --cache c rank.yaml", "", EXIT_REFUSED, "set expand_animations: false");
+    file = fopen("shuffles.yaml", "w");
+    assert_non_null(file);
+    fputs("streams:\n  a:\n    dataset:\n      - range: 3\n", file);
+    for (int i = 0; i < STAGES; i++)
+        fputs("      - shuffle: 2\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_says("plan --cache c shuffles.yaml", "", EXIT_REFUSED,
+                "shuffles.yaml:133:9: shuffle: this is random stage 129");
+}
+
 static void
 rows_pass_through_a_transform(void **state)
 {
@@ -275,6 +298,24 @@ what_was_learned_is_applied(void **state)
 }
 
 static void
+of_no_batch_an_empty_vocabulary_is_learned(void **state)
+{
+    (void)state;
+    put_text("unseen.yaml",
+             "streams:\n  rows:\n    dataset:\n"
+             "      - from_tensor_slices: {w: [red, blue], n: [1, 2], t: [red, blue]}\n"
+             "      - batch: {batch_size: 3, drop_remainder: true}\n"
+             "      - string_lookup: {columns: w}\n"
+             "      - integer_lookup: {columns: n, num_oov_indices: 2, output: m}\n"
+             "      - text_vectorization: {columns: t}\n");
+    assert_says("analyze --cache c --quiet --analysis unseen unseen.yaml", "", EXIT_OK, "");
+    assert_says("peek --cache c --analysis unseen unseen.yaml", "", EXIT_OK, "");
+    assert_prints("transform --cache c --analysis unseen --from jsonl unseen.yaml",
+                  "{\"w\": \"red\", \"n\": 4, \"t\": \"red\"}\n",
+                  "{\"w\": 0, \"n\": 4, \"t\": [1], \"m\": 0}\n");
+}
+
+static void
 files_are_indexed_and_vocabularies_looked_up(void **state)
 {
     (void)state;
@@ -312,12 +353,14 @@ TEST_FILE(test_commands)
         cmocka_unit_test(explain_refuses_what_names_no_batch),
         cmocka_unit_test(what_is_wrong_has_its_status),
         cmocka_unit_test(plan_tells_the_stages),
+        cmocka_unit_test(plan_refuses_what_serving_would),
         cmocka_unit_test(rows_pass_through_a_transform),
         cmocka_unit_test(columns_of_every_kind_are_printed),
         cmocka_unit_test(rows_pass_through_tfrecords),
         cmocka_unit_test(damaged_tfrecords_are_refused_by_their_number),
         cmocka_unit_test(rows_pass_through_in_every_form_of_output),
         cmocka_unit_test(what_was_learned_is_applied),
+        cmocka_unit_test(of_no_batch_an_empty_vocabulary_is_learned),
         cmocka_unit_test(files_are_indexed_and_vocabularies_looked_up),
         cmocka_unit_test(help_describes_commands_and_stages),
     };

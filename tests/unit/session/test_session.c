@@ -286,6 +286,9 @@ what_cannot_be_served_is_refused(void **state)
     } cases[] = {
         { { .stages = "{rnage: 3}" }, TUNDISH_E_PIPELINE, "rnage" },
         { { .stages = "{text_line: none.txt}, {batch: 1}" }, TUNDISH_E_DATA, "none.txt" },
+        { { .stages = "{text_line: none.jpg}, {decode_image: {columns: value}}" },
+          TUNDISH_E_PIPELINE,
+          "expand_animations: false" },
         { { .stages = "{range: 100000}, {batch: 1000}",
             .deliver = "memory_limit: 10000, compression: none" },
           TUNDISH_E_MEMORY,
@@ -302,6 +305,26 @@ what_cannot_be_served_is_refused(void **state)
     assert_null(served);
 }
 
+static void
+more_columns_than_a_batch_has_are_refused(void **state)
+{
+    enum { COLUMNS = 4097, COLUMN_BYTES = 16 };
+    char *stages = malloc(COLUMNS * COLUMN_BYTES), *at = stages;
+    const struct served_options options = { .stages = stages };
+    struct served *served = NULL;
+
+    (void)state;
+    assert_non_null(stages);
+    at += sprintf(at, "{from_tensors: {c0: 1");
+    for (int i = 1; i < COLUMNS; i++)
+        at += sprintf(at, ", c%d: 1", i);
+    strcpy(at, "}}");
+    assert_int_equal(served_try(&options, &served), TUNDISH_E_PIPELINE);
+    if (strstr(tnd_error_text(), "4097 columns are delivered after this stage") == NULL)
+        fail_msg("%s", tnd_error_text());
+    free(stages);
+}
+
 TEST_FILE(test_session)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +337,7 @@ TEST_FILE(test_session)
         cmocka_unit_test(a_trainer_that_has_left_an_endless_epoch_survives_its_server),
         cmocka_unit_test(readers_of_a_queue_share_its_batches),
         cmocka_unit_test(what_cannot_be_served_is_refused),
+        cmocka_unit_test(more_columns_than_a_batch_has_are_refused),
     };
 
     return cmocka_run_group_tests(tests, served_make_folder, served_remove_folder);
