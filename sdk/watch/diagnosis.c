@@ -88,8 +88,8 @@ say_failed(const struct watch_observation *observation, struct watch_diagnosis *
 }
 
 /* A trainer that has nothing to release may be waiting for the server, so it is not stuck. */
-static bool
-is_stuck(const struct watch_set *reader)
+bool
+watch_is_stuck(const struct watch_set *reader)
 {
     uint64_t usual_ns = watch_value(reader, "usual_step");
     uint64_t limit_ns = usual_ns == 0                         ? SILENT_AT_FIRST_NS
@@ -106,7 +106,7 @@ say_stuck(const struct watch_observation *observation, struct watch_diagnosis *d
     char who[WATCH_NAME_BYTES];
 
     if (observation->holder == NULL || observation->holder == observation->waits_most ||
-        observation->wait_share < WATCH_WAIT_FINE || !is_stuck(observation->holder))
+        observation->wait_share < WATCH_WAIT_FINE || !watch_is_stuck(observation->holder))
         return false;
     watch_name_reader(observation, observation->holder, who);
     watch_name_culprit_replica(diagnosis, observation->holder, 0);
@@ -139,7 +139,7 @@ say_holding(const struct watch_observation *observation, struct watch_diagnosis 
         return false;
     watch_name_reader(observation, observation->holder, who);
     watch_name_culprit_replica(diagnosis, observation->holder, 0);
-    watch_say(diagnosis, is_stuck(observation->holder) ? WATCH_STUCK : WATCH_WAITING,
+    watch_say(diagnosis, watch_is_stuck(observation->holder) ? WATCH_STUCK : WATCH_WAITING,
               WATCH_CAUSE_TRAINER,
               "It must return batches (tundish_release) before it takes more. With more "
               "deliver.slots it can hold more.",
@@ -215,7 +215,7 @@ find_silent(const struct watch_observation *observation)
 
     while ((set = watch_next(observation->now, "reader", set)) != NULL)
         if (watch_is_of(set, observation->session) && watch_value(set, "attached") != 0 &&
-            is_stuck(set) &&
+            watch_is_stuck(set) &&
             (silent == NULL || watch_value(set, "silent") > watch_value(silent, "silent")))
             silent = set;
     return silent;
@@ -355,9 +355,10 @@ watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_sn
                   diagnosis.stream);
     /* From a certain cause to a likely one. A trainer that is gone, or holds all batches, explains
      * all waiting; only then is the server suspected. */
-    else if (!say_missing(&observation, &diagnosis) && !say_deserted(&observation, &diagnosis) &&
-             !say_holding(&observation, &diagnosis) && !say_stuck(&observation, &diagnosis) &&
-             !say_silent(&observation, &diagnosis))
+    else if (!say_missing(&observation, &diagnosis) &&
+             !watch_say_sharing(&observation, &diagnosis) &&
+             !say_deserted(&observation, &diagnosis) && !say_holding(&observation, &diagnosis) &&
+             !say_stuck(&observation, &diagnosis) && !say_silent(&observation, &diagnosis))
         (observation.wait_share < WATCH_WAIT_FINE ? say_fine : watch_say_waiting)(&observation,
                                                                                   &diagnosis);
     say_data(&observation, &diagnosis);

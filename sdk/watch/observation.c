@@ -84,6 +84,17 @@ observe_full_lane(struct watch_observation *observation, const struct watch_set 
     }
 }
 
+/* A queue's readers are told apart by their processes, and count what they were given. */
+static bool
+is_queue(const struct watch_observation *observation)
+{
+    char process[16] = "";
+
+    if (observation->waits_most != NULL)
+        watch_label(observation->waits_most, "process", process, sizeof process);
+    return process[0] != '\0';
+}
+
 static void
 observe_lanes(struct watch_observation *observation)
 {
@@ -94,7 +105,7 @@ observe_lanes(struct watch_observation *observation)
     observation->waits_in_vain =
         observation->waits_most != NULL && watch_value(observation->waits_most, "published") <=
                                                watch_value(observation->waits_most, "taken");
-    while ((set = watch_next(observation->now, "lane", set)) != NULL) {
+    while (!is_queue(observation) && (set = watch_next(observation->now, "lane", set)) != NULL) {
         uint64_t slots = watch_value(set, "slots");
 
         /* Full: every slot is published and not released by the slowest reader. */

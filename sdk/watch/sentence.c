@@ -22,13 +22,15 @@ void
 watch_name_reader(const struct watch_observation *observation, const struct watch_set *reader,
                   char text[WATCH_NAME_BYTES])
 {
-    char replica[16], group[64];
+    char replica[16], group[64], process[16];
     bool is_default;
 
     watch_label(reader, "replica", replica, sizeof replica);
     watch_label(reader, "group", group, sizeof group);
+    watch_label(reader, "process", process, sizeof process); /* of a queue */
     is_default = group[0] == '\0' || strcmp(group, "default") == 0;
-    snprintf(text, WATCH_NAME_BYTES, "replica %s%s%s on node %.63s", replica,
+    snprintf(text, WATCH_NAME_BYTES, "%s %s%s%s on node %.63s",
+             process[0] != '\0' ? "reader" : "replica", process[0] != '\0' ? process : replica,
              is_default ? "" : " of group ", is_default ? "" : group, watch_node(observation->now));
 }
 

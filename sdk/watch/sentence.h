@@ -1,5 +1,5 @@
-/* sentence.h - parts of the diagnoses' sentences. For diagnosis.c, stopping.c and waiting.c
- * only. */
+/* sentence.h - parts of the diagnoses' sentences. For diagnosis.c, sharing.c,
+ * stopping.c and waiting.c only. */
 #ifndef TND_WATCH_SENTENCE_H
 #define TND_WATCH_SENTENCE_H
 
@@ -29,6 +29,13 @@ void watch_name_culprit(struct watch_diagnosis *diagnosis, const char *culprit,
                         double share_of_time);
 void watch_name_culprit_replica(struct watch_diagnosis *diagnosis, const struct watch_set *reader,
                                 double share_of_time);
+
+/* Has the trainer been silent for so long that it is taken to hang? */
+bool watch_is_stuck(const struct watch_set *reader);
+
+/* It waits for what other readers of the stream have, if it does. */
+bool watch_say_sharing(const struct watch_observation *observation,
+                       struct watch_diagnosis *diagnosis);
 
 /* Why the trainer waits that waits most. */
 void watch_say_waiting(const struct watch_observation *observation,

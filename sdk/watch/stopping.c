@@ -57,14 +57,16 @@ name_left(const struct left_list *list, char *text, size_t room)
 
     for (uint32_t i = 0; i < list->count && i < NAMED && used < room; i++) {
         char replica[16], group[64];
+        unsigned long long process = watch_value(list->named[i].reader, "process");
         bool is_default;
 
         watch_label(list->named[i].reader, "replica", replica, sizeof replica);
         watch_label(list->named[i].reader, "group", group, sizeof group);
         is_default = group[0] == '\0' || strcmp(group, "default") == 0;
-        used += (size_t)snprintf(text + used, room - used, "%s%llu by replica %s%s%s",
-                                 i > 0 ? ", " : "", (unsigned long long)list->named[i].batches,
-                                 replica, is_default ? "" : " of group ", is_default ? "" : group);
+        used +=
+            (size_t)snprintf(text + used, room - used, "%s%llu by replica %s%s%s (process %llu)",
+                             i > 0 ? ", " : "", (unsigned long long)list->named[i].batches, replica,
+                             is_default ? "" : " of group ", is_default ? "" : group, process);
     }
     if (list->count > NAMED && used < room)
         snprintf(text + used, room - used, ", and more by %u other%s", list->count - NAMED,

@@ -166,7 +166,7 @@ put_readers(const struct print *print)
         uint64_t taken = watch_value(set, "taken"), released = watch_value(set, "released");
         uint64_t published = watch_value(set, "published");
         char group[64], replica[16], name[104], rate[NUMBER_BYTES], worst[NUMBER_BYTES];
-        char slots[SLOTS_SHOWN + 1];
+        char slots[SLOTS_SHOWN + 1], process[24] = "";
 
         if (!headed)
             put(print, STATUS_HEADING, "  %-24s %9s %6s %9s  %s", "replica", "batches/s", "waits",
@@ -174,8 +174,9 @@ put_readers(const struct print *print)
         headed = true;
         watch_label(set, "group", group, sizeof group);
         watch_label(set, "replica", replica, sizeof replica);
-        snprintf(name, sizeof name, "%s%s%s%s", replica,
-                 strcmp(group, "default") == 0 ? "" : " of ",
+        watch_label(set, "process", process, sizeof process); /* of a queue */
+        snprintf(name, sizeof name, "%s%s%s%s%s%s", replica, process[0] != '\0' ? ", process " : "",
+                 process, strcmp(group, "default") == 0 ? "" : " of ",
                  strcmp(group, "default") == 0 ? "" : group,
                  watch_value(set, "attached") != 0 ? "" : " (gone)");
         draw_slots(print, replica, taken > released ? taken - released : 0,

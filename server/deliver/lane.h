@@ -189,6 +189,7 @@ struct lane_stats {
     uint64_t segment_bytes;                      /* of shared memory */
     uint64_t own_segment_count; /* batches that got a segment of their own so far */
     bool full;                  /* no slot is free */
+    bool starves;               /* a queue: so, and some reader waits */
     bool trainer_waits;         /* some trainer is in tundish_next without a batch */
     int64_t trainer_waits_ns;   /* for how long, the longest */
 };

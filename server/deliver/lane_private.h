@@ -214,6 +214,7 @@ void lane_free_visible(struct lane *lane, uint32_t index);
 /* For a queue only. */
 void lane_collect_queue(struct lane *lane);
 void lane_grant_all(struct lane *lane);
+bool lane_is_in_vain(const struct lane *lane); /* does some reader wait for a grant? */
 /* Tell the log of batches that nobody who is attached takes any more, and return their number. */
 uint32_t lane_tell_left_behind(const struct lane *lane, const char *what);
 void lane_begin_queue(struct lane *lane, uint32_t reader); /* a trainer is being attached */

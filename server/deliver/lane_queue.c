@@ -278,6 +278,23 @@ grant_round(struct lane *lane)
     return waits;
 }
 
+static bool
+waits_for_grant(const struct lane_reader *reader)
+{
+    return reader != NULL && reader->connection != NULL &&
+           atomic_load(&lane_reader_page(reader)->wanted) > reader->granted;
+}
+
+bool
+lane_is_in_vain(const struct lane *lane)
+{
+    bool is = false;
+
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
+        is |= waits_for_grant(lane->readers[i]);
+    return is;
+}
+
 /* Those that wait while the readers hold all slots may have one that another needs. */
 static void
 tell_starving(struct lane *lane)
@@ -287,14 +304,13 @@ tell_starving(struct lane *lane)
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
         _Atomic uint32_t *starves;
-        bool waits;
+        bool is_in_vain = is_full && waits_for_grant(reader);
 
         if (reader == NULL || reader->connection == NULL)
             continue;
         starves = &lane_line(lane, reader->line)->starves;
-        waits = atomic_load(&lane_reader_page(reader)->wanted) > reader->granted;
-        if (atomic_load(starves) != (is_full && waits))
-            atomic_store(starves, is_full && waits);
+        if (atomic_load(starves) != is_in_vain)
+            atomic_store(starves, is_in_vain);
     }
 }
 

@@ -121,6 +121,7 @@ struct shard_share {
     uint32_t reader;           /* on the tracker; 0: none (any more) */
     uint64_t epoch;            /* that was on when it came */
     uint64_t epoch_begin;      /* where the one that is dealt begins in the lane */
+    uint32_t last_shard;       /* that was taken */
     uint32_t count;            /* no more than two that are not held, and slots that are */
     struct taken_shard *taken; /* freed with the session */
 };
@@ -157,6 +158,7 @@ struct session_control {
     bool restored;            /* it began where an earlier server had kept its place */
     uint64_t last_generation; /* of the last server before that let a trainer in; 0: not known */
     bool is_noted;            /* this one has, and it is in the file */
+    bool told_unfinished;     /* see session_tell_unfinished */
 };
 
 /* The place that the server keeps in a file (serve --state). */
@@ -176,6 +178,7 @@ struct session_dealing {
     struct shard_share shard_share;
     int64_t shard;                /* of the steps being dealt */
     uint32_t flags;               /* likewise */
+    _Atomic bool awaits_shards;   /* the reader asks, and others have what is left of the epoch */
     int64_t now_ns;               /* as worker.now_ns */
     int64_t deals_since_ns;       /* what was done before is counted; 0: this is not counted */
     struct worker_stats counters; /* of stages that look at content to decide order */

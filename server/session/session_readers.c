@@ -13,6 +13,7 @@ enum { CAPACITY_AT_FIRST = 16 };
 struct session_reader_line {
     char group[TND_NAME_BYTES];
     uint32_t replica;
+    int32_t pid; /* of a queue's reader, which nothing else tells from the others; else 0 */
     bool is_there;
     struct tnd_stats_reader *values;
     uint64_t waited_ns, taken, waits,
@@ -37,6 +38,14 @@ label_reader(char labels[TND_STATS_LABEL_BYTES], const struct session *session,
     stats_label(labels, "group", line->group);
     stats_label_number(labels, "replica",
                        session->plan->options.worker * session->plan->replicas + line->replica);
+    if (line->pid != 0)
+        stats_label_number(labels, "process", (uint64_t)line->pid);
+}
+
+static int32_t
+pid_of(const struct session *session, const struct feed_reader_stats *reader)
+{
+    return session->plan->stream->distribute.delivery == DELIVER_QUEUE ? reader->pid : 0;
 }
 
 static struct session_reader_line *
@@ -48,7 +57,8 @@ add_reader(struct session *session, const struct feed_reader_stats *reader)
 
     readers->lines = tnd_realloc(readers->lines, readers->count + 1, sizeof *line);
     line = &readers->lines[readers->count++];
-    *line = (struct session_reader_line){ .replica = reader->replica };
+    *line =
+        (struct session_reader_line){ .replica = reader->replica, .pid = pid_of(session, reader) };
     memcpy(line->group, reader->group, sizeof line->group);
     label_reader(labels, session, line);
     line->values = stats_add(session->counters.stats, TND_STATS_KIND_reader, labels);
@@ -64,7 +74,8 @@ find_reader(struct session *session, const struct feed_reader_stats *reader, uin
     for (uint32_t i = 0; i < readers->count; i++) {
         struct session_reader_line *line = &readers->lines[(likely + i) % readers->count];
 
-        if (line->replica == reader->replica && strcmp(line->group, reader->group) == 0)
+        if (line->replica == reader->replica && line->pid == pid_of(session, reader) &&
+            strcmp(line->group, reader->group) == 0)
             return line;
     }
     return add_reader(session, reader);

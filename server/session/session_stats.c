@@ -272,6 +272,7 @@ static void
 show_lanes(struct session *session)
 {
     uint64_t lag = 0;
+    bool awaits_readers = atomic_load(&session->dealing.awaits_shards);
 
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         struct tnd_stats_lane *values = session->counters.lanes[r].values;
@@ -279,6 +280,7 @@ show_lanes(struct session *session)
 
         lane_stats(feed_lane(session->feed, r), &lane);
         lag = lane.published - lane.taken > lag ? lane.published - lane.taken : lag;
+        awaits_readers |= lane.starves;
         show_encodings(session, r, &lane);
         tnd_stats_set(&values->occupied, lane.taken - lane.released);
         tnd_stats_set(&values->segments, lane.segment_bytes);
@@ -293,6 +295,7 @@ show_lanes(struct session *session)
         tnd_stats_set(&values->stored, lane.stored_bytes);
     }
     tnd_stats_set(&session->counters.stream->lag, lag);
+    tnd_stats_set(&session->counters.stream->awaits_readers, awaits_readers);
 }
 
 void

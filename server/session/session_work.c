@@ -186,6 +186,8 @@ wait_for_work(struct session *session, struct worker *worker)
         session_unlock(session);
         wakeup_wait(session->wakeup, SPIN_NS, -1);
         pthread_mutex_lock(&session->ring.lock);
+        if (session->options.shards != NULL) /* its reader may have asked */
+            pthread_cond_signal(&session->ring.space);
         session->ring.a_worker_polls = false;
     }
     session->ring.idle_workers--;

@@ -151,6 +151,46 @@ class Evaluation(Rig):
             self.assertEqual(of_one.count("end"), 2)
             self.assertEqual(of_one[-1], "end_of_stream")
 
+    def test_goes_on_beside_a_reader_that_does_not_ask(self):
+        self.evaluation(shards=4)
+        idle = self.read_paced(replica=1)
+        lines = self.lines(self.read())
+        self.check([lines], 2, 4)
+        self.assertEqual(lines[-1], "end_of_stream")
+        late = idle.finish()
+        self.assertEqual((batches(late), late.count("end"), late[-1]), ([], 2, "end_of_stream"))
+
+    def test_goes_on_beside_a_reader_that_stands_at_its_end(self):
+        self.evaluation(shards=4, epochs=3)
+        first = self.read_paced()
+        for _ in range(4 * 16):
+            first.ask()
+            self.assertTrue(first.line().startswith("batch 0 "))
+            self.assertTrue(first.line().startswith("shard "))
+        first.ask()
+        self.assertEqual(first.line(), "end")
+        lines = self.lines(self.read(replica=1))
+        self.assertEqual({epoch for epoch, _, _ in batches(lines)}, {1, 2})
+        for epoch in (1, 2):
+            self.assertEqual(sorted(self.rows(lines, epoch)), list(range(1000)))
+        self.assertEqual(lines[-1], "end_of_stream")
+
+    def test_names_the_reader_that_has_what_is_left(self):
+        self.evaluation(shards=2)
+        holder = self.read_paced(replica=1)
+        holder.take()
+        other = self.read()
+        self.wait_for_line(other, "shard 1 end")
+
+        def names():
+            said = subprocess.run([TUNDISH, "status", "--interval", "200"],
+                                  env=self.environment, capture_output=True, text=True).stdout
+            return f"process {holder.process.pid} holds 0 batches" in said.replace("\n        ", "")
+
+        self.wait_until(names)
+        holder.go()
+        self.check([self.whole(other), holder.finish()], 2, 2)
+
     def test_is_over_for_the_readers_of_a_server_that_is_gone(self):
         """The next one begins anew: of what they go on with they would count shards twice."""
         for number in (signal.SIGKILL, signal.SIGTERM):

@@ -124,6 +124,24 @@ class Queue(Rig):
             self.assertEqual(steps(lines), [(0, 0), *every_step(2)[begins:]])
             stop(server)
 
+    def test_names_the_reader_that_holds_its_slots(self):
+        self.serve(self.pipeline(SHUFFLED, QUEUE, "{epochs: 1, slots: 4}"))
+        holders = [self.read("--keep", "9", "--batches", "2", "--hold") for _ in range(2)]
+        for holder in holders:
+            self.wait_for_line(holder, "place ")
+        reader = self.read()
+
+        def names():
+            said = subprocess.run([TUNDISH, "status", "--interval", "200"],
+                                  env=self.environment, capture_output=True, text=True).stdout
+            said = said.replace("\n        ", "")
+            return any(f"process {holder.pid} holds 2 batches" in said for holder in holders)
+
+        self.wait_until(names)
+        for holder in holders:
+            holder.kill()
+        self.assertEqual(sorted(steps(self.lines(reader))), every_step())
+
     def test_stops_while_readers_hold_what_they_had_last(self):
         file = self.pipeline(["range: 1000000", "batch: 16"], QUEUE, "{slots: 8}", seed="")
         seen = []

@@ -1,8 +1,9 @@
 /* session_shards.c - an evaluation's reader: shard after shard, as the tracker gives them.
  *
  * No more than two at a time, one being read and one made ready, so that a slow reader does not
- * keep what a fast one could have. Every shard of an epoch is cut from the same iterator, whichever
- * session deals it. So all shards together are the whole, however it is shuffled.
+ * keep what a fast one could have. None before the reader asks for a batch: it may never do. Every
+ * shard of an epoch is cut from the same iterator, whichever session deals it. So all shards
+ * together are the whole, however it is shuffled.
  */
 #include "session/session_private.h"
 
@@ -13,7 +14,11 @@
 
 #include <stdlib.h>
 
+enum { EARLY_WITH = 8 }; /* shards that are left */
+
 static const int64_t LOOK_AGAIN_NS = 5000000;
+/* A worker tells at once that the reader has asked, but for rare cases. */
+static const int64_t LOOK_FOR_READER_NS = 50000000;
 
 /* The trainer is told how much of the epoch is done, since its tundish_restart depends on that. */
 tundish_status
@@ -24,6 +29,13 @@ session_shards_start(struct session *session)
 
     if (status != TUNDISH_OK)
         return status;
+    /* Nothing is left of this epoch. */
+    if (membership.done > 0 && membership.done == shards_count(session->options.shards) &&
+        (session->plan->stream->deliver.epochs == 0 ||
+         membership.epoch + 1 < session->plan->stream->deliver.epochs)) {
+        membership.epoch++;
+        membership.done = 0;
+    }
     session->dealing.shard_share.reader = membership.reader;
     session->dealing.shard_share.epoch = membership.epoch;
     feed_set_first(session->feed, membership.epoch, membership.done);
@@ -164,22 +176,91 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
     return true;
 }
 
-static bool
-may_take_more(const struct shard_share *share)
+static uint32_t
+count_in_hand(const struct shard_share *share)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < share->count; i++)
         count += !share->taken[i].is_held;
-    return count < SHARDS_AT_A_TIME;
+    return count;
 }
 
-/* False: the session is being stopped. */
-static bool
-look_again(struct session *session)
+static uint64_t
+count_dealt(struct session *session)
 {
+    uint64_t dealt;
+
+    pthread_mutex_lock(&session->ring.lock);
+    dealt = session->ring.next_position;
+    pthread_mutex_unlock(&session->ring.lock);
+    return dealt;
+}
+
+/* A reader that has nothing left gets a shard when it asks, so that none lies with one that does
+ * not read on. What was dealt may be still to be published, as the end of the epoch before. */
+static bool
+has_asked(struct session *session)
+{
+    struct lane_stats stats;
+
+    lane_stats(feed_lane(session->feed, 0), &stats);
+    return has_all(&stats) && stats.taken == count_dealt(session);
+}
+
+/* The next shard is made ready while the reader is at the last batch of this one. Earlier only
+ * where many are left: a reader that is slow, or hangs, would keep one that others could have. */
+static bool
+may_take_ahead(struct session *session)
+{
+    const struct shard_share *share = &session->dealing.shard_share;
+    struct lane_stats stats;
+
+    if (share->last_shard + EARLY_WITH < shards_count(session->options.shards))
+        return true;
+    lane_stats(feed_lane(session->feed, 0), &stats);
+    return stats.taken == count_dealt(session);
+}
+
+/* Until the reader asks, or has gone on to another epoch, or the session is stopped. */
+static void
+await_reader(struct session *session)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_FOR_READER_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&session->ring.lock);
+    if (!session->ring.draining)
+        pthread_cond_clockwait(&session->ring.space, &session->ring.lock, CLOCK_MONOTONIC, &until);
+    pthread_mutex_unlock(&session->ring.lock);
+}
+
+/* The reader's next shard, if it is due. */
+static enum shards_next
+take_shard(struct session *session, uint64_t epoch, uint32_t *ret_shard)
+{
+    struct shard_share *share = &session->dealing.shard_share;
+    uint32_t in_hand = count_in_hand(share);
+
+    if (in_hand == 0 && !has_asked(session)) {
+        await_reader(session);
+        return SHARDS_WAIT;
+    }
+    if (in_hand == 0 || (in_hand < SHARDS_AT_A_TIME && may_take_ahead(session))) {
+        enum shards_next next =
+            shards_take(session->options.shards, share->reader, epoch, tnd_clock_ns(), ret_shard);
+
+        atomic_store(&session->dealing.awaits_shards, in_hand == 0 && next == SHARDS_WAIT);
+        if (next == SHARDS_TAKEN)
+            share->last_shard = *ret_shard;
+        if (next != SHARDS_WAIT)
+            return next;
+    }
     nanosleep(&(struct timespec){ .tv_nsec = LOOK_AGAIN_NS }, NULL);
-    return atomic_load(&session->stop) == 0;
+    return SHARDS_WAIT;
 }
 
 static bool
@@ -193,13 +274,10 @@ deal_epoch_of_shards(struct session *session, uint64_t epoch)
     share->epoch_begin = session->ring.next_position;
     while (next != SHARDS_OVER && !is_left(session, epoch)) {
         session_shards_settle(session);
-        next = SHARDS_WAIT;
-        if (may_take_more(share))
-            next =
-                shards_take(session->options.shards, share->reader, epoch, tnd_clock_ns(), &shard);
+        next = take_shard(session, epoch, &shard);
         if (next == SHARDS_TAKEN && !deal_shard(session, epoch, shard, &number))
             return false;
-        if (next == SHARDS_WAIT && !look_again(session))
+        if (next == SHARDS_WAIT && atomic_load(&session->stop) != 0)
             return false;
         if (next == SHARDS_LOST) {
             session_push(session, TND_SLOT_ERROR, epoch, number, NULL, TUNDISH_E_PEER_LOST);

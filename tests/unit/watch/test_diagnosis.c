@@ -1022,6 +1022,33 @@ a_disk_that_has_room_again_is_not_full(void **state)
     assert_null(strstr(diagnose(world).advice, "is full: "));
 }
 
+/* All slots of a queue are held, or the shards that are left are with others. */
+static void
+a_reader_that_waits_for_what_another_has_is_told_of_its_process(void **state)
+{
+    struct world *world = *state;
+    struct watch_diagnosis diagnosis;
+
+    tnd_stats_set(&world->stream->awaits_readers, 1);
+    tnd_stats_set(&world->readers[0]->wait, 10 * SECOND);
+    tnd_stats_set(&world->readers[0]->waiting, 10 * SECOND);
+    tnd_stats_set(&world->readers[0]->taken, 20);
+    tnd_stats_set(&world->readers[0]->released, 20);
+    tnd_stats_set(&world->readers[1]->process, 4712);
+    tnd_stats_set(&world->readers[1]->silent, 9 * SECOND);
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->threads[i]->busy, 97 * SECOND / 10);
+    tnd_stats_set(&world->lookup->busy, 12 * SECOND);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_TRAINER);
+    assert_string_equal(diagnosis.culprit, "1");
+    says(&diagnosis, "waits 100% of its time for what other readers have: process 4712 holds 2 "
+                     "batches and has not taken or returned any for 9 s");
+    tnd_stats_set(&world->readers[1]->silent, 10 * SECOND);
+    assert_int_equal(diagnose(world).level, WATCH_STUCK);
+}
+
 static void
 a_server_that_stops_says_who_has_batches_left(void **state)
 {
@@ -1036,7 +1063,7 @@ a_server_that_stops_says_who_has_batches_left(void **state)
     assert_string_equal(diagnosis.culprit, "1");
     says(&diagnosis,
          " is stopping: batches of stream 'train' are still to be taken or returned, 10 "
-         "by replica 1, 3 by replica 0");
+         "by replica 1 (process 4711), 3 by replica 0 (process 4711)");
     tnd_stats_set(&world->readers[0]->released, 20);
     tnd_stats_set(&world->readers[1]->attached, 0);
     diagnosis = diagnose(world);
@@ -1063,8 +1090,9 @@ a_server_that_stops_counts_trainers_beyond_three(void **state)
     }
     tnd_stats_set(&world->readers[0]->released, 20);
     diagnosis = diagnose(world);
-    says(&diagnosis, ", 10 by replica 1, 5 by replica 5 of group b, 4 by replica 4 of group b, and "
-                     "more by 2 others");
+    says(&diagnosis,
+         ", 10 by replica 1 (process 4711), 5 by replica 5 of group b (process 0), 4 by "
+         "replica 4 of group b (process 0), and more by 2 others");
 }
 
 static void
@@ -1169,6 +1197,7 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_full_disk_is_named_by_what_it_stopped),
         IN_WORLD(a_full_disk_that_stopped_nothing_is_told_all_the_same),
         IN_WORLD(a_disk_that_has_room_again_is_not_full),
+        IN_WORLD(a_reader_that_waits_for_what_another_has_is_told_of_its_process),
         IN_WORLD(a_server_that_stops_says_who_has_batches_left),
         IN_WORLD(a_server_that_stops_counts_trainers_beyond_three),
         cmocka_unit_test(of_two_that_wait_the_longer_is_worse),
