@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "commands/process_limits.h"
 
 static int
 print_version(void)
@@ -29,6 +30,8 @@ main(int argc, char **argv)
 
     /* A reader that goes away is seen where we write. */
     signal(SIGPIPE, SIG_IGN);
+    if (!process_limits_suffice())
+        return EXIT_SYSTEM;
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
         return print_version();
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

@@ -28,7 +28,7 @@
 enum { KEEP_NS = 100000000, LAST_PLACE_LOOK_NS = 10000000 };
 
 /* ... and how long a server that stops waits for the next step of its trainers. */
-static const int64_t LAST_PLACE_PATIENCE_NS = 30000000000;
+enum { DRAIN_LIMIT_S = 10, DRAIN_LIMIT_OF_STATE_S = 30 };
 
 /* How long a server that cannot start keeps the link open, so that other nodes hear the reason. */
 static const int64_t REFUSED_LINGER_NS = 2000000000;
@@ -142,16 +142,17 @@ keep_places(struct serve *serve)
 /* Trainers take what is made until they come to STOPPED, and those that are started at the next
  * server must not get it again. A trainer that stands still does not hold up the end for ever. */
 static void
-keep_last_place(struct session *session)
+keep_last_place(struct session *session, struct patience *patience)
 {
-    int64_t deadline_ns = tnd_clock_deadline_ns(LAST_PLACE_PATIENCE_NS);
-
-    while (session_state_changes(session) && tnd_clock_left_ns(deadline_ns) > 0) {
+    patience_begin(patience);
+    while (session_state_changes(session) && patience_lasts(patience)) {
         nanosleep(&(struct timespec){ .tv_nsec = LAST_PLACE_LOOK_NS }, NULL);
         if (session_state_keep(session))
-            deadline_ns = tnd_clock_deadline_ns(LAST_PLACE_PATIENCE_NS);
+            patience_renew(patience);
     }
     session_state_keep(session);
+    if (!patience_lasts(patience) && session_state_changes(session))
+        session_tell_unfinished(session);
 }
 
 /* Close everything, so that no part uses one that has been closed: first the sessions stop, then
@@ -167,7 +168,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_stop(serve->sessions[i]);
     for (uint32_t i = 0; i < serve->session_count; i++)
-        keep_last_place(serve->sessions[i]);
+        keep_last_place(serve->sessions[i], serve->patience);
     if (serve->hub != NULL)
         hub_shut(serve->hub);
     for (uint32_t i = 0; i < serve->session_count; i++)
@@ -330,8 +331,13 @@ static int
 command_serve_run(int argc, char **argv)
 {
     struct serve serve = {
-        .state_claim = -1, .ready_descriptor = -1, .crew_descriptor = -1, .ticker = -1
+        .state_claim = -1,
+        .ready_descriptor = -1,
+        .crew_descriptor = -1,
+        .ticker = -1,
+        .drain_limit_s = UINT32_MAX,
     };
+    struct patience patience = { 0 };
     const char *format = NULL;
     uint32_t ready = 0, crew = 0;
     bool says_ready = false, has_crew = false;
@@ -343,6 +349,7 @@ command_serve_run(int argc, char **argv)
         { "threads", .count = &serve.thread_count, .minimum = 1, .maximum = 256 },
         { "pin", .flag = &serve.pin },
         { "state", .text = &serve.state },
+        { "drain-limit", .count = &serve.drain_limit_s, .maximum = 86400 },
         { "helpers", .text = &serve.helpers },
         { "expect-nodes", .count = &serve.expected_nodes, .minimum = 1, .maximum = 65536 },
         { "expect-trainers", .text = &serve.trainers_text },
@@ -373,6 +380,10 @@ command_serve_run(int argc, char **argv)
     /* Drawn before the nodes agree: rank 0's seed is used by all. */
     if (!serve.pipeline_options.has_seed)
         serve.pipeline_options.seed = pipeline_draw_seed();
+    if (serve.drain_limit_s == UINT32_MAX)
+        serve.drain_limit_s = serve.state != NULL ? DRAIN_LIMIT_OF_STATE_S : DRAIN_LIMIT_S;
+    patience.limit_ns = (int64_t)serve.drain_limit_s * INT64_C(1000000000);
+    serve.patience = &patience;
     serve.socket = socket_path;
     return run_serve(&serve);
 }
@@ -401,7 +412,10 @@ const struct command command_serve = {
         "                      a restart; of several nodes each has DIR/node-RANK. Trainers\n"
         "                      killed together with the server get the batches of the last\n"
         "                      0.1 s again, unless they open at a saved place. A drain waits\n"
-        "                      for trainers to take what is made, up to 30 s for each step\n"
+        "                      for trainers to take what is made\n"
+        "  --drain-limit S     stop although trainers hold up the drain, once none has taken or\n"
+        "                      returned a batch for S seconds; the log names them (default: 10,\n"
+        "                      with --state 30)\n"
         "  --helpers LIST      HOST:PORT,... of helpers (`tundish helper`), which make parts of\n"
         "                      batches when trainers wait and all threads are busy (default:\n"
         "                      $TUNDISH_HELPERS)\n"

@@ -10,6 +10,7 @@
 #include "deliver/socket/hub.h"
 #include "link/link.h"
 #include "session/named_sessions.h"
+#include "session/patience.h"
 #include "session/session.h"
 #include "source/files/catalogue.h"
 #include "source/peer/peer.h"
@@ -37,6 +38,8 @@ struct serve {
     gid_t group;
     uint32_t thread_count;
     bool pin;
+    uint32_t drain_limit_s; /* UINT32_MAX: not given */
+    struct patience *patience;
     uint32_t owner;       /* the process with which the server ends; 0: none */
     int ready_descriptor; /* -1: none */
     int crew_descriptor;  /* -1: none */

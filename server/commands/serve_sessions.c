@@ -58,6 +58,7 @@ open_session(struct serve *serve, const struct spec_stream *stream)
     options.stream = stream;
     options.stream_number = (uint32_t)(stream - serve->file->streams);
     options.state = serve->state_folder;
+    options.patience = serve->patience;
     options.helpers = serve->helpers;
     options.wakeup = serve->wakeups[serve->session_count];
     status = session_open(&options, &serve->errors, &session);

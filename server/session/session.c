@@ -16,6 +16,7 @@
 #include "session/deliverable.h"
 #include "session/lane_size.h"
 #include "session/nodes/session_marks.h"
+#include "session/patience.h"
 #include "session/session_lanes.h"
 #include "session/session_private.h"
 #include "session/session_spec.h"
@@ -266,14 +267,69 @@ session_start(struct session *session)
     return status;
 }
 
+enum { UNFINISHED_MAX = 16 }; /* trainers that are named */
+
+void
+session_tell_unfinished(struct session *session)
+{
+    struct feed_reader_stats lines[UNFINISHED_MAX];
+    uint32_t count =
+        session->control.told_unfinished ? 0 : feed_stats(session->feed, lines, UNFINISHED_MAX);
+
+    session->control.told_unfinished = true;
+    for (uint32_t i = 0; i < count && i < UNFINISHED_MAX; i++)
+        if (lines[i].attached && lines[i].released < lines[i].published)
+            tnd_log(
+                TND_LOG_WARNING, "stop",
+                "stream %s: stopping without process %d (replica %u of group \"%s\"): it has "
+                "taken %u batches that it has not given back, has %u more to take, and has done "
+                "neither for %.0f s",
+                session->plan->stream->name, lines[i].pid,
+                session->plan->options.worker * session->plan->replicas + lines[i].replica,
+                lines[i].group, (unsigned)(lines[i].taken - lines[i].released),
+                (unsigned)(lines[i].published - lines[i].taken), (double)lines[i].silent_ns / 1e9);
+}
+
+/* How much trainers have taken and given back. */
+static uint64_t
+count_moves(struct session *session)
+{
+    uint64_t moves = 0;
+
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        struct lane_stats stats;
+
+        lane_stats(feed_lane(session->feed, r), &stats);
+        moves += stats.taken + stats.released;
+    }
+    return moves;
+}
+
+/* False: no trainer has moved for too long. */
+static bool
+await_move(struct session *session, uint64_t *moves)
+{
+    uint64_t now = count_moves(session);
+
+    if (now != *moves)
+        patience_renew(session->options.patience);
+    *moves = now;
+    if (!patience_lasts(session->options.patience))
+        return false;
+    nanosleep(&(struct timespec){ .tv_nsec = DRAIN_RETRY_NS }, NULL);
+    return true;
+}
+
 /* Publish the lane's last slot, which stands for the step that is not made any more: a place there
  * is where the next server begins. If attached trainers leave no slot free, wait until they release
- * one. A second signal ends the wait. If all slots are kept for trainers that are gone, leave them:
- * the next server begins with the oldest of them. The others are then told E_SERVER_GONE. */
+ * one. A second signal ends the wait, and so does a trainer that hangs. If all slots are kept for
+ * trainers that are gone, leave them: the next server begins with the oldest of them. The others
+ * are then told E_SERVER_GONE. */
 static void
 publish_stopped(struct session *session, uint32_t replica)
 {
     struct lane *lane = feed_lane(session->feed, replica);
+    uint64_t moves = count_moves(session);
 
     for (;;) {
         /* If nothing is published. */
@@ -289,7 +345,10 @@ publish_stopped(struct session *session, uint32_t replica)
             return;
         if (!may_release || !feed_has_reader(session->feed, replica))
             return;
-        nanosleep(&(struct timespec){ .tv_nsec = DRAIN_RETRY_NS }, NULL);
+        if (!await_move(session, &moves)) {
+            session_tell_unfinished(session);
+            return;
+        }
     }
 }
 
@@ -302,6 +361,7 @@ session_stop(struct session *session)
     session->control.stopping = true;
     session_halt(session);
     pthread_mutex_unlock(&session->control.lock);
+    patience_begin(session->options.patience);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         publish_stopped(session, r);
 }

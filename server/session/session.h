@@ -12,6 +12,7 @@
 #include "link/link.h"
 #include "plan/plan.h"
 
+struct patience;
 struct session;
 struct shards;
 struct stats;
@@ -33,9 +34,10 @@ struct session_options {
     const char *name;              /* of the session; NULL: the stream's */
     void (*abandoned)(void *user); /* its last group has ended, or NULL; the hub's thread */
     void *user;
-    struct shards *shards; /* an evaluation's, of which this is one reader; or NULL */
-    const char *helpers;   /* "HOST:PORT,HOST:PORT ...", or NULL (helpers/helpers.h) */
-    const char *state;     /* the folder where it keeps its place, or NULL (session_state.h) */
+    struct shards *shards;     /* an evaluation's, of which this is one reader; or NULL */
+    const char *helpers;       /* "HOST:PORT,HOST:PORT ...", or NULL (helpers/helpers.h) */
+    const char *state;         /* the folder where it keeps its place, or NULL (session_state.h) */
+    struct patience *patience; /* with trainers, once it is stopped; NULL: without limit */
 };
 
 /* Plan the stream, and open its files and lanes. No thread runs yet. Errors in the pipeline file go
@@ -46,6 +48,9 @@ tundish_status session_start(struct session *session);
 
 /* Publish the finished steps, then STOPPED. Returns when no thread runs any more. */
 void session_stop(struct session *session);
+
+/* The server stops without trainers that have batches left: tell the log of them, once. */
+void session_tell_unfinished(struct session *session);
 void session_close(struct session *session); /* stops first; accepts NULL */
 
 /* Make no more content until unpaused. Finished steps are still delivered. */

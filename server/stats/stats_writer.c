@@ -44,7 +44,7 @@ make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mappe
     char fresh[PATH_BYTES + 8];
     struct tnd_mapped *map = NULL;
     tundish_status status;
-    int file;
+    int file, error;
 
     snprintf(fresh, sizeof fresh, "%s.new", path);
     unlink(fresh);
@@ -57,12 +57,14 @@ make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mappe
         unlink(fresh);
         return status;
     }
-    if (ftruncate(file, (off_t)file_bytes) != 0 ||
-        posix_fallocate(file, 0, (off_t)BLOCK_BYTES) != 0) {
+    error = ftruncate(file, (off_t)file_bytes) != 0 ? errno
+                                                    : posix_fallocate(file, 0, (off_t)BLOCK_BYTES);
+    if (error != 0) {
         close(file);
         unlink(fresh);
-        return tnd_fail(TUNDISH_E_SYSTEM, "no room for %s, which needs %llu KiB", fresh,
-                        (unsigned long long)BLOCK_BYTES / 1024);
+        return tnd_fail(TUNDISH_E_SYSTEM, "no room for %s, which needs %llu KiB: %s%s", fresh,
+                        (unsigned long long)BLOCK_BYTES / 1024, strerror(error),
+                        error == EFBIG ? " (raise the limit for files, ulimit -f)" : "");
     }
     status = tnd_mapped_open(file, file_bytes, TND_MAPPED_WRITE, &map);
     if (status == TUNDISH_OK && rename(fresh, path) != 0)

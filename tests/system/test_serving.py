@@ -1,6 +1,7 @@
 """Real servers and real trainers, simplest first."""
 
 import os
+import resource
 import signal
 import subprocess
 import unittest
@@ -247,6 +248,45 @@ class Servers(Rig):
         self.wait_for_line(reader, "batch 0 4 ")
         self.assertEqual(stop(server), 0)
         self.assertEqual(self.lines(reader)[-1], "stopped")
+
+    def test_stop_without_a_trainer_that_hangs_and_name_it(self):
+        deliveries = {"{replicas: 1}": [], "{delivery: queue}": ["--state", str(self.path)]}
+        for distribute, options in deliveries.items():
+            file = self.pipeline(SHUFFLED, distribute, "{slots: 4, epochs: null}")
+            server = self.serve(file, "--drain-limit", "1", *options)
+            trainer = self.read("--keep", "9", "--batches", "2", "--hold")
+            for _ in range(2):
+                self.wait_for_line(trainer, "batch ")
+            trainer.send_signal(signal.SIGSTOP)
+            # Without room for its last word, or a place to keep, it would wait for nobody.
+            self.wait_until(lambda: self.figures()["lanes"][0]["published"] == 4)
+            self.assertEqual(stop(server), 0, distribute)
+            self.assertIn(f"stopping without process {trainer.pid} ", self.log())
+            trainer.kill()
+
+    def test_stop_says_whom_it_waits_for(self):
+        server = self.serve(self.pipeline(SHUFFLED, deliver="{slots: 4}"), "--drain-limit", "600")
+        trainer = self.read_paced("--keep", "9")
+        trainer.take(2)
+        self.wait_until(lambda: self.figures()["lanes"][0]["published"] == 4)
+        command = subprocess.Popen([TUNDISH, "stop", "--timeout", "600"], env=self.environment,
+                                   stderr=subprocess.PIPE, text=True)
+        self.assertRegex(command.stderr.readline(), "batches of stream 'train' are still to be taken "
+                         rf"or returned, . by replica 0 \(process {trainer.process.pid}\)")
+        trainer.process.kill()
+        self.assertEqual(command.wait(), 0)
+        self.assertEqual(server.wait(), 0)
+        command.stderr.close()
+
+    def test_say_so_where_stack_or_files_are_limited_too_much(self):
+        file = self.pipeline(SHUFFLED)
+        for limit, size, said in ((resource.RLIMIT_STACK, 1 << 18, "the limit for the stack is below"),
+                                  (resource.RLIMIT_FSIZE, 1 << 12, "ulimit -f")):  # fmt: skip
+            done = subprocess.run(
+                [TUNDISH, "serve", file], env=self.environment, capture_output=True, text=True,
+                preexec_fn=lambda limit=limit, size=size: resource.setrlimit(limit, (size, size)))
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(said, done.stderr)
 
     def test_end_with_the_process_that_owns_them(self):
         owner = self.start(["sleep", str(DEADLINE_S)])
