@@ -1,8 +1,8 @@
 /* fuzz_vocab_table.c - table files with a sound seal and anything else in them.
  *
- * The input replaces the bytes of a good table from the first on, header included; the header's
- * checksum is then made to agree, since a fuzzer would never find it. Mapping may refuse; lookups
- * must end inside the table and give lines of it.
+ * The input replaces the bytes of a good table from the first on, header included; the checksums of
+ * header and body are then made to agree, since a fuzzer would never find them. Mapping may refuse;
+ * lookups must end inside the table and give lines of it.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -59,35 +59,67 @@ use(const struct vocab *vocab, const struct byte_view *terms)
             must(term.size == 0 || term.data[term.size - 1] <= 255);
     }
     (void)vocab_term(vocab, (int64_t)vocab_count(vocab) - 1, &term);
-    (void)vocab_table_is_whole(vocab);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+/* The bytes of a good table, in memory that is kept. */
+static const uint8_t *
+good_table(const struct byte_view *terms, uint64_t *ret_bytes)
 {
+    const struct vocab_content content = { 0 };
     static uint8_t *good;
     static uint64_t good_bytes;
-    struct byte_view terms[TERMS];
-    const struct vocab_content content = { 0 };
-    struct vocab_header header;
-    struct vocab *vocab;
-    int file = memfd_create("table", MFD_CLOEXEC);
 
-    for (size_t i = 0; i < TERMS; i++)
-        terms[i] = bytes_of_text(texts[i]);
     if (good == NULL)
         must(vocab_build(
                  &(struct vocab_terms){
                      .name = "fuzz", .strings = terms, .count = TERMS, .line_word = "item" },
                  &content, &good, &good_bytes) == TUNDISH_OK);
-    must(file >= 0 && pwrite(file, good, good_bytes, 0) == (ssize_t)good_bytes);
-    /* The header's page is mostly empty: what is behind the header belongs to the body. */
-    if (bytes > sizeof header)
-        must(pwrite(file, data + sizeof header, bytes - sizeof header, VOCAB_HEADER_BYTES) > 0);
-    memcpy(&header, good, sizeof header);
-    memcpy(&header, data, bytes < sizeof header ? bytes : sizeof header);
+    *ret_bytes = good_bytes;
+    return good;
+}
+
+/* The header's page is mostly empty: what is behind the header in the input belongs to the body. */
+static uint8_t *
+spoilt_table(const uint8_t *data, size_t bytes, const struct byte_view *terms, uint64_t *ret_bytes)
+{
+    uint64_t good_bytes;
+    const uint8_t *good = good_table(terms, &good_bytes);
+    size_t head = bytes < sizeof(struct vocab_header) ? bytes : sizeof(struct vocab_header);
+    uint64_t body = bytes - head, whole = good_bytes;
+    struct vocab_header header;
+    uint8_t *table;
+
+    if (VOCAB_HEADER_BYTES + body > whole)
+        whole = VOCAB_HEADER_BYTES + body;
+    table = calloc(1, whole);
+    must(table != NULL);
+    memcpy(table, good, good_bytes);
+    if (head > 0)
+        memcpy(table, data, head);
+    if (body > 0)
+        memcpy(table + VOCAB_HEADER_BYTES, data + head, body);
+    memcpy(&header, table, sizeof header);
+    header.body_crc = tnd_crc32c(0, table + VOCAB_HEADER_BYTES, whole - VOCAB_HEADER_BYTES);
     header.header_crc = tnd_crc32c(0, &header, offsetof(struct vocab_header, header_crc));
-    must(pwrite(file, &header, sizeof header, 0) == (ssize_t)sizeof header);
+    memcpy(table, &header, sizeof header);
+    *ret_bytes = whole;
+    return table;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    struct byte_view terms[TERMS];
+    struct vocab *vocab;
+    uint8_t *table;
+    uint64_t table_bytes;
+    int file = memfd_create("table", MFD_CLOEXEC);
+
+    for (size_t i = 0; i < TERMS; i++)
+        terms[i] = bytes_of_text(texts[i]);
+    table = spoilt_table(data, bytes, terms, &table_bytes);
+    must(file >= 0 && pwrite(file, table, table_bytes, 0) == (ssize_t)table_bytes);
+    free(table);
     if (vocab_table_map(file, VOCAB_STRINGS, NULL, &vocab) == TUNDISH_OK) {
         use(vocab, terms);
         vocab_close(vocab);

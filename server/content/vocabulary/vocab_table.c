@@ -11,6 +11,7 @@
 #include "core/magic.h"
 #include "core/mapped.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 #include "core/status.h"
 
 #define AT(field, offset)                                                                          \
@@ -60,61 +61,84 @@ header_is_sound(const struct vocab_header *header, enum vocab_keys keys,
            (content == NULL || memcmp(content, &header->content, sizeof *content) == 0);
 }
 
+/* The header of a table file. The cache folder may be shared: another user's file is not trusted.
+ */
+static bool
+read_header(int file, const struct stat *about, struct vocab_header *ret_header)
+{
+    size_t got = 0;
+
+    return S_ISREG(about->st_mode) && about->st_uid == geteuid() &&
+           about->st_size >= VOCAB_HEADER_BYTES &&
+           tnd_read_at(file, ret_header, sizeof *ret_header, 0, &got) == 0 &&
+           got == sizeof *ret_header;
+}
+
+static void
+set_up(struct vocab *vocab, enum vocab_keys keys, const struct vocab_header *header,
+       struct tnd_mapped *mapped)
+{
+    const uint8_t *bytes = tnd_mapped_bytes(mapped);
+    struct vocab_layout layout;
+
+    (void)vocab_layout(keys, header->count, header->bucket_count, header->terms_bytes, &layout);
+    *vocab = (struct vocab){
+        .buckets = (const void *)(bytes + layout.buckets),
+        .bucket_count = header->bucket_count,
+        .longest_probe =
+            /* A probe never needs more steps than there are buckets, whatever the header says. */
+        header->longest_probe < header->bucket_count ? header->longest_probe : header->bucket_count,
+        .seed = header->seed,
+        .count = (uint32_t)header->count,
+        .keys = keys,
+        .index = (const void *)(bytes + layout.index),
+        .terms = bytes + layout.terms,
+        .terms_bytes = header->terms_bytes,
+        .fingerprint = header->fingerprint,
+        .file = mapped,
+        .mapped_bytes = header->file_bytes,
+    };
+}
+
+/* The body is read once, through the mapping that is used: a disk that changed a bit would give
+ * other lines for as long as the table stays, which is years. Lookups soon touch nearly every
+ * page of the buckets anyway. */
+static bool
+body_is_sound(const struct vocab_header *header, struct tnd_mapped *mapped)
+{
+    const uint8_t *bytes = tnd_mapped_bytes(mapped);
+
+    (void)madvise(tnd_mapped_bytes(mapped), header->file_bytes, MADV_WILLNEED);
+    return header->body_crc ==
+           tnd_crc32c(0, bytes + VOCAB_HEADER_BYTES, header->file_bytes - VOCAB_HEADER_BYTES);
+}
+
 tundish_status
 vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *content,
                 struct vocab **ret_vocab)
 {
     struct vocab_header header;
-    struct vocab_layout layout;
     struct stat about;
     struct tnd_mapped *mapped;
     struct vocab *vocab;
-    const uint8_t *bytes;
     tundish_status status;
 
     if (fstat(file, &about) != 0)
         return tnd_fail_errno(errno, "look at a vocabulary table");
-    /* The cache folder may be shared: another user's file is not trusted. */
-    if (!S_ISREG(about.st_mode) || about.st_uid != geteuid() ||
-        about.st_size < VOCAB_HEADER_BYTES ||
-        pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+    if (!read_header(file, &about, &header) ||
         !header_is_sound(&header, keys, content, (uint64_t)about.st_size))
         return tnd_fail(TUNDISH_E_CORRUPT, "not a vocabulary table of this version and text");
     status = tnd_mapped_open(file, header.file_bytes, TND_MAPPED_READ, &mapped);
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "vocabulary table");
-    bytes = tnd_mapped_bytes(mapped);
-    (void)vocab_layout(keys, header.count, header.bucket_count, header.terms_bytes, &layout);
-    vocab = tnd_zalloc(1, sizeof *vocab);
-    *vocab = (struct vocab){
-        .buckets = (const void *)(bytes + layout.buckets),
-        .bucket_count = header.bucket_count,
-        .longest_probe =
-            /* A probe never needs more steps than there are buckets, whatever the header says. */
-        header.longest_probe < header.bucket_count ? header.longest_probe : header.bucket_count,
-        .seed = header.seed,
-        .count = (uint32_t)header.count,
-        .keys = keys,
-        .index = (const void *)(bytes + layout.index),
-        .terms = bytes + layout.terms,
-        .terms_bytes = header.terms_bytes,
-        .fingerprint = header.fingerprint,
-        .body_crc = header.body_crc,
-        .file = mapped,
-        .mapped = bytes,
-        .mapped_bytes = header.file_bytes,
-    };
-    /* Lookups soon touch nearly every bucket, in random order. The terms are hardly ever read. */
-    (void)madvise(tnd_mapped_bytes(mapped), layout.index, MADV_WILLNEED);
+    if (!body_is_sound(&header, mapped)) {
+        tnd_mapped_close(mapped);
+        return tnd_fail(TUNDISH_E_CORRUPT, "the checksum of the vocabulary table is wrong");
+    }
+    vocab = tnd_alloc(sizeof *vocab);
+    set_up(vocab, keys, &header, mapped);
     *ret_vocab = vocab;
     return TUNDISH_OK;
-}
-
-bool
-vocab_table_is_whole(const struct vocab *vocab)
-{
-    return tnd_crc32c(0, vocab->mapped + VOCAB_HEADER_BYTES,
-                      vocab->mapped_bytes - VOCAB_HEADER_BYTES) == vocab->body_crc;
 }
 
 void

@@ -17,8 +17,8 @@
  * Terms stand one after the other with their length in front: a byte, or the byte 255 and four
  * more. The start of every 16th is in an array before them. Integers are an array.
  *
- * A file is as hostile as any: nothing in it is believed until it is checked, and where checking
- * it all at once would cost time in proportion to its size, each use checks what it uses.
+ * A file is as hostile as any: nothing in it is believed until it is checked. The checksums find
+ * damage, and not malice; so each use also checks the positions that it uses.
  */
 #ifndef CONTENT_VOCAB_TABLE_H
 #define CONTENT_VOCAB_TABLE_H
@@ -85,9 +85,7 @@ struct vocab {
     const uint8_t *terms;
     uint64_t terms_bytes;
     uint64_t fingerprint;
-    uint32_t body_crc;
     struct tnd_mapped *file;
-    const uint8_t *mapped; /* its bytes */
     uint64_t mapped_bytes;
 };
 
@@ -100,14 +98,11 @@ struct vocab_layout {
 bool vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count, uint64_t terms_bytes,
                   struct vocab_layout *ret_layout);
 
-/* Map an open table file. `content`, if not NULL, is what it must have been made from.
- * TUNDISH_E_CORRUPT if it is not a table, or of another version or text: build it again. The file
- * may be closed afterwards. */
+/* Map an open table file, and compare its checksums, for which all of it is read. `content`, if not
+ * NULL, is what it must have been made from. TUNDISH_E_CORRUPT if it is not a table, or of another
+ * version or text, or damaged: build it again. The file may be closed afterwards. */
 tundish_status vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *content,
                                struct vocab **ret_vocab);
-
-/* Read all of a table and compare its checksum; false if it is damaged. */
-bool vocab_table_is_whole(const struct vocab *vocab);
 
 /* The term at a position among the terms, or false. *ret_next is where the next one begins. */
 static inline bool
