@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/own_file.h"
 #include "core/status.h"
 
 #define PATH_BYTES 4096
@@ -61,12 +62,11 @@ tundish_status
 tnd_cache_folder_open(const char *path, int *ret_folder)
 {
     char chosen[PATH_BYTES];
-    struct stat about;
     int folder;
+    tundish_status status;
 
     if (path == NULL) {
-        tundish_status status = default_path(chosen);
-
+        status = default_path(chosen);
         if (status != TUNDISH_OK)
             return status;
     } else if (snprintf(chosen, sizeof chosen, "%s", path) >= PATH_BYTES) {
@@ -77,18 +77,13 @@ tnd_cache_folder_open(const char *path, int *ret_folder)
     folder = open(chosen, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return tnd_fail_errno(errno, "cache folder %s (set TUNDISH_CACHE to another)", chosen);
-    /* Checked on the open folder, not on its path, which could be exchanged in between. */
-    if (fstat(folder, &about) != 0 || about.st_uid != geteuid() ||
-        (about.st_mode & 07777) != 0700) {
+    status = tnd_own_folder_check(
+        &(struct tnd_own_folder){ folder, chosen, "cache folder", "set TUNDISH_CACHE to another" });
+    if (status == TUNDISH_OK)
+        *ret_folder = folder;
+    else
         close(folder);
-        return tnd_fail(
-            TUNDISH_E_SYSTEM,
-            "cache folder %s must belong to the user with mode 0700, because the server trusts the "
-            "tables in it (owner %u, mode %04o); chmod 0700 it, or set TUNDISH_CACHE to another",
-            chosen, (unsigned)about.st_uid, (unsigned)(about.st_mode & 07777));
-    }
-    *ret_folder = folder;
-    return TUNDISH_OK;
+    return status;
 }
 
 static void
@@ -101,6 +96,16 @@ static void
 forget(struct tnd_cache_build *build)
 {
     *build = (struct tnd_cache_build){ 0 };
+}
+
+/* Another user may have made it while the folder was open to all: its writer could go on writing
+ * after it is published. */
+static bool
+is_own(int file)
+{
+    struct stat held;
+
+    return fstat(file, &held) == 0 && tnd_is_own_file(&held);
 }
 
 /* Is the locked file still the one that the name leads to? */
@@ -139,6 +144,12 @@ tnd_cache_build_begin(int folder, const char *name, struct tnd_cache_build *ret_
         if (build.file < 0 || lock_waiting(build.file) != 0)
             break;
         if (is_current(folder, building, build.file)) {
+            if (!is_own(build.file)) {
+                if (unlinkat(folder, building, 0) != 0)
+                    break;
+                close(build.file);
+                continue;
+            }
             if (ftruncate(build.file, 0) != 0)
                 break;
             *ret_build = build;

@@ -1,10 +1,10 @@
 /* cache_folder.h - derived files that all processes of a user share.
  *
  * The folder is $TUNDISH_CACHE, else $XDG_CACHE_HOME/tundish, else ~/.cache/tundish; it is made
- * if missing, and refused unless it belongs to the user with mode 0700. A file in it is complete
- * from the moment it has its name and is never changed in place: it is built under a lock as
- * NAME.building, synced, and renamed. A builder that was killed leaves only the .building file,
- * which the next one overwrites.
+ * if missing (mode 0700), and refused unless it belongs to the user and no other may write to it. A
+ * file in it is complete from the moment it has its name and is never changed in place: it is built
+ * under a lock as NAME.building, synced, and renamed. A builder that was killed leaves only the
+ * .building file, which the next one overwrites.
  */
 #ifndef TND_CORE_CACHE_FOLDER_H
 #define TND_CORE_CACHE_FOLDER_H

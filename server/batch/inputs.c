@@ -1,4 +1,5 @@
-/* inputs.c - checks at the start that all files of a stream exist, stage by stage.
+/* inputs.c - checks at the start that all files of a stream exist, stage by stage,
+ * and that there is a cache folder if something must be kept in it.
  *
  * No rows are read. Names come from the list that a function runs on, and the readers of its body
  * are asked to check each. A list that depends on the content of rows is not checked, since only
@@ -7,8 +8,10 @@
 #include "batch/inputs.h"
 
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "batch/evaluate.h"
+#include "core/cache_folder.h"
 #include "core/memory.h"
 #include "order/arguments.h"
 #include "order/planning.h"
@@ -176,6 +179,66 @@ check_graph(struct order_instance *instance)
     return status;
 }
 
+static bool
+has_url(const struct spec_value *value)
+{
+    if (value == NULL)
+        return false;
+    for (uint32_t i = 0; value->kind == SPEC_LIST && i < value->count; i++)
+        if (has_url(&value->items[i]))
+            return true;
+    return value->kind == SPEC_TEXT && spec_is_url(value->text);
+}
+
+/* Is a file or a pattern of a source a URL? */
+static bool
+names_urls(const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+        bool is_source = node->source != NULL && node->stage != NULL;
+
+        for (uint32_t k = 0; is_source && k < node->stage->info->parameter_count; k++)
+            if ((node->stage->info->parameters[k].types & TYPE_PATHS) != 0 &&
+                has_url(node->stage->arguments[k]))
+                return true;
+        if (node->body != NULL && names_urls(node->body))
+            return true;
+    }
+    return false;
+}
+
+static bool
+needs_cache(const struct plan_graph *graph, bool has_urls)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+        const struct source_ops *source = node->source;
+
+        if (source != NULL && source->needs_cache != NULL &&
+            source->needs_cache(node->state, has_urls))
+            return true;
+        if (node->body != NULL && needs_cache(node->body, has_urls))
+            return true;
+    }
+    return false;
+}
+
+/* Now, and not at the first step. Where nothing must be kept, an unfit cache folder only costs the
+ * time that an index would save. */
+static tundish_status
+check_cache(const struct plan *plan, const char *path)
+{
+    tundish_status status = TUNDISH_OK;
+    int folder = -1;
+
+    if (needs_cache(plan->graph, names_urls(plan->graph)))
+        status = tnd_cache_folder_open(path, &folder);
+    if (folder >= 0)
+        close(folder);
+    return status;
+}
+
 static tundish_status
 check_plan(const struct plan *plan, struct source_files *files, const _Atomic int *stop)
 {
@@ -212,7 +275,9 @@ inputs_check(const struct plan *plan, const struct source_files_options *options
     tundish_status status;
 
     own.reader_count = 0;
-    status = source_files_open(&own, &files);
+    status = check_cache(plan, own.cache_folder);
+    if (status == TUNDISH_OK)
+        status = source_files_open(&own, &files);
     if (status == TUNDISH_OK)
         status = check_plan(plan, files, stop);
     source_files_close(files);

@@ -111,7 +111,8 @@ SECTION(
             "How often a request that failed is made again, if that can help."),
     MAY(cache, TEXT | NOTHING, ANY_VALUE,
         "A folder of this machine where parts stay when the server ends, for all servers of the "
-        "node; default: they stay as long as the server runs."),
+        "user, to whom it belongs and who alone may write to it; default: they stay as long as "
+        "the server runs."),
     DEFAULT(cache_bytes, "4GiB", SIZE, ANY_VALUE,
             "How much of what was fetched is kept, in the folder `cache` or in a file without a "
             "name in the cache folder, so that rows that are read again do not come again. "

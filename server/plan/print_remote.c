@@ -107,7 +107,7 @@ print_remote(const struct plan *plan, FILE *file)
     fprintf(file, ", at most %u requests at a time; up to ", remote->connections);
     print_size(file, remote->cache_bytes);
     if (remote->cache != NULL)
-        fprintf(file, " of what came is kept in %s, for all servers of the node\n", remote->cache);
+        fprintf(file, " of what came is kept in %s, for all servers of the user\n", remote->cache);
     else
         fputs(" of what came is kept until the server ends\n", file);
     if (remote->fetch_once)

@@ -15,6 +15,7 @@
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/own_file.h"
 #include "core/read_at.h"
 #include "remote/disk_private.h"
 
@@ -46,6 +47,7 @@ disk_open(const char *folder, uint32_t part_bytes, uint64_t bytes, struct disk *
 {
     struct disk *disk;
     int descriptor;
+    tundish_status status;
 
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return tnd_fail_errno(errno, "cannot make the cache %s (remote.cache)", folder);
@@ -57,6 +59,12 @@ disk_open(const char *folder, uint32_t part_bytes, uint64_t bytes, struct disk *
 
         close(descriptor);
         return tnd_fail_errno(error, "cannot write to the cache %s (remote.cache)", folder);
+    }
+    status = tnd_own_folder_check(
+        &(struct tnd_own_folder){ descriptor, folder, "the cache", "give remote.cache another" });
+    if (status != TUNDISH_OK) {
+        close(descriptor);
+        return status;
     }
     disk = tnd_zalloc(1, sizeof *disk);
     disk->path = tnd_strdup(folder);
@@ -138,7 +146,7 @@ open_entry(const struct disk *disk, const char *address, uint32_t part, struct e
     entry->address = address;
     entry->end_bytes = strlen(address) + sizeof(struct trailer);
     entry->part = part;
-    if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) ||
+    if (fstat(descriptor, &about) != 0 || !tnd_is_own_file(&about) ||
         (uint64_t)about.st_size < entry->end_bytes ||
         (uint64_t)about.st_size > entry->end_bytes + disk->part_bytes) {
         close(descriptor);
@@ -344,6 +352,7 @@ enum disk_answer
 disk_claim(struct disk *disk, const char *address, uint32_t part, struct disk_claim *ret_claim)
 {
     struct disk_claim claim;
+    struct stat about;
     char name[40];
 
     if (disk_is_off(disk))
@@ -352,6 +361,14 @@ disk_claim(struct disk *disk, const char *address, uint32_t part, struct disk_cl
     snprintf(claim.name, sizeof claim.name, "%s.new", name);
     claim.descriptor = open_new(disk, claim.name);
     if (claim.descriptor < 0) {
+        disk_turn_off(disk, errno);
+        return DISK_OFF;
+    }
+    /* Left by another user, who could write to it after it is kept. */
+    if (fstat(claim.descriptor, &about) != 0 || !tnd_is_own_file(&about)) {
+        close(claim.descriptor);
+        if (unlinkat(disk->folder, claim.name, 0) == 0)
+            return DISK_BUSY;
         disk_turn_off(disk, errno);
         return DISK_OFF;
     }

@@ -1,11 +1,13 @@
-/* disk.h - parts of objects in a folder that outlives the server, for all servers of the node.
+/* disk.h - parts of objects in a folder that outlives the server, for all servers of the user
+ * on the node.
  *
  * A part is a file: its bytes, then the address, then a trailer that says which part of which
  * version of the object it is, with checksums. It is written under another name, on which its
  * writer holds a lock, and renamed when it is whole: a server that is killed leaves a file that
- * nobody reads, and whose lock is gone. Nothing is synchronized to the disk, since the checksum
- * tells a part that is not whole. The parts that were used longest ago are deleted where there are
- * too many; a reader keeps its descriptor.
+ * nobody reads, and whose lock is gone. The folder and each file are the user's alone
+ * (core/own_file.h): who writes a part also writes its checksums. Nothing is synchronized to the
+ * disk, since the checksum tells a part that is not whole. The parts that were used longest ago are
+ * deleted where there are too many; a reader keeps its descriptor.
  */
 #ifndef REMOTE_DISK_H
 #define REMOTE_DISK_H
@@ -17,7 +19,7 @@
 
 struct disk;
 
-/* E_SYSTEM: the folder cannot be made or written. */
+/* E_SYSTEM: the folder cannot be made or written, or others may write to it. */
 tundish_status disk_open(const char *folder, uint32_t part_bytes, uint64_t bytes,
                          struct disk **ret_disk);
 

@@ -95,6 +95,14 @@ reader_open(struct reader *reader, const struct stage_config *config,
     return reader->filenames == NULL ? check_outer(config) : check_names(config, reader->filenames);
 }
 
+bool
+reader_needs_cache(const void *state, bool has_urls)
+{
+    const struct reader *reader = state;
+
+    return reader->format.packing != PACKING_NONE || (has_urls && reader->format.parquet == NULL);
+}
+
 uint64_t
 reader_row_bytes(const uint64_t *words)
 {

@@ -55,6 +55,10 @@ enum order_result reader_pass_over(struct order_iterator *iterator, uint64_t cou
 tundish_status reader_check(struct order_iterator *iterator);
 bool reader_expect(struct order_iterator *iterator);
 
+/* needs_cache: packed files are unpacked there, and objects are kept there, but for the ranges of
+ * them that Parquet is read by. */
+bool reader_needs_cache(const void *state, bool has_urls);
+
 /* row_bytes of sources whose rows are what the reference says, byte for byte. */
 uint64_t reader_row_bytes(const uint64_t *words);
 

@@ -71,6 +71,10 @@ struct source_ops {
     /* Say in a sentence what the plan should show of its files; the caller frees. NULL: nothing. */
     char *(*describe)(const void *state);
 
+    /* Does it keep what it reads in the cache folder while it reads? `has_urls`: names or patterns
+     * of the stream are URLs. NULL: no. */
+    bool (*needs_cache)(const void *state, bool has_urls);
+
     /* Bytes of the only column, a string, as the row's reference says. NULL: not known before it
      * is read. */
     uint64_t (*row_bytes)(const uint64_t *words);

@@ -331,6 +331,7 @@ const struct source_ops source_arrow_stream = {
     .state_bytes = sizeof(struct arrow_stream),
     .open = arrow_open,
     .read = arrow_read,
+    .needs_cache = passes_need_cache,
     .tells_content = true,
     .close = arrow_close,
 };

@@ -80,6 +80,7 @@ const struct source_ops source_csv = {
     .state_bytes = sizeof(struct csv),
     .open = csv_open,
     .read = csv_read,
+    .needs_cache = reader_needs_cache,
     .reads_files = false, /* TensorFlow's FILE sharding does not see it */
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

@@ -58,6 +58,7 @@ const struct source_ops source_fixed_length_record = {
     .open = fixed_length_record_open,
     .read = fixed_length_record_read,
     .row_bytes = reader_row_bytes,
+    .needs_cache = reader_needs_cache,
     .reads_files = true,
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

@@ -334,6 +334,7 @@ const struct source_ops source_parquet = {
     .read = parquet_read,
     .tell = parquet_tell,
     .describe = parquet_describe,
+    .needs_cache = reader_needs_cache,
     .reads_files = true,
     .tells_records = true,
     .words = WORDS_HAVE_FILE,

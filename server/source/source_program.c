@@ -356,6 +356,7 @@ const struct source_ops source_program = {
     .state_bytes = sizeof(struct program),
     .open = program_open,
     .read = program_read,
+    .needs_cache = passes_need_cache,
     .tells_content = true,
     .reads_files = false,
     .close = program_close,

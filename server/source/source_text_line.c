@@ -93,6 +93,7 @@ const struct source_ops source_text_line = {
     .state_bytes = sizeof(struct reader),
     .open = text_line_open,
     .read = text_line_read,
+    .needs_cache = reader_needs_cache,
     .reads_files = true,
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

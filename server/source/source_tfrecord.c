@@ -102,6 +102,7 @@ const struct source_ops source_tfrecord = {
     .open = tfrecord_open,
     .read = tfrecord_read,
     .row_bytes = reader_row_bytes,
+    .needs_cache = reader_needs_cache,
     .reads_files = true,
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

@@ -269,6 +269,7 @@ const struct source_ops source_webdataset = {
     .state_bytes = sizeof(struct webdataset),
     .open = webdataset_open,
     .read = webdataset_read,
+    .needs_cache = reader_needs_cache,
     .reads_files = true,
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

@@ -11,6 +11,7 @@
 #include "core/magic.h"
 #include "core/mapped.h"
 #include "core/memory.h"
+#include "core/own_file.h"
 #include "core/read_at.h"
 #include "core/status.h"
 
@@ -61,15 +62,13 @@ header_is_sound(const struct vocab_header *header, enum vocab_keys keys,
            (content == NULL || memcmp(content, &header->content, sizeof *content) == 0);
 }
 
-/* The header of a table file. The cache folder may be shared: another user's file is not trusted.
- */
+/* The header of a table file. */
 static bool
 read_header(int file, const struct stat *about, struct vocab_header *ret_header)
 {
     size_t got = 0;
 
-    return S_ISREG(about->st_mode) && about->st_uid == geteuid() &&
-           about->st_size >= VOCAB_HEADER_BYTES &&
+    return tnd_is_own_file(about) && about->st_size >= VOCAB_HEADER_BYTES &&
            tnd_read_at(file, ret_header, sizeof *ret_header, 0, &got) == 0 &&
            got == sizeof *ret_header;
 }

@@ -15,14 +15,21 @@
 #include "content/learned/learned_file.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/own_file.h"
 
 tundish_status
 artifact_folder_open(const char *path, struct artifact_folder **ret_folder)
 {
     struct artifact_folder *folder;
+    struct stat about;
 
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return tnd_fail_errno(errno, "making the folder %s", path);
+    if (stat(path, &about) == 0 && tnd_is_planted_file(path, &about))
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "the folder %s belongs to user %u, in a folder that every user may write "
+                        "to: name another",
+                        path, (unsigned)about.st_uid);
     folder = tnd_zalloc(1, sizeof *folder);
     folder->path = tnd_strdup(path);
     folder->held = -1;
@@ -115,8 +122,10 @@ artifact_folder_begin(struct artifact_folder *folder, const char *building, FILE
     int problem;
 
     pthread_mutex_lock(&folder->building);
-    /* errno is kept because unlocking may change it. */
-    file = fopen(building, "we");
+    /* A new file: one that lies there could be a link, or another user's. errno is kept because
+     * unlocking may change it. */
+    (void)unlink(building);
+    file = fopen(building, "wxe");
     problem = errno;
     pthread_mutex_unlock(&folder->building);
     if (file == NULL)

@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/own_file.h"
 #include "session/nodes/session_seeds.h"
 #include "session/session_private.h"
 #include "shm/place.h"
@@ -99,10 +100,21 @@ holds(const char *folder, const char *pattern)
     return entry != NULL;
 }
 
+/* A place decides which rows are left out: nobody else may choose it. */
+static tundish_status
+refuse_planted(const char *path, const struct stat *about)
+{
+    return tnd_fail(TUNDISH_E_SYSTEM,
+                    "%s belongs to user %u, in a folder that every user may write to: remove it, "
+                    "and give --state a folder of your own",
+                    path, (unsigned)about->st_uid);
+}
+
 tundish_status
 session_state_folder(const char *folder, uint32_t node, uint32_t node_count, char **ret_folder)
 {
     bool is_one = node_count == 1;
+    struct stat about = { 0 };
     char *own;
 
     if (holds(folder, is_one ? "node-*" : "*.place"))
@@ -114,6 +126,12 @@ session_state_folder(const char *folder, uint32_t node, uint32_t node_count, cha
     own = is_one ? tnd_strdup(folder) : tnd_sprintf("%s/node-%" PRIu32, folder, node);
     if (!is_one && mkdir(own, 0700) != 0 && errno != EEXIST) {
         tundish_status status = tnd_fail_errno(errno, "make the folder %s", own);
+
+        free(own);
+        return status;
+    }
+    if (!is_one && (lstat(own, &about) != 0 || tnd_is_planted_file(own, &about))) {
+        tundish_status status = refuse_planted(own, &about);
 
         free(own);
         return status;
@@ -143,12 +161,17 @@ static tundish_status
 read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
 {
     FILE *file = fopen(path, "re");
+    struct stat about = { 0 };
     uint8_t *bytes;
     size_t count;
 
     *ret_bytes = NULL;
     if (file == NULL)
         return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "open %s", path);
+    if (fstat(fileno(file), &about) != 0 || tnd_is_planted_file(path, &about)) {
+        fclose(file);
+        return refuse_planted(path, &about);
+    }
     bytes = tnd_alloc(TND_PLACE_BYTES_MAX);
     count = fread(bytes, 1, TND_PLACE_BYTES_MAX, file);
     fclose(file);
@@ -309,7 +332,10 @@ session_state_note_server(struct session *session)
 static tundish_status
 write_whole(const char *path, const uint8_t *bytes, size_t count)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    /* A new file: one that lies there could be another user's. */
+    int file = unlink(path) == 0 || errno == ENOENT
+                   ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+                   : -1;
     bool good = file >= 0 && write(file, bytes, count) == (ssize_t)count && fsync(file) == 0;
     int error = errno;
 

@@ -13,6 +13,7 @@
 
 #include "core/crc32c.h"
 #include "core/memory.h"
+#include "core/own_file.h"
 
 static const char HEAD_WORD[16] = "TUNDISH CACHE 1";
 static const char TAIL_WORD[16] = "TUNDISH CACHEEND";
@@ -235,12 +236,16 @@ cache_rows_open(struct source_files *files, const struct cache_key *key, const _
     struct stat about;
     bool is_there = stat(path, &about) == 0;
     int error = errno;
+    bool is_planted = is_there && tnd_is_planted_file(path, &about);
     tundish_status status = TUNDISH_OK;
 
     free(path);
     *ret_found = false;
     if (!is_there && (error == ENOENT || error == ENOTDIR))
         return TUNDISH_OK;
+    if (is_planted)
+        return refuse_store(
+            key, "this cache belongs to another user, in a folder that every user may write to");
     rows.file = table_enter(files, key->name, strlen(key->name), &cache_format);
     status = scan_complete(rows.file, stop, &rows.list);
     /* The scanner speaks of a TFRecord file. The user should hear that it is the cache that is

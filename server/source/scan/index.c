@@ -19,6 +19,7 @@
 #include "core/magic.h"
 #include "core/mapped.h"
 #include "core/memory.h"
+#include "core/own_file.h"
 #include "core/status.h"
 
 enum {
@@ -144,8 +145,8 @@ index_name(const struct source_file *file, char *ret_name, size_t room)
              (unsigned long long)hash);
 }
 
-/* Map the file of that name in the folder, if it is this file's index. The folder may be shared: a
- * link, a pipe, or a file of another user is not opened. */
+/* Map the file of that name in the folder, if it is this file's index. A link, a pipe, or a file of
+ * another user is not taken. */
 static struct record_list *
 load_from(int folder, const char *name, const struct source_file *file)
 {
@@ -158,8 +159,7 @@ load_from(int folder, const char *name, const struct source_file *file)
 
     if (descriptor < 0)
         return NULL;
-    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
-        about.st_size > 0)
+    if (fstat(descriptor, &about) == 0 && tnd_is_own_file(&about) && about.st_size > 0)
         (void)tnd_mapped_open(descriptor, (uint64_t)about.st_size, TND_MAPPED_READ, &map);
     close(descriptor);
     if (map == NULL)

@@ -59,20 +59,63 @@ a_missing_folder_is_made_for_the_user_alone(void **state)
 }
 
 static void
-a_folder_that_others_can_enter_is_refused(void **state)
+a_folder_that_others_can_write_to_is_refused(void **state)
 {
-    char path[256];
+    static const mode_t modes[] = { 0775, 0757, 0777, 01777, 02770 };
+    char path[256], mode[16];
     int folder = -7;
 
     (void)state;
     snprintf(path, sizeof path, "%s/open", top);
-    assert_int_equal(mkdir(path, 0755), 0);
-    assert_int_equal(chmod(path, 0755), 0);
-    assert_int_equal(tnd_cache_folder_open(path, &folder), TUNDISH_E_SYSTEM);
-    assert_int_equal(folder, -7);
-    assert_non_null(strstr(tnd_error_text(), path));
-    assert_non_null(strstr(tnd_error_text(), "0755"));
-    assert_non_null(strstr(tnd_error_text(), "TUNDISH_CACHE"));
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod(path, modes[i]), 0);
+        assert_int_equal(tnd_cache_folder_open(path, &folder), TUNDISH_E_SYSTEM);
+        assert_int_equal(folder, -7);
+        snprintf(mode, sizeof mode, "%04o", modes[i]);
+        assert_non_null(strstr(tnd_error_text(), path));
+        assert_non_null(strstr(tnd_error_text(), mode));
+        assert_non_null(strstr(tnd_error_text(), "TUNDISH_CACHE"));
+    }
+}
+
+static void
+a_folder_that_others_can_only_look_into_is_taken(void **state)
+{
+    static const mode_t modes[] = { 0755, 0750, 02755, 0711, 0700 };
+    char path[256];
+    int folder;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/visible", top);
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod(path, modes[i]), 0);
+        assert_int_equal(tnd_cache_folder_open(path, &folder), TUNDISH_OK);
+        close(folder);
+    }
+}
+
+/* Its writer has it open, and could go on after it is published. */
+static void
+a_building_file_of_someone_else_is_not_built_in(void **state)
+{
+    int folder = open_folder("planted");
+    int planted = openat(folder, "x.building", O_CREAT | O_RDWR, 0666);
+    struct tnd_cache_build build;
+    struct stat before, after;
+
+    (void)state;
+    assert_true(planted >= 0);
+    assert_int_equal(fchmod(planted, 0666), 0);
+    assert_int_equal(fstat(planted, &before), 0);
+    assert_int_equal(tnd_cache_build_begin(folder, "x", &build), TUNDISH_OK);
+    assert_int_equal(fstat(build.file, &after), 0);
+    assert_true(before.st_ino != after.st_ino);
+    assert_int_equal(after.st_mode & 07777, 0600);
+    tnd_cache_build_cancel(&build);
+    close(planted);
+    close(folder);
 }
 
 static void
@@ -234,7 +277,9 @@ TEST_FILE(test_cache_folder)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_folder_is_made_for_the_user_alone),
-        cmocka_unit_test(a_folder_that_others_can_enter_is_refused),
+        cmocka_unit_test(a_folder_that_others_can_write_to_is_refused),
+        cmocka_unit_test(a_folder_that_others_can_only_look_into_is_taken),
+        cmocka_unit_test(a_building_file_of_someone_else_is_not_built_in),
         cmocka_unit_test(a_folder_of_someone_else_is_refused),
         cmocka_unit_test(the_environment_names_the_folder),
         cmocka_unit_test(a_file_is_there_only_after_publish),

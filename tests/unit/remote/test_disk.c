@@ -298,6 +298,73 @@ its_use_is_noted_once_an_hour(void **state)
     close_world(&world);
 }
 
+static void
+a_folder_that_others_may_write_to_is_refused(void **state)
+{
+    static const mode_t modes[] = { 0777, 01777, 0775, 0757 };
+    struct world world;
+    struct disk *disk = NULL;
+
+    (void)state;
+    open_world(&world);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod(world.folder, modes[i]), 0);
+        assert_int_equal(disk_open(world.folder, PART_BYTES, 1 << 20, &disk), TUNDISH_E_SYSTEM);
+        assert_non_null(strstr(tnd_error_text(), "remote.cache"));
+        assert_non_null(strstr(tnd_error_text(), "go-w"));
+    }
+    assert_int_equal(chmod(world.folder, 0755), 0);
+    open_again(&world);
+    if (chown(world.folder, 12345, 12345) == 0) { /* only root may */
+        assert_int_equal(disk_open(world.folder, PART_BYTES, 1 << 20, &disk), TUNDISH_E_SYSTEM);
+        assert_non_null(strstr(tnd_error_text(), "12345"));
+    }
+    close_world(&world);
+}
+
+static void
+a_part_that_another_could_have_written_is_not_read(void **state)
+{
+    struct world world;
+    int descriptor;
+
+    (void)state;
+    open_world(&world);
+    put(&world, ADDRESS, OBJECT_BYTES);
+    descriptor = open_entry(&world);
+    assert_int_equal(fchmod(descriptor, 0602), 0);
+    assert_false(is_read(&world, ADDRESS, OBJECT_BYTES));
+    assert_int_equal(fchmod(descriptor, 0600), 0);
+    assert_true(is_read(&world, ADDRESS, OBJECT_BYTES));
+    if (fchown(descriptor, 12345, 12345) == 0) /* only root may */
+        assert_false(is_read(&world, ADDRESS, OBJECT_BYTES));
+    close(descriptor);
+    close_world(&world);
+}
+
+/* Its maker has it open, and could go on writing after it is kept. */
+static void
+a_new_file_of_another_is_not_written_into(void **state)
+{
+    struct world world;
+    struct disk_claim claim;
+    struct stat about;
+    char path[128];
+
+    (void)state;
+    open_world(&world);
+    assert_int_equal(disk_claim(world.disk, ADDRESS, 0, &claim), DISK_YOURS);
+    snprintf(path, sizeof path, "%s/%s", world.folder, claim.name);
+    close(claim.descriptor);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(disk_claim(world.disk, ADDRESS, 0, &claim), DISK_BUSY);
+    assert_int_equal(disk_claim(world.disk, ADDRESS, 0, &claim), DISK_YOURS);
+    assert_int_equal(fstat(claim.descriptor, &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0600);
+    close(claim.descriptor);
+    close_world(&world);
+}
+
 /* As it is opened for a slot, whose reads need no more of the disk than its descriptor. */
 static bool
 is_taken(const struct world *world, const char *tag)
@@ -352,6 +419,9 @@ TEST_FILE(test_disk)
         cmocka_unit_test(a_change_that_left_it_right_is_taken),
         cmocka_unit_test(files_of_another_length_are_none),
         cmocka_unit_test(what_no_time_tells_is_noticed_in_an_hour),
+        cmocka_unit_test(a_folder_that_others_may_write_to_is_refused),
+        cmocka_unit_test(a_part_that_another_could_have_written_is_not_read),
+        cmocka_unit_test(a_new_file_of_another_is_not_written_into),
         cmocka_unit_test(its_use_is_noted_once_an_hour),
         cmocka_unit_test(parts_are_taken_of_their_version_alone),
     };
