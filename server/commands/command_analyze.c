@@ -86,7 +86,7 @@ const struct command command_analyze = {
     .details = "  --stream NAME       the stream to learn from (default: learn_from in the file)\n"
                "  --root DIR          folder for relative paths (default: the file's folder)\n"
                "  --cache DIR         folder for indexes, tables and terms that exceed --memory\n"
-               "  --analysis DIR      folder for results (default: analysis/ beside the file)\n"
+               "  --analysis DIR      folder for results (default: analysis/FILE beside it)\n"
                "  --threads N         number of threads (default: one per processor)\n"
                "  --memory M          memory for terms in MiB, approximately (default 1024)\n"
                "  --quiet             do not report progress\n",

@@ -115,7 +115,7 @@ const struct command command_doctor = {
         "  --stream NAME       check only this stream (default: all in the file)\n"
         "  --root DIR          folder for relative paths (default: the file's folder)\n"
         "  --cache DIR         folder for indexes and vocabulary tables\n"
-        "  --analysis DIR      folder of learned statistics (default: analysis/ beside the file)\n"
+        "  --analysis DIR      folder of learned statistics (default: analysis/FILE beside it)\n"
         "  --replicas R        replicas on this node, if the stream uses lanes (default:\n"
         "                      replicas in the file)\n"
         "  --socket PATH       the socket that the server will have (default: as for serve)\n"

@@ -130,7 +130,7 @@ const struct command command_helper = {
         "                      the helper may use)\n"
         "  --root DIR          folder for relative paths (default: the file's folder)\n"
         "  --cache DIR         folder for indexes and vocabulary tables\n"
-        "  --analysis DIR      folder of learned statistics (default: analysis/ beside the file)\n"
+        "  --analysis DIR      folder of learned statistics (default: analysis/FILE beside it)\n"
         "  --end-with PID      stop when process PID has ended, however it ended\n"
         "  --ready-fd N        write `ready PORT` to this descriptor when servers can call\n"
         "  --log-format F      text, json, or journal (the default where journald reads standard\n"

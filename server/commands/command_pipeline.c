@@ -92,12 +92,12 @@ pipeline_open_learned(const struct pipeline_options *options, const struct spec_
         return TUNDISH_OK;
     learned = tnd_zalloc(1, sizeof *learned);
     folder = provenance_folder(file, options->analysis);
-    provenance_open(file, folder, true, learned);
+    provenance_find(file, options->analysis, true, learned);
     if (options->analyzes && learned->problem != NULL && provenance_stream(file) != NULL) {
         status = learn(options, file, folder, errors);
         /* Read again, since they are on the disk now. */
         provenance_close(learned);
-        provenance_open(file, folder, true, learned);
+        provenance_find(file, options->analysis, true, learned);
     }
     free(folder);
     *ret_learned = learned;

@@ -131,7 +131,7 @@ const struct command command_transform = {
         "  --stream NAME       stream name (default: the stream that tundish analyze uses)\n"
         "  --until STAGE       stop after the last stage with this name\n"
         "  --root DIR          folder for relative paths (default: the file's folder)\n"
-        "  --analysis DIR      folder of learned statistics (default: analysis/ beside the file)\n"
+        "  --analysis DIR      folder of learned statistics (default: analysis/FILE beside it)\n"
         "  --cache DIR         folder for vocabulary tables\n",
     .run = command_transform_run,
 };

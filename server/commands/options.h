@@ -30,7 +30,7 @@ struct option_row {
 #define PIPELINE_OPTIONS_HELP                                                                      \
     "  --root DIR          folder for relative paths (default: the file's folder)\n"               \
     "  --cache DIR         folder for indexes and vocabulary tables\n"                             \
-    "  --analysis DIR      folder of learned statistics (default: analysis/ beside the file)\n"    \
+    "  --analysis DIR      folder of learned statistics (default: analysis/FILE beside it)\n"      \
     "  --analyze           first learn statistics that are missing or out of date\n"
 
 /* Read the options. Returns EXIT_OK, and getopt's optind is where the arguments begin; or

@@ -280,14 +280,11 @@ open_plan(struct transform *transform, const struct transform_options *options,
         .learned = &transform->learned,
         .batches_vary = true,
     };
-    char *folder;
     tundish_status status;
 
     if (stream == NULL)
         return TUNDISH_E_PIPELINE;
-    folder = provenance_folder(transform->file, options->analysis);
-    provenance_open(transform->file, folder, false, &transform->learned);
-    free(folder);
+    provenance_find(transform->file, options->analysis, false, &transform->learned);
     /* The view has no random changes: the same row always gives the same result. */
     learn_view_open(&transform->view, &stream->dataset);
     transform->stream = *stream;

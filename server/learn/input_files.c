@@ -3,6 +3,7 @@
 #include "learn/input_files.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,49 @@ find_in(const struct spec_file *file, const struct spec_dataset *dataset, struct
             status = find_in_value(file, stage->arguments[k], &stage->info->parameters[k], files);
     }
     return status;
+}
+
+static bool is_named_in(const char *path, const struct spec_dataset *dataset);
+
+/* As find_in_value, which looks for the files. */
+static bool
+is_named(const char *path, const struct spec_value *value, const struct parameter_info *parameter)
+{
+    if (value == NULL)
+        return false;
+    if (value->kind == SPEC_DATASET)
+        return is_named_in(path, value->dataset);
+    if (value->kind == SPEC_TEXT && strcmp(value->text, path) == 0)
+        return true;
+    if (value->kind == SPEC_TEXT && strcmp(parameter->name, "file_pattern") == 0)
+        return fnmatch(value->text, path, 0) == 0;
+    for (uint32_t i = 0; (value->kind == SPEC_LIST || value->kind == SPEC_MAP) && i < value->count;
+         i++)
+        if (is_named(path, &value->items[i], parameter))
+            return true;
+    return false;
+}
+
+static bool
+is_named_in(const char *path, const struct spec_dataset *dataset)
+{
+    for (uint32_t i = 0; i < dataset->stage_count; i++) {
+        const struct spec_stage *stage = &dataset->stages[i];
+
+        for (uint32_t k = 0; k < stage->info->parameter_count; k++)
+            if (is_named(path, stage->arguments[k], &stage->info->parameters[k]))
+                return true;
+    }
+    return false;
+}
+
+bool
+input_files_are_named(const struct input_files *files, const struct spec_dataset *dataset)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (!is_named_in(files->list[i].path, dataset))
+            return false;
+    return true;
 }
 
 static int

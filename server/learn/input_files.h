@@ -32,6 +32,10 @@ tundish_status input_files_hash(struct input_files *files);
 void input_files_write(const struct input_files *files, FILE *file);
 bool input_files_read(struct input_files *files, const char *line);
 
+/* Is each of the files named in the dataset, or does a pattern of it match its name? The files need
+ * not be there. */
+bool input_files_are_named(const struct input_files *files, const struct spec_dataset *dataset);
+
 /* NULL if `now` is the same as `then`; else the difference in words, which the caller frees. Files
  * whose size is the same but not their time are read. */
 char *input_files_differ(const struct input_files *then, struct input_files *now);

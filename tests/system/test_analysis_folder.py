@@ -17,7 +17,7 @@ STAGES = [
 ]
 
 
-class AnalysisFolder(Rig):
+class Learner(Rig):
     def write_rows(self):
         (self.path / "rows.csv").write_text("".join(f"{i},w{i % 9}\n" for i in range(200)))
 
@@ -36,7 +36,7 @@ class AnalysisFolder(Rig):
         return text
 
     def files(self):
-        return sorted(path.name for path in (self.path / "analysis").iterdir())
+        return sorted(path.name for path in (self.path / "analysis/pipeline.yaml").iterdir())
 
     def learn(self, file):
         process = self.analyze(file)
@@ -51,6 +51,8 @@ class AnalysisFolder(Rig):
         self.assertNotEqual(done.returncode, 0)
         return done.stderr
 
+
+class AnalysisFolder(Learner):
     def test_an_interrupted_one_leaves_nothing_half_done(self):
         started = self.path / "started"
         endless = f"touch {started}; exec yes 'AAAAAAAA'"
@@ -79,8 +81,8 @@ class AnalysisFolder(Rig):
     def test_a_killed_ones_leftovers_go(self):
         self.write_rows()
         file = self.pipeline(STAGES)
-        folder = self.path / "analysis"
-        folder.mkdir()
+        folder = self.path / "analysis/pipeline.yaml"
+        folder.mkdir(parents=True)
         for name in ("words.123.building", "mine.building", "x.min.4x.building"):
             (folder / name).write_text("half")
         self.learn(file)
@@ -92,8 +94,8 @@ class AnalysisFolder(Rig):
     def test_a_second_one_waits(self):
         self.write_rows()
         file = self.pipeline(STAGES)
-        folder = self.path / "analysis"
-        folder.mkdir()
+        folder = self.path / "analysis/pipeline.yaml"
+        folder.mkdir(parents=True)
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(held, fcntl.LOCK_EX)
         process = self.analyze(file)
@@ -112,7 +114,7 @@ class AnalysisFolder(Rig):
             "words": lambda text: text[: text.index("\n", len(text) // 2) + 1],
             "x.max": lambda text: text.replace("199", "198"),
         }.items():
-            path = self.path / "analysis" / name
+            path = self.path / "analysis/pipeline.yaml" / name
             good = path.read_text()
             path.write_text(change(good))
             self.assertNotEqual(path.read_text(), good)
@@ -121,6 +123,64 @@ class AnalysisFolder(Rig):
             self.assertRegex(self.refusal(file), f"{name}: No such file .*run .tundish analyze")
             path.write_text(good)
         self.assertIn("pass 1: 200 rows", self.learn(file))
+
+
+class SeveralFiles(Learner):
+    """Pipeline files of one folder, which learn from data of their own."""
+
+    def write(self, name, rows):
+        stages = [stage.replace("rows.csv", f"{name}.csv") for stage in STAGES]
+        (self.path / f"{name}.csv").write_text(rows)
+        file = self.path / f"{name}.yaml"
+        os.rename(self.pipeline(stages), file)
+        return str(file)
+
+    def both(self):
+        return [self.write(name, "".join(f"{i},{name}{i % 9}\n" for i in range(100)))
+                for name in ("a", "b")]
+
+    def run_tundish(self, *words):
+        return subprocess.run([TUNDISH, *words], env=self.environment, capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=DEADLINE_S)
+
+    def transform(self, file):
+        return self.run_tundish("transform", file)
+
+    def test_each_keeps_its_own(self):
+        one, other = self.both()
+        self.learn(one)
+        self.learn(other)
+        for file in (one, other):
+            self.assertEqual(self.run_tundish("peek", file).returncode, 0)
+            self.assertEqual(self.transform(file).returncode, 0)
+
+    def test_what_lay_in_the_shared_folder_is_found(self):
+        one, other = self.both()
+        shared = str(self.path / "analysis")
+        self.assertEqual(self.run_tundish("analyze", one, "--analysis", shared).returncode, 0)
+        self.assertEqual(self.run_tundish("peek", one).returncode, 0)
+        self.assertEqual(self.transform(one).returncode, 0)
+        self.assertIn("nothing was learned yet", self.refusal(other))
+        refused = self.transform(other)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("not named here", refused.stderr)
+
+    def test_the_only_file_takes_it_wherever_the_data_were(self):
+        file = self.write("a", "".join(f"{i},a{i % 9}\n" for i in range(100)))
+        shared = str(self.path / "analysis")
+        self.assertEqual(self.run_tundish("analyze", file, "--analysis", shared).returncode, 0)
+        text = (self.path / "a.yaml").read_text()
+        (self.path / "a.yaml").write_text(text.replace("a.csv", "elsewhere/a.csv"))
+        self.assertEqual(self.transform(file).returncode, 0)
+
+    def test_results_of_its_own_come_first(self):
+        file, _ = self.both()
+        shared = str(self.path / "analysis")
+        self.assertEqual(self.run_tundish("analyze", file, "--analysis", shared).returncode, 0)
+        (self.path / "a.csv").write_text("1,new\n")
+        self.assertIn("a.csv had", self.refusal(file))
+        self.learn(file)
+        self.assertEqual(self.run_tundish("peek", file).returncode, 0)
 
 
 if __name__ == "__main__":

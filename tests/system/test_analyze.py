@@ -73,7 +73,7 @@ class Analysis(Learning):
         _, status, usage = os.wait4(child, 0)
         self.assertEqual(status, 0)
         self.assertLess(usage.ru_maxrss >> 10, 80)  # MiB: terms and counts together are 110
-        words = (self.path / "analysis/value.vocabulary.txt").read_text().split()
+        words = (self.path / "analysis/pipeline.yaml/value.vocabulary.txt").read_text().split()
         self.assertEqual(len(set(words)), 150000)
 
     def test_learns_by_falling_count(self):
@@ -86,8 +86,8 @@ class Analysis(Learning):
             word = line.split(",")[2]
             counts[word] = counts.get(word, 0) + 1
         expected = sorted(counts, key=lambda word: (counts[word], word), reverse=True)
-        self.assertEqual((self.path / "analysis/words").read_text().split(), expected)
-        most = json.loads((self.path / "analysis/part.max").read_text())
+        self.assertEqual((self.path / "analysis/pipeline.yaml/words").read_text().split(), expected)
+        most = json.loads((self.path / "analysis/pipeline.yaml/part.max").read_text())
         self.assertEqual(most["values"], [len(expected) - 1])
 
     def test_refuses_what_is_out_of_date(self):
@@ -114,7 +114,7 @@ class Analysis(Learning):
         file = self.pipeline(LEARNING)
         self.tundish("analyze", file)
         for text in ("", "{", '{"dtype": "float32", "shape": [9], "values": [1]}'):
-            (self.path / "analysis/x.mean").write_text(text)
+            (self.path / "analysis/pipeline.yaml/x.mean").write_text(text)
             _, said = self.tundish("peek", file, fails=True)
             self.assertIn("x.mean", said)
 
@@ -185,7 +185,7 @@ class Inside(Learning):
         file = Path(self.pipeline(["concatenate: {datasets: [part, part]}", "batch: 16"]))
         file.write_text(f"datasets:\n  part:\n{stages}{file.read_text()}")
         self.tundish("analyze", file, "--quiet")
-        self.assertEqual(self.results(self.path / "analysis"), alone[0])
+        self.assertEqual(self.results(self.path / "analysis/pipeline.yaml"), alone[0])
 
     def test_refuses_two_results_of_one_name(self):
         self.write_parts()
@@ -220,14 +220,14 @@ class VocabularyFiles(Learning):
     def test_records_hold_the_terms_of_lines(self):
         self.write_rows(500)
         file = self.analyze("vocab_filename: words")
-        lines = (self.path / "analysis/words").read_bytes().splitlines()
+        lines = (self.path / "analysis/pipeline.yaml/words").read_bytes().splitlines()
         expected, _ = self.tundish("peek", file, "--json")
         file = self.analyze("vocab_filename: words, file_format: tfrecord_gzip")
-        packed = (self.path / "analysis/words.tfrecord.gz").read_bytes()
+        packed = (self.path / "analysis/pipeline.yaml/words.tfrecord.gz").read_bytes()
         self.assertEqual(list(records(gzip.decompress(packed))), lines)
         self.assertEqual(self.tundish("peek", file, "--json")[0], expected)
         file = self.analyze(self.FREQUENCIES)
-        packed = (self.path / "analysis/word.vocabulary.tfrecord.gz").read_bytes()
+        packed = (self.path / "analysis/pipeline.yaml/word.vocabulary.tfrecord.gz").read_bytes()
         entries = [record.split(b" ") for record in records(gzip.decompress(packed))]
         self.assertEqual([term for _, term in entries], lines)
         self.assertEqual(sum(int(count) for count, _ in entries), 500)
@@ -235,7 +235,7 @@ class VocabularyFiles(Learning):
     def test_damaged_ones_are_refused(self):
         self.write_rows(100)
         file = self.analyze(self.FREQUENCIES)
-        path = self.path / "analysis/word.vocabulary.tfrecord.gz"
+        path = self.path / "analysis/pipeline.yaml/word.vocabulary.tfrecord.gz"
         good = gzip.decompress(path.read_bytes())
         huge = struct.pack("<QI", 1 << 62, 0)
         for bad, words in {

@@ -39,7 +39,7 @@ typedef struct tundish_transform_options {
     const char *stream;   /* default: the only stream, or the file's learn_from */
     const char *until;    /* last stage to apply, by name; default: all stages */
     const char *root;     /* folder for relative paths; default: the pipeline file's */
-    const char *analysis; /* folder of learned statistics; default: analysis/ beside the file */
+    const char *analysis; /* folder of learned statistics; default: analysis/FILE beside FILE */
     const char *cache;    /* folder for compiled vocabularies; default: $TUNDISH_CACHE and so on */
 } tundish_transform_options;
 

@@ -17,12 +17,25 @@
 #include "core/memory.h"
 #include "core/own_file.h"
 
+/* analysis/, for analysis/NAME. A failure shows when the folder itself is made. */
+static void
+make_around(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *around = slash != NULL ? tnd_strndup(path, (size_t)(slash - path)) : NULL;
+
+    if (around != NULL)
+        (void)mkdir(around, 0777);
+    free(around);
+}
+
 tundish_status
 artifact_folder_open(const char *path, struct artifact_folder **ret_folder)
 {
     struct artifact_folder *folder;
     struct stat about;
 
+    make_around(path);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return tnd_fail_errno(errno, "making the folder %s", path);
     if (stat(path, &about) == 0 && tnd_is_planted_file(path, &about))

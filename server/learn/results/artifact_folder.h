@@ -28,7 +28,7 @@ struct artifact_folder {
     size_t file_count;
 };
 
-/* Make the folder, if it is not there. All that is in it stays. */
+/* Make the folder, and the one that it lies in, if they are not there. All that is in it stays. */
 tundish_status artifact_folder_open(const char *path, struct artifact_folder **ret_folder);
 void artifact_folder_close(struct artifact_folder *folder); /* accepts NULL */
 

@@ -26,17 +26,6 @@ provenance_stream(const struct spec_file *file)
     return spec_find_stream(file, "train");
 }
 
-char *
-provenance_folder(const struct spec_file *file, const char *asked)
-{
-    const char *slash = strrchr(file->path, '/');
-
-    if (asked != NULL)
-        return tnd_strdup(asked);
-    return tnd_sprintf("%.*sanalysis", slash != NULL ? (int)(slash - file->path + 1) : 0,
-                       file->path);
-}
-
 bool
 provenance_is_needed(const struct spec_file *file)
 {
@@ -222,8 +211,18 @@ check_files(struct reading *reading, const struct spec_file *file, const struct 
     input_files_close(&now);
 }
 
+static void
+check_names(struct reading *reading, const struct spec_stream *stream)
+{
+    if (!input_files_are_named(&reading->files, &stream->dataset))
+        set_problem(reading->learned,
+                    tnd_sprintf("the statistics in %s were learned from files that are not named "
+                                "here",
+                                reading->folder));
+}
+
 void
-provenance_open(const struct spec_file *file, const char *folder, bool is_checking_files,
+provenance_open(const struct spec_file *file, const char *folder, enum provenance_check check,
                 struct learned *ret_learned)
 {
     const struct spec_stream *stream = provenance_stream(file);
@@ -238,8 +237,10 @@ provenance_open(const struct spec_file *file, const char *folder, bool is_checki
         read_provenance(&reading);
     if (ret_learned->problem == NULL)
         check_stages(&reading, stream);
-    if (ret_learned->problem == NULL && is_checking_files)
+    if (ret_learned->problem == NULL && check == PROVENANCE_FILES)
         check_files(&reading, file, stream);
+    if (ret_learned->problem == NULL && check == PROVENANCE_NAMES)
+        check_names(&reading, stream);
     free(reading.stages);
     input_files_close(&reading.files);
 }

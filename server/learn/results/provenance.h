@@ -1,5 +1,9 @@
 /* provenance.h - what the artifacts of an analysis folder came from.
  *
+ * Each pipeline file has a folder of its own, analysis/NAME beside it. Before, all files of a
+ * folder shared analysis/ itself: what lies there is taken by a file that has no folder of its own
+ * yet, if it was learned by the file's stages and from its files.
+ *
  * The file `origin` in the folder, a word and its values a line:
  *
  *     tundish-analysis 2
@@ -21,16 +25,28 @@
 /* The stream to learn from: learn_from, else the only one, else `train`; NULL: none of these. */
 const struct spec_stream *provenance_stream(const struct spec_file *file);
 
-/* ANALYSIS beside the pipeline file, or what was asked for. The caller frees. */
+/* The folder that the file's results are written to: what was asked for, or analysis/NAME beside
+ * the pipeline file. The caller frees. */
 char *provenance_folder(const struct spec_file *file, const char *asked);
 
 /* Does any stream of the file need something learned? */
 bool provenance_is_needed(const struct spec_file *file);
 
-/* Read the folder's origin and compare it with the pipeline file and, if asked to, with the files
- * it reads now. A difference goes into ret_learned->problem: stages that need something learned
- * complain about it. */
-void provenance_open(const struct spec_file *file, const char *folder, bool check_files,
+/* What an origin is compared with, beside the stages. */
+enum provenance_check {
+    PROVENANCE_STAGES, /* nothing */
+    PROVENANCE_NAMES,  /* the names and patterns of files in the pipeline file */
+    PROVENANCE_FILES   /* the files that it reads now */
+};
+
+/* Read the folder's origin and compare it. A difference goes into ret_learned->problem: stages that
+ * need something learned complain about it. */
+void provenance_open(const struct spec_file *file, const char *folder, enum provenance_check check,
+                     struct learned *ret_learned);
+
+/* The same in the folder where the file's results are: the one asked for, its own, or analysis/ as
+ * it was shared before. Without `check_files` files need not be there, as at inference. */
+void provenance_find(const struct spec_file *file, const char *asked, bool check_files,
                      struct learned *ret_learned);
 void provenance_close(struct learned *learned); /* accepts zeros */
 
