@@ -1,6 +1,8 @@
 /* guard.c - check a request's headers. */
 #include "guard.h"
 
+#include "core/read_at.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -109,7 +111,7 @@ read_token(int file, const char *path, char token[GUARD_TOKEN_BYTES])
 {
     static char sentence[512];
     struct stat about;
-    ssize_t got;
+    size_t got = 0;
 
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
         snprintf(sentence, sizeof sentence, "%s is not a file", path);
@@ -122,8 +124,8 @@ read_token(int file, const char *path, char token[GUARD_TOKEN_BYTES])
                  path, (unsigned)about.st_mode & 0777);
         return sentence;
     }
-    got = read(file, token, GUARD_TOKEN_BYTES - 1);
-    token[got < 0 ? 0 : got] = '\0';
+    (void)tnd_read(file, token, GUARD_TOKEN_BYTES - 1, &got);
+    token[got] = '\0';
     token[strcspn(token, "\r\n")] = '\0';
     if (strlen(token) < 16) {
         snprintf(sentence, sizeof sentence, "the token in %s has less than 16 characters", path);

@@ -28,7 +28,7 @@ _ENVIRONMENT = {
 # A socket's path has 107 bytes, of which a long name of the folder for temporary files leaves too few.
 if len(tempfile.gettempdir()) > 40:
     _ENVIRONMENT["TMPDIR"] = "/tmp"
-_CHECKS = ("check-layers", "check-format", "check-unfinished")
+_CHECKS = ("check-layers", "check-calls", "check-format", "check-unfinished")
 _SKIPPED = 77  # as Meson has it
 _GPU_FILES = ("test_device.py", "test_examples.py", "test_readme.py")  # of tests/python
 

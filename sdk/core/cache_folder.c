@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/own_file.h"
+#include "core/read_at.h"
 #include "core/status.h"
 
 #define PATH_BYTES 4096
@@ -166,22 +167,14 @@ tnd_cache_build_begin(int folder, const char *name, struct tnd_cache_build *ret_
 tundish_status
 tnd_cache_build_write(struct tnd_cache_build *build, const void *data, uint64_t bytes)
 {
-    const char *from = data;
+    int error = tnd_write(build->file, data, bytes);
 
-    while (bytes > 0) {
-        ssize_t written = write(build->file, from, bytes < (1U << 30) ? bytes : 1U << 30);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return tnd_fail_errno(errno,
-                                  "write %s in the cache folder (%llu bytes left to write; make "
-                                  "room, or set TUNDISH_CACHE to another folder)",
-                                  build->name, (unsigned long long)bytes);
-        from += written;
-        bytes -= (uint64_t)written;
-    }
-    return TUNDISH_OK;
+    if (error == 0)
+        return TUNDISH_OK;
+    return tnd_fail_errno(error,
+                          "write %s in the cache folder (%llu bytes; make room, or set "
+                          "TUNDISH_CACHE to another folder)",
+                          build->name, (unsigned long long)bytes);
 }
 
 tundish_status

@@ -1,5 +1,6 @@
 /* log_writer.c - a queue of bytes, and the one thread that a full pipe may block. */
 #include "core/log_writer.h"
+#include "core/read_at.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,19 +24,11 @@ static struct {
              .filled = PTHREAD_COND_INITIALIZER,
              .written = PTHREAD_COND_INITIALIZER };
 
+/* If standard error is closed, there is nowhere else to report it. */
 static void
 write_out(const char *bytes, size_t count)
 {
-    while (count > 0) {
-        ssize_t wrote = write(STDERR_FILENO, bytes, count);
-
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return; /* standard error is closed: there is nowhere else to report it */
-        bytes += wrote;
-        count -= (size_t)wrote;
-    }
+    (void)tnd_write(STDERR_FILENO, bytes, count);
 }
 
 /* The lock is held. Returns how many bytes of `part` are to be written. */

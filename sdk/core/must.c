@@ -1,21 +1,19 @@
 /* must.c - report a bug and end the process. */
 #include "core/must.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/read_at.h"
+
 /* A pipe that is full would keep the process from ending, which is worse than silence. */
 static void
 say(const char *text)
 {
-    struct pollfd standard_error = { .fd = STDERR_FILENO, .events = POLLOUT };
-
-    if (poll(&standard_error, 1, 0) == 1 && write(STDERR_FILENO, text, strlen(text)) < 0) {
-        /* there is nowhere else to report it */
-    }
+    if (tnd_takes_writes(STDERR_FILENO))
+        (void)tnd_write(STDERR_FILENO, text, strlen(text));
 }
 
 void

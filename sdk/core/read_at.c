@@ -2,6 +2,7 @@
 #include "core/read_at.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 int
@@ -40,4 +41,75 @@ tnd_read_both_at(int descriptor, const struct iovec to[2], uint64_t offset, size
         error = tnd_read_at(descriptor, to[1].iov_base, to[1].iov_len, offset + bytes, &rest);
     *ret_bytes += rest;
     return error;
+}
+
+int
+tnd_read(int descriptor, void *to, size_t bytes, size_t *ret_bytes)
+{
+    size_t done = 0;
+    int error = 0;
+
+    while (done < bytes && error == 0) {
+        ssize_t got = read(descriptor, (uint8_t *)to + done, bytes - done);
+
+        if (got < 0 && errno != EINTR)
+            error = errno;
+        if (got == 0)
+            break;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    *ret_bytes = done;
+    return error;
+}
+
+/* A call that writes nothing, and has no error, would be made for ever. */
+static int
+error_of(ssize_t put)
+{
+    if (put == 0)
+        return EIO;
+    return put < 0 && errno != EINTR ? errno : 0;
+}
+
+int
+tnd_write_at(int descriptor, const void *from, size_t bytes, uint64_t offset)
+{
+    size_t done = 0;
+    int error = 0;
+
+    while (done < bytes && error == 0) {
+        ssize_t put =
+            pwrite(descriptor, (const uint8_t *)from + done, bytes - done, (off_t)(offset + done));
+
+        error = error_of(put);
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return error;
+}
+
+int
+tnd_write(int descriptor, const void *from, size_t bytes)
+{
+    size_t done = 0;
+    int error = 0;
+
+    while (done < bytes && error == 0) {
+        ssize_t put = write(descriptor, (const uint8_t *)from + done, bytes - done);
+
+        error = error_of(put);
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return error;
+}
+
+bool
+tnd_takes_writes(int descriptor)
+{
+    struct pollfd room = { .fd = descriptor, .events = POLLOUT };
+    int found;
+
+    do
+        found = poll(&room, 1, 0);
+    while (found < 0 && errno == EINTR);
+    return found == 1 && (room.revents & POLLOUT) != 0;
 }

@@ -10,6 +10,7 @@
 #include "commands/serve_owner.h"
 #include "commands/serve_signals.h"
 #include "core/log.h"
+#include "core/read_at.h"
 #include "session/helpers/helper_serve.h"
 
 struct helping {
@@ -55,14 +56,15 @@ say_ready(const struct helping *helping)
 {
     uint32_t port = helper_server_port(helping->server);
     char line[32];
-    int bytes = snprintf(line, sizeof line, "ready %u\n", port);
+    int bytes = snprintf(line, sizeof line, "ready %u\n", port), error;
 
     tnd_log(TND_LOG_NOTICE, "ready", "helps at port %u", port);
     if (helping->ready_descriptor < 0)
         return;
-    if (write(helping->ready_descriptor, line, (size_t)bytes) != bytes)
+    error = tnd_write(helping->ready_descriptor, line, (size_t)bytes);
+    if (error != 0)
         tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: %s", helping->ready_descriptor,
-                strerror(errno));
+                strerror(error));
     if (helping->ready_descriptor > STDERR_FILENO)
         close(helping->ready_descriptor);
 }

@@ -17,6 +17,7 @@
 #include "commands/serve_trainers.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/read_at.h"
 #include "deliver/wakeup.h"
 #include "remote/seen.h"
 #include "session/checkpoint/session_state.h"
@@ -205,8 +206,8 @@ close_all(struct serve *serve, int64_t linger_ns)
 static void
 say_ready(const struct serve *serve)
 {
-    struct pollfd room = { .fd = serve->ready_descriptor, .events = POLLOUT };
     const char *line = serve_ready_line(serve);
+    int error = 0;
 
     tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->stream_count,
             serve->stream_count == 1 ? "" : "s", serve->socket);
@@ -215,10 +216,14 @@ say_ready(const struct serve *serve)
     if (serve->ready_descriptor < 0)
         return;
     /* Never block: a launcher that does not read must not hold up the server. */
-    if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0)
-        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: no process reads it", room.fd);
-    else if (write(room.fd, line, strlen(line)) != (ssize_t)strlen(line))
-        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: %s", room.fd, strerror(errno));
+    if (!tnd_takes_writes(serve->ready_descriptor))
+        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: no process reads it",
+                serve->ready_descriptor);
+    else
+        error = tnd_write(serve->ready_descriptor, line, strlen(line));
+    if (error != 0)
+        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: %s", serve->ready_descriptor,
+                strerror(error));
     close(serve->ready_descriptor);
 }
 

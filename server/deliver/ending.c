@@ -1,6 +1,8 @@
 /* ending.c - a process without an address space, whose threads are all flagged as exiting. */
 #include "deliver/ending.h"
 
+#include "core/read_at.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,18 +34,18 @@ is_exiting(int task_folder, const char *thread)
 {
     char path[64], text[STAT_BYTES];
     const char *field;
-    ssize_t bytes;
-    int file;
+    size_t bytes;
+    int file, error;
 
     snprintf(path, sizeof path, "%.20s/stat", thread);
     file = openat(task_folder, path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return errno == ENOENT || errno == ESRCH; /* the thread ended after readdir */
-    bytes = read(file, text, sizeof text - 1);
+    error = tnd_read(file, text, sizeof text - 1, &bytes);
     close(file);
-    if (bytes < 0)
+    if (error != 0)
         return true; /* the thread ended after openat */
-    text[bytes > 0 ? bytes : 0] = '\0';
+    text[bytes] = '\0';
     /* The name is in parentheses and may itself contain parentheses and spaces. The last one ends
      * it. */
     field = strrchr(text, ')');

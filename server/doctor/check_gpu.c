@@ -11,6 +11,8 @@
 
 #include "doctor/doctor.h"
 
+#include "core/read_at.h"
+
 enum { PATIENCE_MS = 5000, DRIVER_OLDEST = 11000 };
 enum answer_kind { ANSWER_NO_LIBRARY, ANSWER_NO_CALLS, ANSWER_FAILED, ANSWER_WORKS };
 
@@ -53,7 +55,7 @@ ask_in_child(struct answer *ret_answer)
 {
     struct pollfd readable = { .events = POLLIN };
     int ends[2];
-    ssize_t bytes = 0;
+    size_t bytes = 0;
     pid_t child;
 
     if (pipe2(ends, 0) != 0)
@@ -63,18 +65,18 @@ ask_in_child(struct answer *ret_answer)
         struct answer answer = { 0 };
 
         ask_driver(&answer);
-        _exit(write(ends[1], &answer, sizeof answer) == (ssize_t)sizeof answer ? 0 : 1);
+        _exit(tnd_write(ends[1], &answer, sizeof answer) == 0 ? 0 : 1);
     }
     close(ends[1]);
     readable.fd = ends[0];
     if (child > 0 && poll(&readable, 1, PATIENCE_MS) == 1)
-        bytes = read(ends[0], ret_answer, sizeof *ret_answer);
+        (void)tnd_read(ends[0], ret_answer, sizeof *ret_answer, &bytes);
     close(ends[0]);
     if (child > 0) {
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
     }
-    return bytes == (ssize_t)sizeof *ret_answer;
+    return bytes == sizeof *ret_answer;
 }
 
 static bool

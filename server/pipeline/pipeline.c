@@ -10,6 +10,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "core/read_at.h"
 #include "pipeline/check.h"
 #include "pipeline/yaml_reader.h"
 
@@ -58,26 +59,23 @@ read_whole(const char *path, char **ret_text, size_t *ret_bytes)
         return tnd_fail_errno(errno, "open the pipeline file %s", path);
     text = tnd_alloc(room);
     for (;;) {
-        ssize_t got = read(file, text + used, room - used);
+        size_t got = 0;
+        int error = tnd_read(file, text + used, room - used, &got);
 
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            tundish_status status = tnd_fail_errno(errno, "read the pipeline file %s", path);
+        if (error != 0) {
+            tundish_status status = tnd_fail_errno(error, "read the pipeline file %s", path);
 
             free(text);
             close(file);
             return status;
         }
-        used += (size_t)got;
+        used += got;
         /* One byte more than allowed is enough to refuse the file; a pipe could go on without end.
          */
-        if (got == 0 || used > YAML_BYTES_MAX)
+        if (used < room || used > YAML_BYTES_MAX)
             break;
-        if (used == room) {
-            room *= 2;
-            text = tnd_realloc(text, room, 1);
-        }
+        room *= 2;
+        text = tnd_realloc(text, room, 1);
     }
     close(file);
     *ret_text = text;

@@ -381,25 +381,6 @@ disk_claim(struct disk *disk, const char *address, uint32_t part, struct disk_cl
     return DISK_YOURS;
 }
 
-static int
-write_at(int descriptor, const void *bytes, size_t count, uint64_t offset)
-{
-    const uint8_t *at = bytes;
-
-    while (count > 0) {
-        ssize_t put = pwrite(descriptor, at, count, (off_t)offset);
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return errno;
-        at += put;
-        offset += (uint64_t)put;
-        count -= (size_t)put;
-    }
-    return 0;
-}
-
 bool
 disk_keep(struct disk *disk, const struct disk_claim *claim, const struct disk_kept *kept)
 {
@@ -425,9 +406,10 @@ disk_keep(struct disk *disk, const struct disk_claim *claim, const struct disk_k
         return false;
     }
     name_part(disk, kept->address, kept->part, name);
-    error = write_at(claim->descriptor, kept->address, address_bytes, kept->bytes);
+    error = tnd_write_at(claim->descriptor, kept->address, address_bytes, kept->bytes);
     if (error == 0)
-        error = write_at(claim->descriptor, &trailer, sizeof trailer, kept->bytes + address_bytes);
+        error =
+            tnd_write_at(claim->descriptor, &trailer, sizeof trailer, kept->bytes + address_bytes);
     touch_sound(claim->descriptor);
     if (error == 0 && renameat(disk->folder, claim->name, disk->folder, name) != 0)
         error = errno;
@@ -460,7 +442,7 @@ disk_put(struct disk *disk, const struct disk_kept *kept, const uint8_t *bytes)
     if (disk_claim(disk, kept->address, kept->part, &claim) != DISK_YOURS)
         return;
     whole.crc = tnd_crc32c(0, bytes, (size_t)kept->bytes);
-    error = write_at(claim.descriptor, bytes, (size_t)kept->bytes, 0);
+    error = tnd_write_at(claim.descriptor, bytes, (size_t)kept->bytes, 0);
     if (error == 0) {
         (void)disk_keep(disk, &claim, &whole);
     } else {

@@ -9,6 +9,7 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 #include "remote/parts.h"
 
 /* Parts of one object that are fetched ahead of a reader that goes through it. */
@@ -219,18 +220,11 @@ remote_object_is_here(struct remote_object *object, size_t bytes, uint64_t offse
 static tundish_status
 write_all(int descriptor, const uint8_t *bytes, size_t count)
 {
-    while (count > 0) {
-        ssize_t put = write(descriptor, bytes, count);
+    int error = tnd_write(descriptor, bytes, count);
 
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return tnd_fail_errno(errno, "no room in the cache folder for a copy of it "
-                                         "(TUNDISH_CACHE names another)");
-        bytes += put;
-        count -= (size_t)put;
-    }
-    return TUNDISH_OK;
+    return error == 0 ? TUNDISH_OK
+                      : tnd_fail_errno(error, "no room in the cache folder for a copy of it "
+                                              "(TUNDISH_CACHE names another)");
 }
 
 tundish_status

@@ -13,17 +13,7 @@
 static int
 write_bytes(const struct slot *slot, uint64_t offset, const void *bytes, size_t count)
 {
-    size_t done = 0;
-
-    while (done < count) {
-        ssize_t put = pwrite(slot_file(slot), (const uint8_t *)bytes + done, count - done,
-                             (off_t)(slot_position(slot) + offset + done));
-
-        if (put < 0 && errno != EINTR)
-            return errno;
-        done += put < 0 ? 0 : (size_t)put;
-    }
-    return 0;
+    return tnd_write_at(slot_file(slot), bytes, count, slot_position(slot) + offset);
 }
 
 /* The part is about to move: nobody reads it from here on. */

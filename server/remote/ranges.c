@@ -373,16 +373,14 @@ copy_all(struct remote_ranges *ranges, const struct object_identity *identity, i
 
     for (uint64_t at = 0; at < identity->bytes && status == TUNDISH_OK;) {
         uint64_t left = identity->bytes - at;
-        size_t count = left < room ? (size_t)left : room, done = 0;
+        size_t count = left < room ? (size_t)left : room;
+        int error = 0;
 
         status = remote_ranges_read(ranges, buffer, count, at);
-        while (status == TUNDISH_OK && done < count) {
-            ssize_t put = write(descriptor, buffer + done, count - done);
-
-            if (put < 0 && errno != EINTR)
-                status = tnd_fail_errno(errno, "%s", ranges->url.name);
-            done += put < 0 ? 0 : (size_t)put;
-        }
+        if (status == TUNDISH_OK)
+            error = tnd_write(descriptor, buffer, count);
+        if (error != 0)
+            status = tnd_fail_errno(error, "%s", ranges->url.name);
         at += count;
     }
     free(buffer);

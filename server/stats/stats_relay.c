@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 #include "stats/stats_private.h"
 
 enum { PATH_MAX_BYTES = 200 };
@@ -32,10 +33,9 @@ write_copy(int file, const struct tnd_stats_header *header, struct byte_view cop
 
     own.relay_every_ns = every_ns;
     atomic_store_explicit(&own.relayed_ns, tnd_clock_ns(), memory_order_relaxed);
-    if (pwrite(file, copy.data + sizeof own, copy.size - sizeof own, sizeof own) < 0 ||
-        pwrite(file, &own, sizeof own, 0) < 0) {
-        /* the disk is full: that node is shown as silent */
-    }
+    /* If the disk is full, that node is shown as silent. */
+    if (tnd_write_at(file, copy.data + sizeof own, copy.size - sizeof own, sizeof own) == 0)
+        (void)tnd_write_at(file, &own, sizeof own, 0);
 }
 
 void

@@ -230,6 +230,28 @@ class Format(Check):
         self.assertEqual((self.root / "sdk/a.h").read_text(), "int a;\n")
 
 
+class Calls(Check):
+    script = "check-calls"
+
+    def test_a_call_that_may_be_short_is_found(self):
+        for call in ("read(file, to, 8)", "pread (file, to, 8, 0)", "write(1, text, n)",
+                     "pwrite(file, at, n, o)", "readv(file, list, 2)", "preadv2(file, l, 2, 0, 0)"):
+            with self.subTest(call):
+                self.put("server/order/a.c", f"static int\nf(void)\n{{\n    return {call} < 0;\n}}\n")
+                self.assertIn("server/order/a.c:4:", self.complaints())
+
+    def test_others_are_not(self):
+        self.put("server/order/a.c", "/* read(2) may be short */\nstatic int\nf(void)\n{\n"
+                 "    ops->read(a); io.write(b); tnd_read(c); return say(\"write(1)\");\n}\n")
+        self.put("admin/a.c", "static int\nread(int a)\n{\n    return read(a);\n}\n")
+        self.put("sdk/core/read_at.c", "int a = read(0);\n")
+        self.assert_fine()
+
+    def test_an_exemption_that_is_not_needed_is_found(self):
+        self.put("sdk/core/read_at.c", "")
+        self.assertIn("no such call", self.complaints())
+
+
 class Unfinished(Check):
     script = "check-unfinished"
 

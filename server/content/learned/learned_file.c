@@ -9,6 +9,7 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 
 enum { BLOCK_BYTES = 1 << 20 };
 
@@ -17,6 +18,7 @@ read_all(int descriptor, const char *path, struct learned_file *ret_file)
 {
     struct stat stat;
     size_t done = 0;
+    int error;
 
     if (fstat(descriptor, &stat) != 0)
         return tnd_fail_errno(errno, "%s", path);
@@ -26,20 +28,13 @@ read_all(int descriptor, const char *path, struct learned_file *ret_file)
     ret_file->byte_count = (size_t)stat.st_size;
     /* Parsers may read up to 64 bytes past the end. */
     ret_file->bytes = tnd_zalloc(ret_file->byte_count + 64, 1);
-    while (done < ret_file->byte_count) {
-        ssize_t got = read(descriptor, ret_file->bytes + done, ret_file->byte_count - done);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        /* The file may be replaced or cut while it is read: then its size was another file's. */
-        if (got <= 0) {
-            free(ret_file->bytes);
-            return got < 0 ? tnd_fail_errno(errno, "%s", path)
-                           : tnd_fail(TUNDISH_E_DATA, "%s became shorter while it was read", path);
-        }
-        done += (size_t)got;
-    }
-    return TUNDISH_OK;
+    error = tnd_read(descriptor, ret_file->bytes, ret_file->byte_count, &done);
+    if (error == 0 && done == ret_file->byte_count)
+        return TUNDISH_OK;
+    free(ret_file->bytes);
+    /* The file may be replaced or cut while it is read: then its size was another file's. */
+    return error != 0 ? tnd_fail_errno(error, "%s", path)
+                      : tnd_fail(TUNDISH_E_DATA, "%s became shorter while it was read", path);
 }
 
 tundish_status
@@ -76,32 +71,22 @@ learned_bytes_hash(const uint8_t *bytes, size_t byte_count)
     return hash;
 }
 
-/* Hash a file in blocks of BLOCK_BYTES, as learned_bytes_hash does: a short read must not end a
- * block early. */
+/* Hash a file in blocks of BLOCK_BYTES, as learned_bytes_hash does. */
 static tundish_status
 hash_open(int descriptor, const char *path, uint64_t *ret_hash)
 {
     uint8_t *block = tnd_alloc(BLOCK_BYTES);
-    tundish_status status = TUNDISH_OK;
     uint64_t hash = 0;
+    size_t got = 0;
+    int error;
 
-    for (;;) {
-        ssize_t got = 0, part;
-
-        do {
-            part = read(descriptor, block + got, (size_t)(BLOCK_BYTES - got));
-            got += part > 0 ? part : 0;
-        } while ((part > 0 && got < BLOCK_BYTES) || (part < 0 && errno == EINTR));
-        if (part < 0)
-            status = tnd_fail_errno(errno, "%s", path);
-        if (got == 0 || part < 0)
-            break;
-        hash = tnd_hash_farm_chain(hash, block, (size_t)got);
-    }
+    while ((error = tnd_read(descriptor, block, BLOCK_BYTES, &got)) == 0 && got > 0)
+        hash = tnd_hash_farm_chain(hash, block, got);
     free(block);
-    if (status == TUNDISH_OK)
-        *ret_hash = hash;
-    return status;
+    if (error != 0)
+        return tnd_fail_errno(error, "%s", path);
+    *ret_hash = hash;
+    return TUNDISH_OK;
 }
 
 tundish_status

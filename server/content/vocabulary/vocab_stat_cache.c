@@ -12,6 +12,7 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/magic.h"
+#include "core/read_at.h"
 
 /* A file that changed so recently could change again within the resolution of its times, so it gets
  * no note yet. */
@@ -75,7 +76,7 @@ vocab_stat_cache_find(int folder, const char *path, const struct stat *about,
     const struct vocab_content unknown = { 0 };
     struct note expected, found;
     char name[TND_CACHE_NAME_BYTES];
-    ssize_t bytes;
+    size_t bytes = 0;
     int file;
 
     if (!compose(path, about, &unknown, &expected, name))
@@ -83,9 +84,9 @@ vocab_stat_cache_find(int folder, const char *path, const struct stat *about,
     file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (file < 0)
         return false;
-    bytes = read(file, &found, sizeof found);
+    (void)tnd_read(file, &found, sizeof found, &bytes);
     close(file);
-    if (bytes != (ssize_t)sizeof found ||
+    if (bytes != sizeof found ||
         /* Everything before the content describes the file. The checksum covers the rest. */
         memcmp(&found, &expected, offsetof(struct note, content)) != 0 ||
         found.crc != tnd_crc32c(0, &found, offsetof(struct note, crc)))

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "core/read_at.h"
 
 enum { HEAD_BYTES = 32, BUFFER_BYTES = 64 * 1024, WRITE_BYTES = 1 << 20 };
 
@@ -29,17 +30,11 @@ open_file(struct term_runs *runs)
 static tundish_status
 write_all(int file, const uint8_t *bytes, size_t count, int64_t *at)
 {
-    while (count > 0) {
-        ssize_t done = pwrite(file, bytes, count, *at);
+    int error = tnd_write_at(file, bytes, count, (uint64_t)*at);
 
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return tnd_fail_errno(errno, "writing terms to the cache folder");
-        bytes += done;
-        count -= (size_t)done;
-        *at += done;
-    }
+    if (error != 0)
+        return tnd_fail_errno(error, "writing terms to the cache folder");
+    *at += (int64_t)count;
     return TUNDISH_OK;
 }
 
@@ -181,6 +176,9 @@ term_runs_close(struct term_runs *runs)
 static tundish_status
 fill_run(struct term_reader *reader, size_t bytes)
 {
+    size_t room, left, got;
+    int error;
+
     if (reader->filled - reader->begin >= bytes)
         return TUNDISH_OK;
     memmove(reader->buffer, reader->buffer + reader->begin, reader->filled - reader->begin);
@@ -190,20 +188,15 @@ fill_run(struct term_reader *reader, size_t bytes)
         reader->capacity = bytes;
         reader->buffer = tnd_realloc(reader->buffer, reader->capacity, 1);
     }
-    while (reader->filled < bytes) {
-        size_t room = reader->capacity - reader->filled;
-        size_t left = (size_t)(reader->end - reader->at);
-        ssize_t got = pread(reader->file, reader->buffer + reader->filled,
-                            room < left ? room : left, reader->at);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            /* The end of the file inside a run is an error of the disk. */
-            return tnd_fail_errno(got < 0 ? errno : EIO, "reading terms from the cache folder");
-        reader->filled += (size_t)got;
-        reader->at += got;
-    }
+    room = reader->capacity - reader->filled;
+    left = (size_t)(reader->end - reader->at);
+    error = tnd_read_at(reader->file, reader->buffer + reader->filled, room < left ? room : left,
+                        (uint64_t)reader->at, &got);
+    reader->filled += got;
+    reader->at += (int64_t)got;
+    /* The end of the file inside a run is an error of the disk. */
+    if (error != 0 || reader->filled < bytes)
+        return tnd_fail_errno(error != 0 ? error : EIO, "reading terms from the cache folder");
     return TUNDISH_OK;
 }
 

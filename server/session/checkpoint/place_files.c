@@ -12,6 +12,7 @@
 #include "content/content.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 #include "remote/seen.h"
 #include "source/files/catalogue.h"
 #include "source/files/matching_files.h"
@@ -24,9 +25,10 @@ static uint64_t
 mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
 {
     uint8_t *bytes = tnd_alloc(byte_count + 1);
-    ssize_t got = pread(descriptor, bytes, byte_count, offset);
+    size_t got = 0;
 
-    hash = tnd_hash_farm_chain(hash, bytes, got > 0 ? (size_t)got : 0);
+    (void)tnd_read_at(descriptor, bytes, byte_count, (uint64_t)offset, &got);
+    hash = tnd_hash_farm_chain(hash, bytes, got);
     free(bytes);
     return hash;
 }

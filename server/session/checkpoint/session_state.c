@@ -18,6 +18,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/own_file.h"
+#include "core/read_at.h"
 #include "session/nodes/session_seeds.h"
 #include "session/session_private.h"
 #include "shm/place.h"
@@ -160,23 +161,26 @@ session_state_claim(const char *folder, int *ret_claim)
 static tundish_status
 read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
 {
-    FILE *file = fopen(path, "re");
+    /* O_NONBLOCK: a pipe of that name must not hang the server. */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error;
     struct stat about = { 0 };
     uint8_t *bytes;
-    size_t count;
 
     *ret_bytes = NULL;
-    if (file == NULL)
+    if (file < 0)
         return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "open %s", path);
-    if (fstat(fileno(file), &about) != 0 || tnd_is_planted_file(path, &about)) {
-        fclose(file);
+    if (fstat(file, &about) != 0 || tnd_is_planted_file(path, &about)) {
+        close(file);
         return refuse_planted(path, &about);
     }
     bytes = tnd_alloc(TND_PLACE_BYTES_MAX);
-    count = fread(bytes, 1, TND_PLACE_BYTES_MAX, file);
-    fclose(file);
+    error = tnd_read(file, bytes, TND_PLACE_BYTES_MAX, ret_count);
+    close(file);
+    if (error != 0) {
+        free(bytes);
+        return tnd_fail_errno(error, "read %s", path);
+    }
     *ret_bytes = bytes;
-    *ret_count = count;
     return TUNDISH_OK;
 }
 
@@ -228,15 +232,16 @@ static uint64_t
 read_generation(const struct session *session)
 {
     char *path = path_of(session, "server");
-    FILE *file = fopen(path, "re");
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     uint64_t generation = 0;
+    size_t got = 0;
 
-    if (file != NULL && fread(&generation, sizeof generation, 1, file) != 1)
-        generation = 0;
-    if (file != NULL)
-        fclose(file);
+    if (file >= 0) {
+        (void)tnd_read(file, &generation, sizeof generation, &got);
+        close(file);
+    }
     free(path);
-    return generation;
+    return got == sizeof generation ? generation : 0;
 }
 
 static bool
@@ -313,15 +318,16 @@ session_state_note_server(struct session *session)
 {
     uint64_t generation = session->options.server_generation;
     char *path;
-    int file;
+    int file, error;
 
     if (session->options.state == NULL || session->control.is_noted)
         return;
     session->control.is_noted = true;
     path = path_of(session, "server");
     file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0 || write(file, &generation, sizeof generation) != sizeof generation) {
-        (void)tnd_fail_errno(errno, "write %s", path);
+    error = file < 0 ? errno : tnd_write(file, &generation, sizeof generation);
+    if (error != 0) {
+        (void)tnd_fail_errno(error, "write %s", path);
         tnd_log(TND_LOG_ERROR, "state", "%s", tnd_error_text());
     }
     if (file >= 0)
@@ -336,12 +342,13 @@ write_whole(const char *path, const uint8_t *bytes, size_t count)
     int file = unlink(path) == 0 || errno == ENOENT
                    ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
                    : -1;
-    bool good = file >= 0 && write(file, bytes, count) == (ssize_t)count && fsync(file) == 0;
-    int error = errno;
+    int error = file < 0 ? errno : tnd_write(file, bytes, count);
 
+    if (error == 0 && fsync(file) != 0)
+        error = errno;
     if (file >= 0)
         close(file);
-    return good ? TUNDISH_OK : tnd_fail_errno(error, "write %s", path);
+    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "write %s", path);
 }
 
 static tundish_status

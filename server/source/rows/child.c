@@ -16,6 +16,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 #include "source/rows/child_guard.h"
 
 enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60, LOOK_AT_GUARD_NS = 1000000 };
@@ -145,8 +146,9 @@ read_complaints(struct child *child)
     char text[4096];
     ssize_t got;
 
-    while (child->errors >= 0 && (got = read(child->errors, text, sizeof text)) >= 0) {
-        size_t bytes = (size_t)got;
+    while (child->errors >= 0 &&
+           ((got = read(child->errors, text, sizeof text)) >= 0 || errno == EINTR)) {
+        size_t bytes = got > 0 ? (size_t)got : 0;
         const char *end = text + bytes;
         size_t kept = child->last_word_bytes;
 
@@ -254,16 +256,16 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
 {
     struct guard_report report = { 0 };
     char words[1024];
-    ssize_t got;
+    size_t got = 0;
     tundish_status status =
         wait_for(child, name, child->report, "finished writing, but has not exited", stop);
 
     if (status != TUNDISH_OK)
         /* A short report is a closed pipe: the guard ended before it could tell. */
         return status;
-    got = read(child->report, &report, sizeof report);
+    (void)tnd_read(child->report, &report, sizeof report, &got);
     read_complaints(child);
-    if (got != (ssize_t)sizeof report)
+    if (got != sizeof report)
         return tnd_fail(TUNDISH_E_DATA, "program %s: its guard was killed", name);
     if (report.error != 0)
         return tnd_fail(TUNDISH_E_DATA, "program %s cannot be started: %s", name,

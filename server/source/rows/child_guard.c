@@ -1,6 +1,8 @@
 /* child_guard.c - see child_guard.h. */
 #include "source/rows/child_guard.h"
 
+#include "core/read_at.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,16 +22,13 @@ enum { LIFE = 3, REPORT = 4, FIRST_CLOSED = 5, OUT_OF_THE_WAY = 64 };
 /* SIGTERM first, and SIGKILL after the grace. */
 enum { GRACE_MS = 200, STEP_MS = 5 };
 
-/* If nobody reads the report any more, nobody needs it. It is shorter than PIPE_BUF, so it is
- * written whole. */
+/* If nobody reads the report any more, nobody needs it. */
 static void
 tell_parent(int32_t error, int32_t status)
 {
     struct guard_report report = { error, status };
 
-    /* The compiler insists that the result is looked at. */
-    if (write(REPORT, &report, sizeof report) < 0)
-        return;
+    (void)tnd_write(REPORT, &report, sizeof report);
 }
 
 /* The server ignores SIGPIPE and blocks signals in its threads. Both survive execve, and a program
@@ -89,12 +88,15 @@ signal_children(int number)
 {
     char text[4096];
     int list = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = list < 0 ? 0 : read(list, text, sizeof text);
+    size_t bytes = 0;
     pid_t child = 0;
+
+    if (list >= 0)
+        (void)tnd_read(list, text, sizeof text, &bytes);
 
     /* The list is numbers with a space after each. One that was cut at the end of the buffer is
      * left for the next look. */
-    for (ssize_t i = 0; i < bytes; i++) {
+    for (size_t i = 0; i < bytes; i++) {
         if (text[i] >= '0' && text[i] <= '9') {
             child = 10 * child + (text[i] - '0');
         } else {

@@ -7,6 +7,8 @@
 
 #include "source/files/files_private.h"
 
+#include "core/read_at.h"
+
 tundish_status
 spool_open(struct source_files *files, const char *name, int descriptor, struct spool *ret_spool)
 {
@@ -33,18 +35,10 @@ tundish_status
 spool_append(struct spool *spool, const void *data, size_t bytes)
 {
     int descriptor = atomic_load_explicit(&spool->file->unpacked, memory_order_relaxed) - 1;
-    size_t done = 0;
+    int error = tnd_write_at(descriptor, data, bytes, spool->bytes);
 
-    while (done < bytes) {
-        ssize_t put = pwrite(descriptor, (const uint8_t *)data + done, bytes - done,
-                             (off_t)(spool->bytes + done));
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return tnd_fail_errno(errno, "cannot write");
-        done += (size_t)put;
-    }
+    if (error != 0)
+        return tnd_fail_errno(error, "cannot write");
     spool->bytes += bytes;
     return TUNDISH_OK;
 }

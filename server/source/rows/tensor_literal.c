@@ -15,6 +15,7 @@
 #include "core/half.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "core/read_at.h"
 #include "remote/ranges.h"
 #include "source/rows/npy.h"
 #include "source/variable.h"
@@ -321,23 +322,13 @@ tensor_of_lists(const struct stage_config *config, const struct spec_value *valu
 static tundish_status
 read_all(int file, void *to, uint64_t bytes, uint64_t offset)
 {
-    uint8_t *at = to;
+    size_t got = 0;
+    int error = tnd_read_at(file, to, bytes, offset, &got);
 
-    while (bytes > 0) {
-        /* Linux reads at most 2 GiB in one call. */
-        ssize_t got = pread(file, at, bytes < (1 << 30) ? bytes : (1 << 30), (off_t)offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return tnd_fail_errno(errno, "it cannot be read");
-        if (got == 0)
-            return tnd_fail(TUNDISH_E_DATA, "it is shorter than its header says");
-        at += got;
-        bytes -= (uint64_t)got;
-        offset += (uint64_t)got;
-    }
-    return TUNDISH_OK;
+    if (error != 0)
+        return tnd_fail_errno(error, "it cannot be read");
+    return got == bytes ? TUNDISH_OK
+                        : tnd_fail(TUNDISH_E_DATA, "it is shorter than its header says");
 }
 
 /* Write a UCS-4 character as UTF-8. Returns the number of bytes; 0 for a surrogate and for anything

@@ -7,6 +7,8 @@
 #include "content/records/unpack.h"
 #include "source/scan/scan_work.h"
 
+#include "core/read_at.h"
+
 /* Make a file without a name for the unpacked bytes. GZIP cannot be read from the middle, and its
  * rows are read in any order. */
 static tundish_status
@@ -38,20 +40,11 @@ static tundish_status
 write_unpacked(struct source_file *file, const struct scan_work *work, size_t bytes)
 {
     int descriptor = atomic_load_explicit(&file->unpacked, memory_order_relaxed) - 1;
-    size_t done = 0;
+    int error = tnd_write_at(descriptor, work->buffer, bytes, work->position);
 
-    while (done < bytes) {
-        ssize_t put =
-            pwrite(descriptor, work->buffer + done, bytes - done, (off_t)(work->position + done));
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return tnd_fail_errno(errno, "no room in the cache folder to unpack it (TUNDISH_CACHE "
-                                         "names another)");
-        done += (size_t)put;
-    }
-    return TUNDISH_OK;
+    return error == 0 ? TUNDISH_OK
+                      : tnd_fail_errno(error, "no room in the cache folder to unpack it "
+                                              "(TUNDISH_CACHE names another)");
 }
 
 /* The bytes before the damage are good, so the error is kept until they have been scanned.
