@@ -319,6 +319,20 @@ drop_round(struct deal_round *round)
     round->present_count = 0;
 }
 
+/* Has each replica a row? Rows that only content counts are taken to be there. */
+static bool
+is_filled(const struct deal_round *round, const struct plan_node *root)
+{
+    for (uint32_t i = 0; i < round->present_count && !root->cuts_content; i++)
+        for (uint32_t k = 0; k < round->width; k++) {
+            const struct run *run = run_of_word(round->slices[i].words[k]);
+
+            if ((round->run_words >> k & 1) != 0 && run != NULL && run->row_count == 0)
+                return false;
+        }
+    return round->present_count == round->replicas;
+}
+
 tundish_status
 dealer_next(struct dealer *dealer, struct deal_round *ret_round)
 {
@@ -344,6 +358,9 @@ dealer_next(struct dealer *dealer, struct deal_round *ret_round)
         round.slices[round.present_count++] = (struct deal_slice){ true, words };
     }
     if (round.present_count < round.replicas && !dealer->can_be_empty)
+        drop_round(&round);
+    if (dealer->plan->stream->distribute.drop_remainder_step &&
+        !is_filled(&round, dealer->plan->graph->root))
         drop_round(&round);
     dealer->step++;
     if (status != TUNDISH_OK) {

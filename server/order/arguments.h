@@ -24,8 +24,18 @@ struct rebatch_arguments {
 /* ORDER_SLICES. Where content is cut, each column by its own length: the element is the input's
  * and, as the last word, the slice's number. Else each run word is a slice's. */
 struct slices_arguments {
-    int64_t slices; /* that each batch is cut into */
+    int64_t slices;  /* that each batch is cut into */
+    bool whole_only; /* batches of which a slice would have no row are left out */
 };
+
+/* Does each slice get a row, if `rows` rows are cut into slices of ceil(rows / slices)? */
+static inline bool
+slices_are_filled(uint64_t rows, uint64_t slices)
+{
+    uint64_t each = rows / slices + (rows % slices != 0);
+
+    return rows >= slices && (slices - 1) * each < rows;
+}
 
 /* ORDER_UNBATCHES has none. Where content is cut, the element is the input's and, as the last word,
  * the row's number. Else each run word is replaced by a row's words (order_row_width). */

@@ -1,8 +1,8 @@
 /* order_deal_split.c - the rebatching of the Distributed Input guide: cut each batch of n rows into
  * exactly N slices, one per replica, of ceil(n / N) rows each until no rows are left (later slices
- * may be short or empty). Each component is cut by its own row count. If only content knows a
- * column's row count (plan_node.cuts_content), a slice is just a number here and content is cut
- * later. */
+ * may be short or empty). Batches that leave a slice empty can be left out. Each component is cut
+ * by its own row count. If only content knows a column's row count (plan_node.cuts_content), a
+ * slice is just a number here and content is cut later. */
 #include "order/arguments.h"
 #include "order/order.h"
 
@@ -69,6 +69,42 @@ write_slice(const struct deal_split *deal, const struct plan_node *node, uint64_
     words[node->width - 1] = deal->slice;
 }
 
+/* Has each slice a row? A batch whose rows only content knows is taken to have enough. */
+static bool
+fills_slices(const struct deal_split *deal, const struct plan_node *node)
+{
+    for (uint32_t i = 0; i < node->width && !node->cuts_content; i++) {
+        const struct run *run = run_of_word(deal->batch[i]);
+
+        if ((node->run_words >> i & 1) != 0 && run != NULL &&
+            !slices_are_filled(run->row_count, deal->slices))
+            return false;
+    }
+    return true;
+}
+
+/* Pull the next batch that is to be cut. */
+static enum order_result
+pull_batch(struct order_iterator *iterator)
+{
+    const struct slices_arguments *arguments = iterator->node->arguments;
+    const struct plan_node *node = iterator->node;
+    struct deal_split *deal = state_of(iterator);
+
+    for (;;) {
+        size_t count;
+        enum order_result result = order_next(deal->input, deal->batch, 1, &count);
+
+        if (result != ORDER_OK)
+            return result;
+        if (!arguments->whole_only || fills_slices(deal, node))
+            break;
+        run_words_release(deal->batch, 1, node->width, node->run_words);
+    }
+    deal->slice = 0;
+    return ORDER_OK;
+}
+
 static enum order_result
 deal_split_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -77,12 +113,10 @@ deal_split_next(struct order_iterator *iterator, uint64_t *words, size_t max, si
 
     while (*ret_count < max) {
         if (deal->slice == deal->slices) {
-            size_t count;
-            enum order_result result = order_next(deal->input, deal->batch, 1, &count);
+            enum order_result result = pull_batch(iterator);
 
             if (result != ORDER_OK)
                 return result;
-            deal->slice = 0;
         }
         write_slice(deal, node, words + *ret_count * node->width);
         ++*ret_count;
@@ -108,24 +142,35 @@ pass_over_slices(struct deal_split *deal, const struct plan_node *node, uint64_t
     return count;
 }
 
+/* Is the last batch of the input the only one that may be short? */
+static bool
+ends_with_the_short_one(const struct plan_node *node)
+{
+    do
+        node = node->inputs[0];
+    while (node->order == NULL);
+    return node->order->form == ORDER_BATCHES && node->order->selection == ORDER_KEEPS;
+}
+
 /* Pass over whole batches in the input. Only the batch that holds the last slice is pulled. */
 static enum order_result
 deal_split_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
+    const struct slices_arguments *arguments = iterator->node->arguments;
     struct deal_split *deal = state_of(iterator);
     uint64_t passed = pass_over_slices(deal, iterator->node, count), batches = 0;
     enum order_result result = ORDER_OK;
 
+    *ret_passed = passed;
+    if (arguments->whole_only && !ends_with_the_short_one(iterator->node))
+        return ORDER_OK; /* each batch is looked at */
     if (count - passed >= deal->slices)
         result = order_pass_over(deal->input, (count - passed) / deal->slices, &batches);
     passed += batches * deal->slices;
     *ret_passed = passed;
     if (result == ORDER_OK && passed < count) {
-        size_t pulled;
-
-        result = order_next(deal->input, deal->batch, 1, &pulled);
+        result = pull_batch(iterator);
         if (result == ORDER_OK) {
-            deal->slice = 0;
             *ret_passed += pass_over_slices(deal, iterator->node, count - passed);
         }
     }

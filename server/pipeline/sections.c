@@ -28,30 +28,32 @@ SECTION(stream, "stream", "One stream of batches.",
         MAY(distribute, ENTRIES | NOTHING, ANY_VALUE, "How batches are dealt to replicas."),
         MAY(deliver, ENTRIES | NOTHING, ANY_VALUE, "How batches are delivered."))
 
-SECTION(distribute, "distribute", "How batches are dealt to replicas.",
-        DEFAULT(replicas, "1", INTEGER, BETWEEN(1, 4096),
-                "Replicas on each worker. Each column of a batch is divided among them along its "
-                "first dimension; so are the rows of a program without a batch stage."),
-        DEFAULT(auto_shard, "AUTO", TEXT, ONE_OF("AUTO|FILE|DATA|HINT|OFF"),
-                "What is sharded among workers."),
-        DEFAULT(rebatch, "split", TEXT, ONE_OF("split|carry|tensorflow"),
-                "How a global batch is divided: split: each batch separately; carry: rows left "
-                "over go to the next batch; tensorflow: as TensorFlow 2.21 chooses."),
-        DEFAULT(from_function, "false", BOOL, ANY_VALUE,
-                "As distribute_datasets_from_function: do not rebatch or shard."),
-        DEFAULT(delivery, "lanes", TEXT, ONE_OF("lanes|queue|broadcast"),
-                "lanes: one lane for each replica; queue: one queue for all; broadcast: one lane "
-                "that all replicas read."),
-        DEFAULT(files, "shared", TEXT, ONE_OF("shared|local"),
-                "shared: every node sees every file. local: each node has its own files, reads "
-                "them, and sends rows to the node that delivers them."),
-        DEFAULT(groups, "1", INTEGER, BETWEEN(1, 4096),
-                "The number of groups that share the session; the first batch waits for them."),
-        DEFAULT(drop_remainder_step, "false", BOOL, ANY_VALUE,
-                "End after the last full step instead of with empty batches."),
-        MAY(evaluation_shards, INTEGER | TEXT | NOTHING, BETWEEN(1, 1000000),
-            "Divide the stream into this many shards; one reader reads a whole shard. auto: five "
-            "times the number of readers at the start."))
+SECTION(
+    distribute, "distribute", "How batches are dealt to replicas.",
+    DEFAULT(replicas, "1", INTEGER, BETWEEN(1, 4096),
+            "Replicas on each worker. Each column of a batch is divided among them along its "
+            "first dimension; so are the rows of a program without a batch stage."),
+    DEFAULT(auto_shard, "AUTO", TEXT, ONE_OF("AUTO|FILE|DATA|HINT|OFF"),
+            "What is sharded among workers."),
+    DEFAULT(rebatch, "split", TEXT, ONE_OF("split|carry|tensorflow"),
+            "How a global batch is divided: split: each batch separately; carry: rows left "
+            "over go to the next batch; tensorflow: as TensorFlow 2.21 chooses."),
+    DEFAULT(from_function, "false", BOOL, ANY_VALUE,
+            "As distribute_datasets_from_function: do not rebatch or shard."),
+    DEFAULT(delivery, "lanes", TEXT, ONE_OF("lanes|queue|broadcast"),
+            "lanes: one lane for each replica; queue: one queue for all; broadcast: one lane "
+            "that all replicas read."),
+    DEFAULT(files, "shared", TEXT, ONE_OF("shared|local"),
+            "shared: every node sees every file. local: each node has its own files, reads "
+            "them, and sends rows to the node that delivers them."),
+    DEFAULT(groups, "1", INTEGER, BETWEEN(1, 4096),
+            "The number of groups that share the session; the first batch waits for them."),
+    DEFAULT(drop_remainder_step, "false", BOOL, ANY_VALUE,
+            "Leave out steps in which some replica would have no row, instead of empty batches: "
+            "with several nodes, an epoch ends at the first of them."),
+    MAY(evaluation_shards, INTEGER | TEXT | NOTHING, BETWEEN(1, 1000000),
+        "Divide the stream into this many shards; one reader reads a whole shard. auto: five "
+        "times the number of readers at the start."))
 
 SECTION(
     deliver, "deliver", "How batches are delivered.",

@@ -185,7 +185,27 @@ insert_split(struct plan *plan, int64_t slices)
     struct slices_arguments *arguments = deal->arguments;
 
     arguments->slices = slices;
+    /* Else the slices of a batch are of several steps. */
+    arguments->whole_only = plan->stream->distribute.drop_remainder_step &&
+                            (plan->options.worker_count == 1 || plan->policy == SHARD_DATA);
     return deal;
+}
+
+/* Of a batch that never has a row for each replica, every step would be left out. */
+static tundish_status
+check_whole(const struct plan_builder *builder, int64_t slices)
+{
+    const struct plan *plan = builder->plan;
+    const struct spec_distribute *asked = &plan->stream->distribute;
+
+    if (!asked->drop_remainder_step || plan->rule == REBATCH_CARRY || plan->global_batch < 0 ||
+        slices_are_filled((uint64_t)plan->global_batch, (uint64_t)slices))
+        return TUNDISH_OK;
+    return spec_complain(builder->errors, asked->line, asked->column,
+                         "drop_remainder_step: a batch of %lld rows leaves some of %lld replicas "
+                         "without a row, so every step would be left out: make batches a multiple "
+                         "of the replicas",
+                         (long long)plan->global_batch, (long long)slices);
 }
 
 /* Rotate so that each worker begins with the sizes of its own replicas. Under DATA all workers see
@@ -212,6 +232,8 @@ rebatch_insert(struct plan_builder *builder)
 
     if (!has_batches(plan->user_root))
         return complain_of_no_batch(builder);
+    if (check_whole(builder, slices) != TUNDISH_OK)
+        return TUNDISH_E_PIPELINE;
     plan->rebatched = true;
     deal = plan->rule == REBATCH_CARRY ? insert_carry(plan, slices) : insert_split(plan, slices);
     for (uint32_t i = 0; i < deal->schema.count; i++) {

@@ -46,6 +46,29 @@ tails_are_cut_too(void **state)
     fixture_close(&fixture);
 }
 
+/* Also in mid-epoch, and where it is gone on from a place. */
+static void
+batches_that_leave_a_slice_empty_can_be_left_out(void **state)
+{
+    const struct slices_arguments arguments = { .slices = 3, .whole_only = true };
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 10}, {batch: 5}, {repeat: 2}");
+    fixture_append(&fixture, &order_deal_split, &arguments);
+    assert_string_equal(fixture_epoch(&fixture, 100, 1),
+                        "[0 1] [2 3] [4] [5 6] [7 8] [9] [0 1] [2 3] [4] [5 6] [7 8] [9]");
+    fixture_close(&fixture);
+    fixture_open(&fixture, "{range: 8}, {batch: 6}, {repeat: 2}");
+    fixture_append(&fixture, &order_deal_split, &arguments);
+    assert_string_equal(fixture_epoch(&fixture, 100, 1), "[0 1] [2 3] [4 5] [0 1] [2 3] [4 5]");
+    fixture_close(&fixture);
+    fixture_open(&fixture, "{range: 10}, {batch: 6}");
+    fixture_append(&fixture, &order_deal_split, &arguments);
+    assert_string_equal(fixture_epoch(&fixture, 100, 5), "[0 1] [2 3] [4 5]");
+    fixture_close(&fixture);
+}
+
 static void
 each_component_is_cut_by_its_own_count(void **state)
 {
@@ -121,6 +144,7 @@ TEST_FILE(test_order_deal_split)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_batch_gives_every_replica_one_slice),
         cmocka_unit_test(tails_are_cut_too),
+        cmocka_unit_test(batches_that_leave_a_slice_empty_can_be_left_out),
         cmocka_unit_test(each_component_is_cut_by_its_own_count),
         cmocka_unit_test(joined_batches_are_cut_by_rows),
         cmocka_unit_test(batches_of_branches_keep_their_branch),

@@ -305,6 +305,36 @@ what_cannot_be_served_is_refused(void **state)
     assert_null(served);
 }
 
+/* Of the last batch one replica would get no row. */
+static void
+a_step_with_an_empty_batch_can_be_left_out(void **state)
+{
+    static const struct served_options options = {
+        .stages = "{range: 9}, {batch: 4}",
+        .distribute = "replicas: 2, drop_remainder_step: true",
+        .deliver = "epochs: 2",
+    };
+    struct served *served = served_open(&options);
+    tundish_reader *readers[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        readers[i] = served_reader(served, &(struct wanted){ .replica = i });
+    for (int i = 0; i < 2; i++) {
+        static const char *const texts[2][7] = {
+            { "0.0 value=0,1", "0.1 value=4,5", "END", "1.0 value=0,1", "1.1 value=4,5", "END",
+              NULL },
+            { "0.0 value=2,3", "0.1 value=6,7", "END", "1.0 value=2,3", "1.1 value=6,7", "END",
+              NULL },
+        };
+
+        served_expect(readers[i], texts[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        tundish_close(readers[i]);
+    served_close(served);
+}
+
 static void
 more_columns_than_a_batch_has_are_refused(void **state)
 {
@@ -337,6 +367,7 @@ TEST_FILE(test_session)
         cmocka_unit_test(a_trainer_that_has_left_an_endless_epoch_survives_its_server),
         cmocka_unit_test(readers_of_a_queue_share_its_batches),
         cmocka_unit_test(what_cannot_be_served_is_refused),
+        cmocka_unit_test(a_step_with_an_empty_batch_can_be_left_out),
         cmocka_unit_test(more_columns_than_a_batch_has_are_refused),
     };
 
