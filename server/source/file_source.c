@@ -220,6 +220,19 @@ next_file(struct order_iterator *iterator, const struct spec_value *name)
     return TUNDISH_OK;
 }
 
+tundish_status
+reader_fail_at_stage(const struct order_iterator *iterator, tundish_status status)
+{
+    const struct spec_stage *stage = iterator->node->stage;
+    char *text = tnd_strdup(tnd_error_text());
+
+    if (stage != NULL)
+        (void)tnd_fail(status, "%s (%s, line %u of %s)", text, stage->info->name, stage->line,
+                       stage->file->path);
+    free(text);
+    return status;
+}
+
 /* Files are opened on demand: a name may be bad and never be reached. */
 tundish_status
 reader_iterate(struct order_iterator *iterator)
@@ -257,9 +270,11 @@ reader_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         if (result == ORDER_OK)
             return ORDER_OK;
         scan_cursor_close(&state->cursor);
-        if (result == ORDER_FAILED) /* the next call goes on with the next file, as
-                                       TFRecordDatasetOp does for ignore_errors */
+        /* The next call goes on with the next file, as TFRecordDatasetOp does for ignore_errors. */
+        if (result == ORDER_FAILED) {
+            (void)reader_fail_at_stage(iterator, TUNDISH_E_DATA);
             return ORDER_FAILED;
+        }
     }
 }
 
@@ -281,8 +296,10 @@ reader_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
         if (result == ORDER_OK)
             return ORDER_OK;
         scan_cursor_close(&state->cursor);
-        if (result == ORDER_FAILED)
+        if (result == ORDER_FAILED) {
+            (void)reader_fail_at_stage(iterator, TUNDISH_E_DATA);
             return ORDER_FAILED;
+        }
     }
     return ORDER_OK;
 }
@@ -301,12 +318,10 @@ reader_check(struct order_iterator *iterator)
         /* A file that peers hold cannot be opened here; its own node checks it. */
         if (status != TUNDISH_OK || file->peers != NULL)
             continue;
-        if (file->is_url) {
-            status = file_remote_look(file);
-            continue;
-        }
-        status = file_open(file, &descriptor);
-        if (status == TUNDISH_OK)
+        status = file->is_url ? file_remote_look(file) : file_open(file, &descriptor);
+        if (status != TUNDISH_OK)
+            status = reader_fail_at_stage(iterator, status);
+        if (descriptor >= 0)
             close(descriptor);
     }
     return status;
@@ -344,6 +359,8 @@ complete_all(struct order_iterator *iterator, struct reader_state *state)
         struct reader_part *part = &state->parts[i];
 
         status = scan_complete(part->file, iterator->instance->services->stop, &part->list);
+        if (status != TUNDISH_OK)
+            status = reader_fail_at_stage(iterator, status);
         part->first = first;
         if (status == TUNDISH_OK)
             first += part->list->count;

@@ -52,6 +52,9 @@ tundish_status reader_at(struct order_iterator *iterator, const uint64_t *indice
 enum order_result reader_pass_over(struct order_iterator *iterator, uint64_t count,
                                    uint64_t *ret_passed);
 
+/* Add to a failure which stage it is of: a pipeline may have several readers. */
+tundish_status reader_fail_at_stage(const struct order_iterator *iterator, tundish_status status);
+
 tundish_status reader_check(struct order_iterator *iterator);
 bool reader_expect(struct order_iterator *iterator);
 

@@ -3,12 +3,15 @@
  *
  * Words of an element: the path's number in the table of paths, zero.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/records/missing_file.h"
 #include "core/bytes.h"
 #include "core/memory.h"
 #include "order/cardinality.h"
+#include "source/file_source.h"
 #include "source/files/catalogue.h"
 #include "source/files/files_private.h"
 #include "source/source.h"
@@ -95,14 +98,22 @@ join_patterns(char *const *patterns, size_t count, char separator, size_t *ret_b
 /* An error and not an empty dataset, as in tf.data: Dataset.list_files asserts that a file matches.
  */
 static tundish_status
-no_match(char *const *patterns, size_t pattern_count)
+no_match(const struct path_base *base, char *const *patterns, size_t pattern_count)
 {
-    size_t bytes;
-    char *text = join_patterns(patterns, pattern_count, ' ', &bytes);
+    size_t bytes, plain = strcspn(patterns[0], "*?[");
+    char *text = join_patterns(patterns, pattern_count, ' ', &bytes), *folder;
     tundish_status status;
 
     text[bytes - (bytes > 0)] = '\0';
-    status = tnd_fail(TUNDISH_E_DATA, "no file matches %s", text);
+    /* Where the folder that is looked in is there, its nearest name means nothing to a pattern. */
+    while (plain > 0 && patterns[0][plain - 1] != '/')
+        plain--;
+    folder = spec_is_url(patterns[0]) ? tnd_strdup("")
+             : patterns[0][0] == '/'  ? tnd_sprintf("%.*s", (int)plain, patterns[0])
+                                      : tnd_sprintf("%s/%.*s", base->root, (int)plain, patterns[0]);
+    status = tnd_fail(TUNDISH_E_DATA, "no file matches %s%s", text,
+                      folder[0] != '\0' ? missing_file_note(folder) : "");
+    free(folder);
     free(text);
     return status;
 }
@@ -126,7 +137,7 @@ find_files(const void *context, const struct path_base *base, struct glob_list *
     else
         status = glob_find(base, (const char *const *)patterns->list, patterns->count, ret_found);
     if (status == TUNDISH_OK && ret_found->count == 0)
-        status = no_match(patterns->list, patterns->count);
+        status = no_match(base, patterns->list, patterns->count);
     return status;
 }
 
@@ -158,9 +169,12 @@ list_files_iterate(struct order_iterator *iterator)
      * for the node. */
     for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
         status = resolve_pattern(iterator, pattern_at(files->patterns, i), &patterns[i]);
-    if (status == TUNDISH_OK)
+    if (status == TUNDISH_OK) {
         status = list_paths(iterator->instance->services->files,
                             &(struct patterns){ patterns, count }, &state->list);
+        if (status != TUNDISH_OK)
+            status = reader_fail_at_stage(iterator, status);
+    }
     for (uint32_t i = 0; i < count; i++)
         free(patterns[i]);
     free(patterns);

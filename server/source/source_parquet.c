@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "column/literal.h"
+#include "content/records/missing_file.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
@@ -190,7 +191,10 @@ open_footer(const char *path, const struct parquet_choice *choice, uint64_t *ret
     struct stat about;
     tundish_status status;
 
-    if (descriptor < 0 || fstat(descriptor, &about) != 0)
+    if (descriptor < 0 && errno == ENOENT)
+        status = tnd_fail(TUNDISH_E_DATA, "cannot be opened: No such file or directory%s",
+                          missing_file_note(path));
+    else if (descriptor < 0 || fstat(descriptor, &about) != 0)
         status = tnd_fail_errno(errno, "cannot be opened");
     else if (!S_ISREG(about.st_mode))
         status = tnd_fail(TUNDISH_E_DATA, "it is not a regular file");

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "content/records/missing_file.h"
 #include "core/read_at.h"
 
 static tundish_status
@@ -74,6 +75,9 @@ whole_file_read(const char *root, struct byte_view path, struct scratch *scratch
     name[root_bytes + path.size] = '\0';
     /* O_NONBLOCK: a pipe of that name must not hang the server. */
     descriptor = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0 && errno == ENOENT)
+        return tnd_fail(TUNDISH_E_DATA, "%.*s: cannot be opened: No such file or directory%s",
+                        (int)path.size, (const char *)path.data, missing_file_note(name));
     if (descriptor < 0)
         return fail(path, "cannot be opened", errno);
     status = read_open(path, descriptor, scratch, ret_bytes);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "content/records/missing_file.h"
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/read_at.h"
@@ -113,6 +114,9 @@ file_open(struct source_file *file, int *ret_descriptor)
         return file_fail(
             file, "cannot be opened; it is used as a file name, only list_files takes patterns",
             ENOENT);
+    if (descriptor < 0 && errno == ENOENT)
+        return tnd_fail(TUNDISH_E_DATA, "%s: cannot be opened: No such file or directory%s",
+                        file->name, missing_file_note(file->path));
     if (descriptor < 0)
         return file_fail(file, "cannot be opened", errno);
     status = identify_file(file, descriptor);

@@ -200,12 +200,31 @@ text_at(const struct pipeline *pipeline, uint32_t column, size_t row)
     return ((const struct byte_view *)pipeline->frame.columns[column].values)[row];
 }
 
+/* A sentence without its folder, and, of the order's failures, its stage: they are the same in
+ * every test of a file. */
+static inline char *
+plain_sentence(const char *text, bool has_stage)
+{
+    char *plain = tnd_strdup(text);
+    char *folder = strstr(plain, " (in /tmp/"), *stage = strrchr(plain, '(');
+
+    if (!has_stage && stage != NULL && strstr(stage, ", line ") != NULL &&
+        strstr(stage, " of ") != NULL && stage > plain)
+        stage[-1] = '\0';
+    if (folder != NULL && strchr(folder, ')') != NULL)
+        memmove(folder, strchr(folder, ')') + 1, strlen(strchr(folder, ')') + 1) + 1);
+    return plain;
+}
+
 static inline void
 add_text(struct bytes *all, const char *before, const char *text)
 {
+    char *plain = plain_sentence(text, *before == '?');
+
     bytes_add(all, before, strlen(before));
-    bytes_add(all, text, strlen(text));
+    bytes_add(all, plain, strlen(plain));
     bytes_add(all, "|", 1);
+    free(plain);
 }
 
 /* All elements' texts, each followed by '|'; "!" and the sentence for each failure of the order,

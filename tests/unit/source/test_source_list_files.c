@@ -91,9 +91,53 @@ listed_files_can_be_read(void **state)
     folder_close(&folder);
 }
 
+/* Which folder, what is there, and which stage: what an error of a missing file says. */
+static void
+what_is_not_there_is_told_with_its_folder_and_stage(void **state)
+{
+    static const struct {
+        const char *stages, *words[3];
+    } cases[] = {
+        { "[text_line: peple.csv]",
+          { "peple.csv: cannot be opened: No such file or directory (in /",
+            "; the nearest name there is 'people.csv')", " (text_line, line 3 of case.yaml)" } },
+        { "[text_line: dta/a.csv]",
+          { "(there is no folder 'dta' in /", "the nearest name there is 'data')",
+            "(text_line, line 3 of case.yaml)" } },
+        { "[list_files: 'dta/*.csv']",
+          { "no file matches dta/*.csv (there is no folder 'dta' in /", "is 'data')",
+            "(list_files, line 3 of case.yaml)" } },
+        { "[list_files: 'data/*.csv']",
+          { "no file matches data/*.csv (in /", "/data)", "(list_files, line 3 of case.yaml)" } },
+    };
+    struct folder folder;
+    char data[128];
+
+    (void)state;
+    folder_open(&folder);
+    put_text(&folder, "people.csv", "a\n");
+    snprintf(data, sizeof data, "%s/data", folder.path);
+    assert_int_equal(mkdir(data, 0700), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pipeline pipeline;
+        uint64_t words[PLAN_WIDTH_MAX];
+        size_t count;
+        tundish_status status = pipeline_open(&pipeline, &folder, 0, cases[i].stages);
+
+        if (status == TUNDISH_OK)
+            assert_int_equal(order_next(pipeline.iterator, words, 1, &count), ORDER_FAILED);
+        for (int k = 0; k < 3; k++)
+            if (strstr(tnd_error_text(), cases[i].words[k]) == NULL)
+                fail_msg("'%s' is not in: %s", cases[i].words[k], tnd_error_text());
+        pipeline_close(&pipeline);
+    }
+    folder_close(&folder);
+}
+
 TEST_FILE(test_source_list_files)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_there_is_told_with_its_folder_and_stage),
         cmocka_unit_test(patterns_match_within_components_and_all_matches_are_sorted),
         cmocka_unit_test(doubles_stay_and_a_pattern_may_match_nothing_beside_others),
         cmocka_unit_test(no_match_at_all_fails_naming_the_patterns),
