@@ -124,6 +124,9 @@ case("TundishDiskFull",
      {"tundish_server_disk_full_total": steady(0)}, 120)
 case("TundishNodeLost",
      {"tundish_link_failed": switched(0, 1)}, {"tundish_link_failed": steady(0)}, 120)
+case("TundishHelperBarred",
+     {f"tundish_job_helper_barred{{{HELPER}}}": switched(0, 1)},
+     {f"tundish_job_helper_barred{{{HELPER}}}": steady(0)}, 120)
 case("TundishHelperLost",
      {f"tundish_job_helper_connections{{{HELPER}}}": switched(4, 0),
       f"tundish_job_helper_lost_total{{{HELPER}}}": switched(0, 1)},
@@ -134,6 +137,15 @@ case("TundishHelperLost",
      {f"tundish_job_helper_connections{{{HELPER}}}": switched(4, 0),
       f"tundish_job_helper_lost_total{{{HELPER}}}": switched(0, 1)},
      {f"tundish_job_helper_connections{{{HELPER}}}": steady(0), f"tundish_job_helper_lost_total{{{HELPER}}}": steady(0)},
+     480)
+# One that is not used any more has an alert of its own.
+case("TundishHelperLost",
+     {f"tundish_job_helper_connections{{{HELPER}}}": switched(4, 0),
+      f"tundish_job_helper_lost_total{{{HELPER}}}": switched(0, 1),
+      f"tundish_job_helper_barred{{{HELPER}}}": steady(0)},
+     {f"tundish_job_helper_connections{{{HELPER}}}": steady(0),
+      f"tundish_job_helper_lost_total{{{HELPER}}}": steady(1),
+      f"tundish_job_helper_barred{{{HELPER}}}": steady(1)},
      480)
 case("TundishNodeSlow",
      {"tundish_node_slowness_ratio": switched(1, 2.5), "tundish_node_wait_ratio": switched(0.01, 0.4)},
