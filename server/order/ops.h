@@ -125,6 +125,7 @@ struct order_ops {
     bool counts_elements; /* the dataset object uses its element_counts: what is pulled from it is
                              remembered */
     bool counts_through;  /* passes over elements, but only by counting its inputs' */
+    bool by_position;     /* it chooses elements, or numbers them, by how many came before */
     bool is_list;         /* of a source: a list held in memory, of files above all */
 
     /* Names of parameters; NULL: it has no such thing. */

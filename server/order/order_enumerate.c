@@ -131,6 +131,7 @@ enumerate_columns(const struct order_planning *planning, struct plan_node *node)
 
 const struct order_ops order_enumerate = {
     .name = "enumerate",
+    .by_position = true,
     .form = ORDER_NUMBERS,
     .selection = ORDER_KEEPS,
     .alike = ORDER_ALIKE_COUNT,

@@ -313,6 +313,7 @@ shard_print(const struct plan_node *node, FILE *file)
 
 const struct order_ops order_shard = {
     .name = "shard",
+    .by_position = true,
     .form = ORDER_PASSES,
     .selection = ORDER_CHOOSES,
     .alike = ORDER_ALIKE_COUNT,

@@ -123,6 +123,7 @@ skip_cardinality(const struct plan_node *node, const struct order_counting *coun
 
 const struct order_ops order_skip = {
     .name = "skip",
+    .by_position = true,
     .form = ORDER_PASSES,
     .selection = ORDER_CHOOSES,
     .alike = ORDER_ALIKE_COUNT,

@@ -118,6 +118,7 @@ take_cardinality(const struct plan_node *node, const struct order_counting *coun
 
 const struct order_ops order_take = {
     .name = "take",
+    .by_position = true,
     .form = ORDER_PASSES,
     .selection = ORDER_CHOOSES,
     .alike = ORDER_ALIKE_UNCUT,

@@ -21,6 +21,10 @@
         MAY(redraw, BOOL | NOTHING | LATER, ANY_VALUE,                                             \
             "true: take the next numbers of `draws` even for a row that has got some, as a Keras " \
             "layer does that is called again. Default: false.")
+#define RESHUFFLE_FILES                                                                            \
+    MAY(reshuffle_each_iteration, BOOL | NOTHING | LATER, ANY_VALUE,                               \
+        "false: shuffle the files once, so that skip and take are the same files in every epoch. " \
+        "Default: true.")
 #define FILENAMES                                                                                  \
     DEFAULT(filenames, "$value", PATHS | VARYING, ANY_VALUE,                                       \
             "A path or a list of paths, without patterns; default inside interleave and "          \

@@ -188,6 +188,18 @@ build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struc
     return status;
 }
 
+/* True if every epoch has one order. */
+static bool
+keeps_order(const struct spec_stage *stage)
+{
+    const struct spec_value *reshuffles =
+        stage_parameter(stage->info, "reshuffle_each_iteration") < 0
+            ? NULL
+            : spec_get(stage, "reshuffle_each_iteration");
+
+    return reshuffles != NULL && reshuffles->kind == SPEC_BOOL && !reshuffles->boolean;
+}
+
 /* As in TensorFlow, list_files (and directory) with shuffle is the sorted list followed by a
  * shuffle of all of it. The stage is set only while the seeds are drawn: nodes that the plan
  * inserts have none. */
@@ -199,6 +211,7 @@ shuffle_files(struct plan_builder *builder, struct plan_graph *graph, struct pla
 
     shuffle->stage = files->stage;
     draw_seeds(builder, shuffle, "seed", function_index);
+    shuffle->seeds_fixed = keeps_order(files->stage);
     shuffle->stage = NULL;
     add_input(shuffle, files);
     return shuffle;
@@ -295,8 +308,7 @@ give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *funct
         break;
     case ORDER_SEEDS_TENSORFLOW:
         draw_seeds(builder, node, "seed", function_index);
-        node->seeds_fixed = stage_parameter(stage->info, "reshuffle_each_iteration") >= 0 &&
-                            !spec_bool(stage, "reshuffle_each_iteration");
+        node->seeds_fixed = keeps_order(stage);
         break;
     case ORDER_SEEDS_OWN:
         seed = spec_get(stage, "seed");

@@ -10,6 +10,7 @@
 #include "order/order.h"
 #include "plan/build.h"
 #include "plan/memory_cost.h"
+#include "plan/notes.h"
 #include "plan/print_remote.h"
 #include "plan/resume.h"
 #include "source/source.h"
@@ -153,6 +154,12 @@ print_resume(const struct plan *plan, FILE *file)
     free(sentence);
 }
 
+static void
+print_note(void *context, const char *sentence)
+{
+    fprintf(context, "note: %s\n", sentence);
+}
+
 static const char *
 compression_word(const struct spec_deliver *deliver)
 {
@@ -286,6 +293,7 @@ plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     fprintf(file, "compression %s\n", compression_text(&plan->stream->deliver));
     print_remote(plan, file);
     print_resume(plan, file);
+    plan_notes(plan, print_note, file);
 }
 
 static void
@@ -432,6 +440,12 @@ json_resume(struct json *json, const struct plan *plan)
     free(sentence);
 }
 
+static void
+json_note(void *context, const char *sentence)
+{
+    json_text(context, sentence);
+}
+
 void
 plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *file)
 {
@@ -468,6 +482,10 @@ plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     json_object_end(&json);
     json_remote(plan, &json);
     json_resume(&json, plan);
+    json_key(&json, "notes");
+    json_array(&json);
+    plan_notes(plan, json_note, &json);
+    json_array_end(&json);
     json_key(&json, "root");
     json_node(&json, plan->graph->root);
     json_object_end(&json);

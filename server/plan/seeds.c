@@ -7,25 +7,14 @@
 #include "core/hash_farm.h"
 #include "plan/build.h"
 
-enum { STATE = 624, SHIFT = 397 };
+enum { STATE = TND_MERSENNE_WORDS };
 
 static const int64_t SEED_MODULUS = INT64_C(0x7fffffff);
 static const int64_t ONLY_STAGE_SEED = 87654321;
 
-/* MT19937, seeded as CPython does: init_by_array over the 32-bit digits of |seed|. */
-
+/* As CPython does: init_by_array over the 32-bit digits of |seed|. */
 static void
-python_start(struct python_random *random, uint32_t seed)
-{
-    random->state[0] = seed;
-    for (uint32_t i = 1; i < STATE; i++)
-        random->state[i] =
-            UINT32_C(1812433253) * (random->state[i - 1] ^ (random->state[i - 1] >> 30)) + i;
-    random->next = STATE;
-}
-
-static void
-python_seed(struct python_random *random, int64_t seed)
+python_seed(struct tnd_mersenne *random, int64_t seed)
 {
     uint64_t magnitude = seed < 0 ? 0 - (uint64_t)seed : (uint64_t)seed;
     uint32_t key[2] = { (uint32_t)magnitude, (uint32_t)(magnitude >> 32) };
@@ -33,7 +22,7 @@ python_seed(struct python_random *random, int64_t seed)
     uint32_t *state = random->state;
     uint32_t i = 1, j = 0;
 
-    python_start(random, 19650218);
+    tnd_mersenne_start(random, 19650218);
     for (uint32_t k = STATE; k > 0; k--) {
         state[i] =
             (state[i] ^ ((state[i - 1] ^ (state[i - 1] >> 30)) * UINT32_C(1664525))) + key[j] + j;
@@ -54,42 +43,14 @@ python_seed(struct python_random *random, int64_t seed)
     state[0] = UINT32_C(0x80000000);
 }
 
-static void
-python_refill(struct python_random *random)
-{
-    uint32_t *state = random->state;
-
-    for (uint32_t i = 0; i < STATE; i++) {
-        uint32_t y =
-            (state[i] & UINT32_C(0x80000000)) | (state[(i + 1) % STATE] & UINT32_C(0x7fffffff));
-
-        state[i] = state[(i + SHIFT) % STATE] ^ (y >> 1) ^ ((y & 1) ? UINT32_C(0x9908b0df) : 0);
-    }
-    random->next = 0;
-}
-
-static uint32_t
-python_bits(struct python_random *random)
-{
-    uint32_t y;
-
-    if (random->next >= STATE)
-        python_refill(random);
-    y = random->state[random->next++];
-    y ^= y >> 11;
-    y ^= (y << 7) & UINT32_C(0x9d2c5680);
-    y ^= (y << 15) & UINT32_C(0xefc60000);
-    return y ^ (y >> 18);
-}
-
 /* Python's randint(0, 2^31 - 1) draws 32 bits until they are below 2^31. */
 static int64_t
-python_draw(struct python_random *random)
+python_draw(struct tnd_mersenne *random)
 {
     uint32_t bits;
 
     do
-        bits = python_bits(random);
+        bits = tnd_mersenne_next(random);
     while (bits >= UINT32_C(0x80000000));
     return bits;
 }

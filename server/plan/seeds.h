@@ -12,20 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/mersenne.h"
 #include "pipeline/pipeline.h"
-
-/* Python's random.Random: MT19937. */
-struct python_random {
-    uint32_t state[624];
-    uint32_t next;
-};
 
 struct seed_source {
     bool has_seed; /* the file's */
     int64_t seed;
     uint64_t root_seed;
     uint64_t root_draws;
-    struct python_random python;
+    struct tnd_mersenne python; /* random.Random */
 };
 
 struct seed_pair {

@@ -13,11 +13,13 @@
 #include "content/records/whole_file.h"
 #include "core/memory.h"
 #include "source/files/class_folders.h"
+#include "source/files/file_split.h"
 #include "source/files/files_private.h"
 #include "source/source.h"
 
 struct directory {
     struct class_folders wanted; /* its lists are owned, the texts are the pipeline file's */
+    struct file_split split;
 };
 
 struct directory_state {
@@ -57,6 +59,37 @@ check_classes(const struct stage_config *config, const struct spec_value *names)
     return TUNDISH_OK;
 }
 
+/* Training and validation are two streams, which must come to the same split. */
+static tundish_status
+read_split(const struct stage_config *config, struct file_split *split)
+{
+    const struct spec_value *fraction = spec_get(config->stage, "validation_split");
+    const struct spec_value *subset = spec_get(config->stage, "subset");
+    const struct spec_value *seed = spec_get(config->stage, "seed");
+
+    if (fraction == NULL && subset == NULL)
+        return TUNDISH_OK;
+    if (fraction == NULL || subset == NULL)
+        return stage_complain(config, "validation_split and subset go together: how many files are "
+                                      "for validation, and which of both parts this is");
+    if (!(fraction->number > 0 && fraction->number < 1))
+        return spec_complain(config->errors, fraction->line, fraction->column,
+                             "validation_split must be between 0 and 1, not %g", fraction->number);
+    split->validation = fraction->number;
+    split->takes_validation = strcmp(subset->text, "validation") == 0;
+    split->shuffled = spec_bool(config->stage, "shuffle");
+    if (!split->shuffled)
+        return TUNDISH_OK;
+    if (seed == NULL || seed->kind != SPEC_INTEGER)
+        return stage_complain(config, "validation_split with shuffle needs a seed, so that both "
+                                      "parts are of one split");
+    if (seed->integer < 0 || seed->integer > UINT32_MAX)
+        return spec_complain(config->errors, seed->line, seed->column,
+                             "with validation_split the seed must be between 0 and 4294967295");
+    split->seed = (uint32_t)seed->integer;
+    return TUNDISH_OK;
+}
+
 static tundish_status
 directory_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
@@ -69,6 +102,9 @@ directory_open(void *state, const struct stage_config *config, struct schema *re
     directory->wanted.directory = spec_text(config->stage, "directory");
     if (directory->wanted.directory[0] == '\0')
         return stage_complain(config, "directory needs the path of a folder");
+    status = read_split(config, &directory->split);
+    if (status != TUNDISH_OK)
+        return status;
     if (names != NULL && names->kind == SPEC_LIST) {
         status = check_classes(config, names);
         directory->wanted.class_names = texts_of(names, &directory->wanted.class_count);
@@ -97,15 +133,30 @@ directory_close(void *state)
 }
 
 static tundish_status
-find_files(const void *context, const struct path_base *base, struct glob_list *ret_found)
+find_all(const struct class_folders *wanted, const struct path_base *base,
+         struct glob_list *ret_found)
 {
-    const struct class_folders *wanted = context;
-
     if (spec_is_url(wanted->directory))
         return class_folders_list(wanted, base, ret_found);
     if (base->catalogue != NULL)
         return class_folders_unite(wanted, base, ret_found);
     return class_folders_find(wanted, base->root, ret_found);
+}
+
+static tundish_status
+find_files(const void *context, const struct path_base *base, struct glob_list *ret_found)
+{
+    const struct directory *directory = context;
+    struct glob_list found = { 0 };
+    tundish_status status = find_all(&directory->wanted, base, &found);
+
+    if (status == TUNDISH_OK)
+        status = file_split_apply(&directory->split, directory->wanted.directory, &found);
+    if (status == TUNDISH_OK)
+        *ret_found = found;
+    else
+        glob_list_close(&found);
+    return status;
 }
 
 static tundish_status
@@ -126,7 +177,7 @@ directory_iterate(struct order_iterator *iterator)
     struct path_search search = { .key = (const char *)&iterator->node,
                                   .key_bytes = sizeof iterator->node,
                                   .find = find_files,
-                                  .context = &directory->wanted };
+                                  .context = directory };
 
     return table_list_paths(iterator->instance->services->files, &search, &state->list);
 }

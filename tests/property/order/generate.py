@@ -176,6 +176,8 @@ class Generator:
             arguments["shuffle"] = False
         elif random.random() < 0.5:
             arguments["seed"] = random.randrange(100)
+        if random.random() < 0.2:
+            arguments["reshuffle_each_iteration"] = False
         body = {"dataset": [{"text_line": {"filenames": "$value"}}]}
         if random.random() < 0.7:
             body["cycle_length"] = random.randint(1, 5)

@@ -61,6 +61,45 @@ labels_count_the_classes_in_their_order(void **state)
     folder_close(&folder);
 }
 
+/* The files that Keras' image_dataset_from_directory gives. */
+static void
+parts_are_split_as_in_keras(void **state)
+{
+#define PART(rest)                                                                                 \
+    "[directory: {directory: d, validation_split: 0.4, subset: " rest "}, select: path]"
+    struct folder folder;
+
+    (void)state;
+    animals(&folder);
+    assert_texts(&folder, PART("training"), "d/cat/a.JPG|d/cat/b.png|d/cat/more/c.gif|");
+    assert_texts(&folder, PART("validation"), "d/cat/more-x/d.jpg|d/dog/z.jpeg|");
+    /* RandomState(7) shuffles them to a d c b z; then each part is shuffled. */
+    assert_texts(&folder, PART("training, shuffle: true, seed: 7, reshuffle_each_iteration: false"),
+                 "d/cat/a.JPG|d/cat/more/c.gif|d/cat/more-x/d.jpg|");
+    assert_texts(&folder, PART("validation, shuffle: true, seed: 7"), "d/cat/b.png|d/dog/z.jpeg|");
+#undef PART
+    folder_close(&folder);
+}
+
+static void
+an_order_that_is_kept_is_that_of_every_epoch(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    animals(&folder);
+    assert_texts(&folder,
+                 "[directory: {directory: d, shuffle: true, seed: 7, reshuffle_each_iteration: "
+                 "false}, take: 3, repeat: 2, select: path]",
+                 "d/cat/more/c.gif|d/dog/z.jpeg|d/cat/more-x/d.jpg|"
+                 "d/cat/more/c.gif|d/dog/z.jpeg|d/cat/more-x/d.jpg|");
+    assert_texts(&folder,
+                 "[list_files: {file_pattern: d/cat/*, seed: 3, reshuffle_each_iteration: false}, "
+                 "take: 2, repeat: 2]",
+                 "d/cat/more-x|d/cat/more|d/cat/more-x|d/cat/more|");
+    folder_close(&folder);
+}
+
 static void
 what_is_wrong_is_named(void **state)
 {
@@ -75,6 +114,15 @@ what_is_wrong_is_named(void **state)
     assert_refused(&folder, "[directory: {directory: d, class_names: [../d]}]",
                    "cannot be a class");
     assert_refused(&folder, "[directory: {directory: d, extensions: [.bin]}]", "no file in its");
+    assert_refused(&folder, "[directory: {directory: d, validation_split: 0.1, subset: training}]",
+                   "leaves none for validation");
+    assert_refused(&folder, "[directory: {directory: d, validation_split: 0.5}]", "go together");
+    assert_refused(&folder,
+                   "[directory: {directory: d, validation_split: 0.5, subset: training, shuffle: "
+                   "true}]",
+                   "needs a seed");
+    assert_refused(&folder, "[directory: {directory: d, validation_split: 1, subset: training}]",
+                   "between 0 and 1");
     folder_close(&folder);
 }
 
@@ -137,6 +185,8 @@ TEST_FILE(test_source_directory)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_come_by_class_then_folder_then_name),
         cmocka_unit_test(labels_count_the_classes_in_their_order),
+        cmocka_unit_test(parts_are_split_as_in_keras),
+        cmocka_unit_test(an_order_that_is_kept_is_that_of_every_epoch),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(a_file_that_is_gone_is_a_bad_row_and_no_other),
         cmocka_unit_test(a_link_that_leads_back_is_refused),

@@ -153,13 +153,21 @@ def DirectoryDataset(
     shuffle: bool = False,
     seed: int | None = None,
     origin: Origin | None = None,
+    reshuffle_each_iteration: bool | None = None,
+    validation_split: float | None = None,
+    subset: str | None = None,
 ) -> Dataset:
-    """The files in a folder of folders, one for each class: a dictionary of value (the bytes), label and path."""
+    """The files in a folder of folders, one for each class: a dictionary of value (the bytes), label and path.
+    validation_split, and subset "training" or "validation": the part that Keras takes with the same seed."""
     params: dict[str, Any] = {"directory": directory}
     given = {"class_names": class_names, "extensions": extensions}
     params |= {name: list(value) for name, value in given.items() if value is not None}
     if shuffle:
         params |= {"shuffle": True} | ({} if seed is None else {"seed": seed})
+        if reshuffle_each_iteration is False:
+            params["reshuffle_each_iteration"] = False
+    params |= {} if validation_split is None else {"validation_split": validation_split}
+    params |= {} if subset is None else {"subset": subset}
     fields = {
         "value": Field(Name("value"), Spec("string", ())),
         "label": Field(Name("label"), Spec("int32", ())),
