@@ -43,7 +43,9 @@ look_behind(struct feed *feed, const struct member *member, uint32_t replica,
 
     if (member != NULL) {
         lane_reader_stats(member->reader, &stats);
-        position = member->connection != NULL ? stats.taken : stats.released;
+        position = member->connection != NULL ? stats.taken
+                   : member->is_refused       ? 0
+                                              : stats.released;
         position = position > member->reached ? position : member->reached;
     }
     if (!lane_look(feed->lanes[replica], position, ret_look))

@@ -750,8 +750,13 @@ class Runs(NodesRig):
     def test_are_not_begun_beside_a_place_of_another(self):
         _, token = self.begin()
         self.serve_anew()
-        self.assert_refused([self.read_node(0, "--place", token, "--delay-ms", "2"),
-                             self.read_node(1, "--delay-ms", "2")])
+        self.refuses_one_without_a_place([self.read_node(0, "--place", token, "--delay-ms", "2"),
+                                          self.read_node(1, "--delay-ms", "2")])
+
+    def refuses_one_without_a_place(self, readers):
+        """At its next call; the other may go on meanwhile, or be told of two runs."""
+        self.assertRegex(self.lines(readers[1])[-1], "E_PLACE .*(has none|or none)")
+        self.lines(readers[0])
 
     def test_do_not_go_on_together(self):
         tokens = [self.begin()[1] for _ in range(2)]
@@ -775,11 +780,13 @@ class Runs(NodesRig):
 
 class RunsOfQueues(Runs):
     distribute = "{auto_shard: DATA, delivery: queue}"
+    refuses_one_without_a_place = Runs.assert_refused
     repeated = 2 * 16  # each node's batch that was on its way when the place was saved
 
 
 class RunsOfBroadcasts(Runs):
     distribute = "{auto_shard: DATA, delivery: broadcast}"
+    refuses_one_without_a_place = Runs.assert_refused
 
 
 class LostNodes(NodesRig):

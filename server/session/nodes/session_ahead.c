@@ -16,11 +16,12 @@ struct told_ahead {
     char group[TND_NAME_BYTES];
 };
 
-/* Replicas of queues and broadcasts take no steps together. */
+/* Replicas of queues and broadcasts take no steps together. Where nodes have files of their own,
+ * those ahead wait for one that begins anew (session_replay.h). */
 static bool
 is_compared(const struct session *session)
 {
-    return session->linked.job != NULL &&
+    return session->linked.job != NULL && session->plan->policy == SHARD_DATA &&
            session->plan->stream->distribute.delivery == DELIVER_LANES &&
            session->options.shards == NULL;
 }

@@ -309,7 +309,7 @@ wait_until_begun(struct session *session)
 static void
 a_replica_without_a_place_is_not_read_beside_one_of_another_node(void **state)
 {
-    static const struct served_options options = { .stages = "{range: 1000}, {batch: 4}",
+    static const struct served_options options = { .stages = "{range: 1000000000}, {batch: 4}",
                                                    .distribute = "auto_shard: DATA",
                                                    .deliver = "slots: 4" };
     struct job_of_nodes job;
