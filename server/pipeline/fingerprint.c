@@ -9,13 +9,21 @@
 static uint64_t
 hash_text(uint64_t hash, const char *text, size_t bytes, enum spec_counting counting)
 {
-    const char *last = counting == COUNTS_AS_PATH ? memrchr(text, '/', bytes) : NULL;
+    const char *last = counting == COUNTS_AS_PATH || counting == COUNTS_AS_MATCHES
+                           ? memrchr(text, '/', bytes)
+                           : NULL;
 
     if (last != NULL) {
         bytes -= (size_t)(last + 1 - text);
         text = last + 1;
     }
     return tnd_hash_farm_chain(hash, text, bytes);
+}
+
+static bool
+is_known_pattern(const struct spec_value *value)
+{
+    return value->kind == SPEC_TEXT && memchr(value->text, '$', value->text_bytes) == NULL;
 }
 
 static uint64_t
@@ -26,7 +34,7 @@ hash_value(uint64_t hash, const struct spec_value *value, enum spec_counting cou
     uint64_t kind = value == NULL ? UINT64_MAX : (uint64_t)value->kind;
 
     hash = tnd_hash_farm_chain(hash, &kind, sizeof kind);
-    if (value == NULL)
+    if (value == NULL || (counting == COUNTS_AS_MATCHES && is_known_pattern(value)))
         return hash;
     if (value->text != NULL)
         hash = hash_text(hash, value->text, value->text_bytes, counting);

@@ -12,7 +12,10 @@
 enum spec_counting {
     COUNTS_NOT,
     COUNTS_WHOLE,
-    COUNTS_AS_PATH, /* the last part of each path: folders may differ between machines */
+    COUNTS_AS_PATH,    /* the last part of each path: folders may differ between machines */
+    COUNTS_AS_MATCHES, /* a single pattern counts only as one; others as paths, since they decide
+                        * the order of files from several folders, or stand for what is not known
+                        * yet */
 };
 
 typedef enum spec_counting spec_counts(const struct parameter_info *parameter);

@@ -48,7 +48,8 @@ enum parameter_type {
     TYPE_AUTOTUNE = 1 << 25,    /* the word AUTOTUNE, which is kept as the integer -1 */
     TYPE_FILE_NAME = 1 << 26,   /* a text, made into a file's name as tf.Transform does */
     TYPE_NO_EFFECT = 1 << 27,   /* whatever is given, the same rows come out */
-    TYPE_LATER = 1 << 28        /* places and results of stages without it are older than it is */
+    TYPE_LATER = 1 << 28,       /* places and results of stages without it are older than it is */
+    TYPE_PATTERN = 1 << 29      /* a path with * ? [..], or a list of them */
 };
 
 /* Complains about a written value (or a default) that types and limits let pass: stage_rules.h. */

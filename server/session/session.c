@@ -1,5 +1,6 @@
 /* session.c - a session opened, stopped and closed. */
 #include "session/session.h"
+#include "session/checkpoint/place_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,6 +214,8 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     }
     if (status == TUNDISH_OK)
         status = place_files_open(session->plan, &session->place_files);
+    if (status == TUNDISH_OK)
+        place_words_keep(session->plan, place_fingerprint(session->plan));
     if (status == TUNDISH_OK)
         status = session_spec_open(session->plan, &session->spec);
     if (status == TUNDISH_OK) {

@@ -57,12 +57,45 @@ class Places(Rig):
         self.assertIn("two.csv changed", lines[-1])
         self.assertNotIn("one.csv", lines[-1])
 
+    def test_of_files_that_another_pattern_matches_go_on(self):
+        def matched(pattern):
+            return self.pipeline([f"list_files: {{file_pattern: '{pattern}', seed: 3}}",
+                                  "interleave: {dataset: [text_line], cycle_length: 1}",
+                                  "string_to_number: {out_type: int64}", "batch: 8"])
+
+        for i in range(3):
+            rows = range(40 * i, 40 * i + 40)
+            (self.path / f"part-{i}.txt").write_text("".join(f"{row}\n" for row in rows))
+        expected = self.peek(matched("part-*.txt"))[0]
+        token = self.taken_after(matched("part-*.txt"), 2)
+        (self.path / "part-3.txt").write_text("7\n")
+        server = self.serve(matched("part-*.txt"))
+        self.assertIn("with 3 files, and there are 4 now", self.lines(self.read("--place", token))[-1])
+        stop(server)
+        server = self.serve(matched("part-[0-2].txt"))
+        self.assertEqual(batches(self.lines(self.read("--place", token))), expected[2:])
+        stop(server)
+        self.serve(matched("part-[13].txt"))
+        self.assertIn("E_PLACE", self.lines(self.read("--place", token))[-1])
+
     def test_of_another_pipeline_are_refused(self):
         token = self.taken_after(self.pipeline(ROWS), 2)
+        size = ROWS[-1].removeprefix("batch: ")
+        for stages, seed, difference in (
+            (ROWS[:-1] + ["batch: 21"], "seed: 1", f"batch_size {size} then, 21 now"),
+            (ROWS[:-1], "seed: 1", "batch (line "),
+            (ROWS, "seed: 2", "the file (line 1): seed 1 then, 2 now"),
+        ):
+            server = self.serve(self.pipeline(stages, seed=seed))
+            lines = self.lines(self.read("--place", token))
+            self.assertIn("E_PLACE", lines[-1])
+            self.assertIn("another pipeline", lines[-1])
+            self.assertIn(difference, lines[-1])
+            stop(server)
+        # Of which nobody has kept the words: another machine has another cache folder.
+        self.environment["TUNDISH_CACHE"] = str(self.path / "cache2")
         self.serve(self.pipeline(ROWS[:-1] + ["batch: 21"]))
-        lines = self.lines(self.read("--place", token))
-        self.assertIn("E_PLACE", lines[-1])
-        self.assertIn("another pipeline", lines[-1])
+        self.assertIn("its stages, parameters or seeds differ", self.lines(self.read("--place", token))[-1])
 
     def test_of_before_and_after_a_cut_go_on_in_one_order(self):
         """That from before the next epoch's first batch does not say where the last was cut, which

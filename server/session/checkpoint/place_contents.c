@@ -6,6 +6,9 @@
 #include "core/hash_farm.h"
 #include "core/magic.h"
 #include "pipeline/fingerprint.h"
+#include "session/checkpoint/place_words.h"
+
+enum { DIFFERENCE_BYTES = 512 };
 
 /* Version 2 has no split. */
 static const uint32_t PLACE_VERSION = 3, UNSPLIT_VERSION = 2;
@@ -13,15 +16,24 @@ static const uint32_t PLACE_VERSION = 3, UNSPLIT_VERSION = 2;
 static const uint32_t ORDER_RULES_VERSION = 2, TOP_RULES_VERSION = 1;
 
 static enum spec_counting
-counts(const struct parameter_info *parameter)
+counts_with_patterns(const struct parameter_info *parameter)
 {
     if ((parameter->types & TYPE_NO_EFFECT) != 0)
         return COUNTS_NOT;
     return (parameter->types & TYPE_PATHS) != 0 ? COUNTS_AS_PATH : COUNTS_WHOLE;
 }
 
-uint64_t
-place_fingerprint(const struct plan *plan)
+/* What a pattern matches is compared itself (place_files.h): names, sizes, bytes, in their order.
+ */
+static enum spec_counting
+counts(const struct parameter_info *parameter)
+{
+    return (parameter->types & TYPE_PATTERN) != 0 ? COUNTS_AS_MATCHES
+                                                  : counts_with_patterns(parameter);
+}
+
+static uint64_t
+fingerprint_of(const struct plan *plan, spec_counts *counting)
 {
     uint64_t numbers[] = {
         plan->graph->draw_count > plan->graph->own_draw_count ? ORDER_RULES_VERSION
@@ -31,7 +43,33 @@ place_fingerprint(const struct plan *plan)
     };
 
     return spec_hash_dataset(tnd_hash_farm(numbers, sizeof numbers), &plan->stream->dataset,
-                             counts);
+                             counting);
+}
+
+uint64_t
+place_fingerprint(const struct plan *plan)
+{
+    return fingerprint_of(plan, counts);
+}
+
+/* Older servers counted the texts of patterns, too. */
+static tundish_status
+check_stages(const struct place *place, const struct place *here, const struct plan *plan)
+{
+    char difference[DIFFERENCE_BYTES];
+
+    if (place->fingerprint == here->fingerprint ||
+        place->fingerprint == fingerprint_of(plan, counts_with_patterns))
+        return TUNDISH_OK;
+    place_words_compare(plan, place->fingerprint, difference, sizeof difference);
+    if (difference[0] != '\0')
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place belongs to another pipeline than stream '%s' in %s: %s",
+                        plan->stream->name, plan->file->path, difference);
+    return tnd_fail(TUNDISH_E_PLACE,
+                    "the place belongs to another pipeline: its stages, parameters or seeds differ "
+                    "from those of stream '%s' in %s",
+                    plan->stream->name, plan->file->path);
 }
 
 static uint32_t
@@ -213,12 +251,9 @@ place_check(const struct place *place, const struct plan *plan, const struct pla
     tundish_status status;
 
     place_ready(plan, files, &here);
-    if (place->fingerprint != here.fingerprint)
-        return tnd_fail(TUNDISH_E_PLACE,
-                        "the place belongs to another pipeline: its stages, parameters or seeds "
-                        "differ from those of stream '%s' in %s",
-                        plan->stream->name, plan->file->path);
-    status = check_numbers(place, &here, plan);
+    status = check_stages(place, &here, plan);
+    if (status == TUNDISH_OK)
+        status = check_numbers(place, &here, plan);
     return status == TUNDISH_OK ? place_files_check(files, &place->files) : status;
 }
 
