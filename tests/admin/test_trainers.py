@@ -60,7 +60,8 @@ class Trainers(TwoTrainers):
             lane["published"] == lane["released"] + lane["slots"] for lane in report["streams"][0]["lanes"]))
         server.send_signal(signal.SIGTERM)
         verdict = self.tells(" is stopping: ", level="stopping", cause="trainer")
-        self.assertRegex(verdict["sentence"], r" \d+ by replica [01], \d+ by replica [01]$")
+        one = r" \d+ by replica [01] \(process \d+\)"
+        self.assertRegex(verdict["sentence"], f"{one},{one}$")
         self.prints("stopping", "batches of stream 'train' are still to be taken or returned, ")
         for reader in readers:  # each lane keeps what the other replica has not returned
             reader.go()
