@@ -16,21 +16,27 @@ class Trainer:
         self.delay_ms, self.environment = delay_ms, environment
         self.places = {}  # by what was given last: the token
         self.is_over = False
+        self.is_late = job.random.random() < 0.5  # gives each batch back after it has the next
         self.last = None  # the batch printed last, of which has_place says whether it has its place
+        self.before = None  # and the one before, which a late one may still hold
         self.begins = None  # where a server began that has given it nothing yet
         self.is_drained = True  # what the last server had published, before a new one gives it more
         self.shard = []  # rows of the one that is open
         self.ended = None  # the shard that the last batch was the end of
+        self.ended_before = None  # the one that a batch was which a late one may still hold
         self.died_at = self.lost_at = None  # that one was killed; that a sibling was
         self.is_orphan = self.was_detached = False
         self.start()
 
     def start(self):
         command = [self.job.reader, "--survive", "--places", "--delay-ms", str(self.delay_ms)]
+        if self.is_late:
+            command.append("--late")
         if self.job.opens_at_places and self.places:
             command += ["--place", list(self.places.values())[-1]]
         self.is_attached = self.is_orphan = self.has_batch = False  # of this life
         self.has_place = self.is_drained = True
+        self.before = self.ended_before = None
         self.shard.clear()
         self.process = subprocess.Popen(
             command, env=dict(self.job.environment, **self.environment), stdin=subprocess.DEVNULL,
@@ -80,6 +86,8 @@ class Trainer:
             self.take_status(rest)
 
     def take_batch(self, key, values):
+        if self.is_late and self.has_batch:
+            self.before, self.ended_before = self.last, self.ended
         self.last, self.has_place, self.ended = key, False, None
         self.has_batch = True
         if self.is_drained:
@@ -139,9 +147,9 @@ class Trainer:
         self.died_at, self.lost_at = time.monotonic(), None
         self.job.tell(f"{self.name} is killed after {self.last}")
         if self.job.has_shards:
-            self.ledger.allow([self.ended] if self.ended else [])
+            self.ledger.allow(key for key in (self.ended, self.ended_before) if key)
         elif self.last and not (self.has_place and self.job.opens_at_places):
-            self.ledger.allow([self.last])
+            self.ledger.allow(key for key in (self.last, self.before) if key)
         self.leave()
 
     def leave(self):
