@@ -179,6 +179,23 @@ check_graph(struct order_instance *instance)
     return status;
 }
 
+/* What needs no iterator, functions included. */
+static tundish_status
+check_sources(const struct plan_graph *graph, const char *root)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < graph->node_count && status == TUNDISH_OK; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if (node->source != NULL && node->source->can_begin != NULL)
+            status = node->source->can_begin(node->state, root);
+        if (status == TUNDISH_OK && node->body != NULL)
+            status = check_sources(node->body, root);
+    }
+    return status;
+}
+
 static bool
 has_url(const struct spec_value *value)
 {
@@ -276,6 +293,8 @@ inputs_check(const struct plan *plan, const struct source_files_options *options
 
     own.reader_count = 0;
     status = check_cache(plan, own.cache_folder);
+    if (status == TUNDISH_OK)
+        status = check_sources(plan->graph, plan->file->root);
     if (status == TUNDISH_OK)
         status = source_files_open(&own, &files);
     if (status == TUNDISH_OK)

@@ -71,6 +71,10 @@ struct source_ops {
     /* Say in a sentence what the plan should show of its files; the caller frees. NULL: nothing. */
     char *(*describe)(const void *state);
 
+    /* Can it begin? Asked before anything runs; `root` is the folder of relative paths. NULL: yes.
+     */
+    tundish_status (*can_begin)(const void *state, const char *root);
+
     /* Does it keep what it reads in the cache folder while it reads? `has_urls`: names or patterns
      * of the stream are URLs. NULL: no. */
     bool (*needs_cache)(const void *state, bool has_urls);

@@ -332,6 +332,14 @@ program_read(const void *state, const struct source_read *read)
     return row_codec_decode(rows, read->count, read->output, say_where, read);
 }
 
+static tundish_status
+program_can_begin(const void *state, const char *root)
+{
+    const struct program *program = state;
+
+    return child_check(program->arguments[0], root);
+}
+
 /* What it writes is kept only while it runs. */
 static void
 program_tell(const void *state, struct source_files *files, const uint64_t *words,
@@ -356,6 +364,7 @@ const struct source_ops source_program = {
     .state_bytes = sizeof(struct program),
     .open = program_open,
     .read = program_read,
+    .can_begin = program_can_begin,
     .needs_cache = passes_need_cache,
     .tells_content = true,
     .reads_files = false,

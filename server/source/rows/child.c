@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,6 +53,62 @@ environment_of(const struct child_command *command)
             all[count++] = environ[i];
     }
     return all;
+}
+
+static bool
+is_program(const char *path)
+{
+    struct stat info;
+
+    if (access(path, X_OK) != 0 || stat(path, &info) != 0)
+        return false;
+    if (!S_ISREG(info.st_mode))
+        errno = EACCES;
+    return S_ISREG(info.st_mode);
+}
+
+/* Is it in this folder, which may be relative to another one? */
+static bool
+is_in(const char *within, const char *folder, int folder_bytes, const char *name)
+{
+    const char *slash = folder_bytes > 0 ? "/" : "";
+    char *path = folder[0] == '/'
+                     ? tnd_sprintf("%.*s/%s", folder_bytes, folder, name)
+                     : tnd_sprintf("%s/%.*s%s%s", within, folder_bytes, folder, slash, name);
+    bool found = is_program(path);
+
+    free(path);
+    return found;
+}
+
+/* As execvpe will look for it. */
+static bool
+is_found(const char *name, const char *folder)
+{
+    const char *path = getenv("PATH");
+
+    if (name[0] == '/')
+        return is_program(name);
+    if (strchr(name, '/') != NULL)
+        return is_in(folder, "", 0, name);
+    for (path = path != NULL ? path : "/bin:/usr/bin";; path++) {
+        int bytes = (int)strcspn(path, ":");
+
+        if (is_in(folder, path, bytes, name))
+            return true;
+        path += bytes;
+        if (*path == '\0')
+            return false;
+    }
+}
+
+tundish_status
+child_check(const char *name, const char *folder)
+{
+    errno = ENOENT;
+    if (is_found(name, folder))
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_DATA, "program %s cannot be started: %s", name, strerror(errno));
 }
 
 /* Each is read from [0] and written to [1]. `life` carries nothing: the guard ends the program when

@@ -34,6 +34,9 @@ struct child_command {
     const char *folder;             /* to run in */
 };
 
+/* Is there such a program? Nothing is started. `folder`: to run in. */
+tundish_status child_check(const char *name, const char *folder);
+
 tundish_status child_start(const struct child_command *command, struct child *ret_child);
 
 /* Wait for output and read some: *ret_bytes of it; 0 is its end. STOPPED when *stop (may be NULL)

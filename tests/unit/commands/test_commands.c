@@ -166,6 +166,35 @@ plan_refuses_what_serving_would(void **state)
                 "shuffles.yaml:133:9: shuffle: this is random stage 129");
 }
 
+/* Before anything is served. */
+static void
+plan_looks_for_the_program(void **state)
+{
+    static const char text[] = "streams:\n  a:\n    dataset:\n"
+                               "      - program: {command: [%s], spec: {x: {dtype: int64}}}\n"
+                               "      - batch: 2\n";
+    static const struct {
+        const char *program;
+        int status;
+        const char *words;
+    } cases[] = {
+        { "no-such-program", EXIT_SYSTEM, "program no-such-program cannot be started: No such" },
+        { "./no-such-program", EXIT_SYSTEM, "./no-such-program cannot be started: No such file" },
+        { "./rows.csv", EXIT_SYSTEM, "./rows.csv cannot be started: Permission denied" },
+        { "sh", EXIT_OK, "program" },
+        { "/bin/sh", EXIT_OK, "program" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char file[256];
+
+        snprintf(file, sizeof file, text, cases[i].program);
+        put_text("program.yaml", file);
+        assert_says("plan --cache c program.yaml", "", cases[i].status, cases[i].words);
+    }
+}
+
 static void
 rows_pass_through_a_transform(void **state)
 {
@@ -354,6 +383,7 @@ TEST_FILE(test_commands)
         cmocka_unit_test(what_is_wrong_has_its_status),
         cmocka_unit_test(plan_tells_the_stages),
         cmocka_unit_test(plan_refuses_what_serving_would),
+        cmocka_unit_test(plan_looks_for_the_program),
         cmocka_unit_test(rows_pass_through_a_transform),
         cmocka_unit_test(columns_of_every_kind_are_printed),
         cmocka_unit_test(rows_pass_through_tfrecords),
