@@ -248,7 +248,7 @@ send_hello(const tundish_reader *reader, int socket, const struct attempt *attem
         .flags = (attempt->is_survivor ? TND_HELLO_SURVIVOR : 0) |
                  (attempt->place_bytes > 0 ? TND_HELLO_PLACE : 0) |
                  (attempt->is_survivor && reader->kept.is_known ? TND_HELLO_KEPT : 0) |
-                 (reader->kept.is_end ? TND_HELLO_KEPT_END : 0),
+                 (reader->kept.is_end ? TND_HELLO_KEPT_END : 0) | TND_HELLO_FROM,
         .kept_epoch = reader->kept.epoch,
         .kept_step = reader->kept.step,
         .groups_present = reader->kept.groups_present,
@@ -295,6 +295,7 @@ read_welcome(struct attachment *attachment, const struct tnd_message *message)
         message->head.bytes < offsetof(struct tnd_welcome, epoch_steps))
         return tnd_fail(TUNDISH_E_CORRUPT, "the process that answers is not a Tundish server");
     welcome->epoch_steps = -1; /* an older server does not tell */
+    welcome->begin_epoch = UINT64_MAX;
     memcpy(welcome, message->bytes,
            message->head.bytes < sizeof *welcome ? message->head.bytes : sizeof *welcome);
     /* The server's bytes may lack the NUL. */
@@ -497,6 +498,9 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     reader->told.is_known = false;
     tnd_reader_tidy(reader);
     pthread_mutex_unlock(&reader->lock);
+    /* Before the server's messages are read: FROM may be among them. */
+    if (!reader->has_started)
+        tnd_reader_begin(reader);
     await_begin(reader);
     return TUNDISH_OK;
 }

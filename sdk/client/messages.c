@@ -203,6 +203,8 @@ take_message(tundish_reader *reader, const struct tnd_message *message,
     case TND_BEGIN:
         take_begin(reader->attachments, &message->head);
         return TUNDISH_OK;
+    case TND_FROM:
+        return tnd_reader_take_from(reader, message->head.id, message->head.offset);
     case TND_LOST:
     case TND_DETACHED:
         take_loss(reader, message);

@@ -254,7 +254,7 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
 
         if (status == TUNDISH_OK)
             status = read_entry(reader, &held);
-        if (status == TUNDISH_OK && reader->restart_is_due)
+        if (status == TUNDISH_OK && (reader->restart_is_due || reader->passes_end))
             status = tnd_reader_restart_at(reader, &held->slot.slot);
         if (status != TUNDISH_OK)
             return status;
@@ -330,6 +330,8 @@ next_batch(tundish_reader *reader, int64_t timeout_ns, bool is_optional,
     if (status != TUNDISH_OK)
         return status;
     status = check_held(reader);
+    if (status == TUNDISH_OK)
+        status = tnd_reader_await_from(reader, deadline_ns);
     if (status != TUNDISH_OK)
         return status;
     return next_entry(reader, deadline_ns, is_optional, ret_batch);

@@ -175,6 +175,16 @@ tnd_reader_free(tundish_reader *reader)
     free(reader);
 }
 
+/* The end of an epoch that was told: nobody needs it any more. */
+static void
+give_end_back(tundish_reader *reader)
+{
+    pthread_mutex_lock(&reader->lock);
+    if (reader->attachments != NULL)
+        tnd_give_end_back(reader->attachments);
+    pthread_mutex_unlock(&reader->lock);
+}
+
 void
 tundish_close(tundish_reader *reader)
 {
@@ -186,6 +196,7 @@ tundish_close(tundish_reader *reader)
     is_ours = tnd_reader_is_ours(reader);
     if (is_ours) {
         tnd_reader_unregister(reader);
+        give_end_back(reader);
         if (reader->attachments != NULL && !reader->attachments->is_gone)
             tnd_channel_send(reader->attachments->socket, bye, NULL, NULL, 0);
         if (reader->descriptor >= 0)
@@ -248,8 +259,7 @@ tundish_get_info(tundish_reader *reader, tundish_info *ret_info)
     info.total_replica_count = reader->attachments->welcome.total_replica_count;
     info.slot_count = reader->attachments->view.slot_count;
     info.stream = reader->attachments->welcome.stream;
-    info.first_epoch = reader->attachments->welcome.first_epoch;
-    info.first_step = reader->attachments->welcome.first_step;
+    tnd_reader_first(reader, &info.first_epoch, &info.first_step);
     info.epoch_steps = reader->attachments->welcome.epoch_steps;
     info.ahead_count = tnd_ahead_count(reader);
     pthread_mutex_lock(&reader->lock);

@@ -84,7 +84,8 @@ struct attachment {
     uint32_t end_index;
     struct mapping *mappings;
     struct tnd_welcome welcome;
-    bool has_begin; /* the server told the step that the lane begins with */
+    bool awaits_from; /* until FROM comes, the reader takes nothing */
+    bool has_begin;   /* the server told the step that the lane begins with */
     uint64_t begin_epoch, begin_step;
 };
 
@@ -132,6 +133,7 @@ struct tundish_reader {
     bool has_started; /* it stands somewhere: it was opened at a place, or has returned something */
     bool in_epoch;    /* something of `epoch` was returned */
     bool is_at_end;   /* its end was told as NO_VALUE and is still to be passed */
+    bool passes_end;  /* the first entry, if that is an epoch's end */
     bool restart_is_due;  /* asked for before anything said where the reader stands */
     bool is_gone_told;    /* E_SERVER_GONE was returned: attach again at the next call */
     uint64_t epoch, step; /* the next one wanted; all before it is passed over */
@@ -239,8 +241,17 @@ tundish_status tnd_reader_take_detachment(tundish_reader *reader);
 /* E_SERVER_GONE: nothing more comes from this server. The next call attaches again. */
 tundish_status tnd_reader_tell_gone(tundish_reader *reader);
 
-/* restart.c: the first entry is here, for a restart that is due. */
+/* restart.c: the first entry is here, for a restart that is due, or an end to be passed. */
 tundish_status tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot);
+
+/* begin.c: a reader without a place was attached: begin where the WELCOME says. */
+void tnd_reader_begin(tundish_reader *reader);
+/* The server's FROM has come. */
+tundish_status tnd_reader_take_from(tundish_reader *reader, uint64_t epoch, uint64_t position);
+/* Wait for it, if it is to come. */
+tundish_status tnd_reader_await_from(tundish_reader *reader, int64_t deadline_ns);
+/* Where it begins, or, as long as it is not told that, where its predecessor stood. */
+void tnd_reader_first(const tundish_reader *reader, uint64_t *ret_epoch, uint64_t *ret_step);
 
 /* release.c: give an entry of the line back. The reader's lock is held. */
 void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index);

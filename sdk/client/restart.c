@@ -25,10 +25,11 @@ leave_epoch(tundish_reader *reader, uint64_t epoch)
 tundish_status
 tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot)
 {
-    reader->restart_is_due = false;
-    return slot->step > 0 && (slot->kind == TND_SLOT_BATCH || slot->kind == TND_SLOT_END)
-               ? leave_epoch(reader, slot->epoch)
-               : TUNDISH_OK;
+    bool is_left =
+        slot->kind == TND_SLOT_END || (reader->restart_is_due && slot->kind == TND_SLOT_BATCH);
+
+    reader->restart_is_due = reader->passes_end = false;
+    return slot->step > 0 && is_left ? leave_epoch(reader, slot->epoch) : TUNDISH_OK;
 }
 
 /* A reader that has returned nothing yet may follow another one, in the middle of an epoch. The

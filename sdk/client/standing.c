@@ -117,7 +117,7 @@ find_start(tundish_reader *reader)
 
     if (reader->has_started || attachment->is_queue)
         return TUNDISH_OK;
-    if (!tnd_ring_ready(&wait))
+    if (attachment->awaits_from || !tnd_ring_ready(&wait))
         return tnd_fail(
             TUNDISH_E_TIMEOUT,
             "there is no place to save before the first batch: call tundish_next first");
@@ -127,7 +127,9 @@ find_start(tundish_reader *reader)
     if (status != TUNDISH_OK)
         return status;
     status = tnd_slot_view_read(&attachment->view, index, &slot);
-    if (status == TUNDISH_OK) {
+    if (status == TUNDISH_OK && (reader->restart_is_due || reader->passes_end))
+        status = tnd_reader_restart_at(reader, &slot.slot);
+    if (status == TUNDISH_OK && !reader->has_started) {
         reader->epoch = reader->place_epoch = slot.slot.epoch;
         reader->step = slot.slot.step;
         reader->place_bytes = slot.slot.place_bytes;

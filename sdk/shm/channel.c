@@ -19,7 +19,7 @@
 _Static_assert(sizeof(struct tnd_message_head) == 40, "the message head's layout moved");
 _Static_assert(sizeof(struct tnd_message) == TND_MESSAGE_MAX, "a message is one packet");
 _Static_assert(sizeof(struct tnd_hello) == 56 + 3 * TND_NAME_BYTES, "HELLO's layout moved");
-_Static_assert(sizeof(struct tnd_welcome) == 72 + TND_NAME_BYTES, "WELCOME's layout moved");
+_Static_assert(sizeof(struct tnd_welcome) == 80 + TND_NAME_BYTES, "WELCOME's layout moved");
 _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == TND_SOCKET_PATH_BYTES,
                "one limit for paths");
 

@@ -49,7 +49,9 @@ enum tnd_message_type {
     TND_DETACHED = 70, /* text */
     TND_QUEUE = 71,    /* struct tnd_queue; status E_TIMEOUT: nothing was published yet */
     TND_ANSWER = 72,   /* status, text: what became of CONTROL */
-    TND_BEGIN = 73     /* id, offset: epoch and step that the lane begins with */
+    TND_BEGIN = 73,    /* id, offset: epoch and step that the lane begins with */
+    TND_FROM = 75      /* id: the epoch to begin with, UINT64_MAX: where the predecessor stood;
+                        * offset: the position of that */
 };
 
 /* What an operator may ask of a server. */
@@ -83,6 +85,7 @@ struct tnd_message {
 #define TND_HELLO_SURVIVOR 1u /* it outlived a server */
 #define TND_HELLO_PLACE 2u    /* place_bytes of place follow, which says what it wants next */
 #define TND_HELLO_KEPT 4u     /* and tells of it: kept_*, groups_* */
+#define TND_HELLO_FROM 16u    /* it understands FROM */
 #define TND_HELLO_KEPT_END                                                                         \
     8u /* kept_* is an epoch's end, and kept_step the number of its steps                          \
         */
@@ -105,6 +108,9 @@ struct tnd_hello {
 };
 
 #define TND_WELCOME_BEGIN 1u /* the lanes have begun: BEGIN follows */
+/* To a trainer without a place. */
+#define TND_WELCOME_AFTER_END 2u /* an epoch's end, where it begins, is not for it */
+#define TND_WELCOME_FROM 4u      /* FROM will say where it begins: until then it takes nothing */
 
 struct tnd_welcome {
     uint16_t protocol;
@@ -117,7 +123,9 @@ struct tnd_welcome {
     uint32_t first_replica, total_replica_count;
     uint64_t first_epoch, first_step; /* of that position; UINT64_MAX: not known yet */
     char stream[TND_NAME_BYTES];
-    int64_t epoch_steps; /* of a whole epoch; -1: not known */
+    int64_t epoch_steps;  /* of a whole epoch; -1: not known */
+    uint64_t begin_epoch; /* it begins with this epoch; UINT64_MAX: that is not known, or it goes
+                           * on. An older server's WELCOME ends before this */
 };
 
 /* Where a queue stands: all before (epoch, step) is given back, and what has a bit from there on.

@@ -12,7 +12,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/status.h"
-#include "deliver/feed_private.h"
+#include "deliver/feed_begin.h"
 
 static tundish_status
 open_lanes(struct feed *feed)
@@ -78,6 +78,7 @@ feed_close(struct feed *feed)
         feed->groups = group->next;
         feed_free_group(group);
     }
+    feed_begin_forget(feed);
     for (uint32_t i = 0; i < feed->place_count; i++)
         free(feed->places[i].bytes);
     pthread_mutex_destroy(&feed->lock);
@@ -305,6 +306,7 @@ forget_places_and_votes(struct feed *feed)
     }
     feed->has_begin = false;
     feed->restarts_done = 0;
+    feed_begin_forget(feed);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         for (uint32_t i = 0; i < group->member_count; i++) {
             struct member *member = &group->members[i];

@@ -8,14 +8,15 @@
  * Groups. A group is the replicas of one job. It has a cursor in every lane. A slot is free when
  * every group has released it, and a group has released it when all its replicas have. When a
  * trainer dies, the others of its group get E_PEER_LOST at their next call and its unreleased slots
- * stay: a successor within `rejoin` gets its first unreleased step. A group whose trainers all come
- * back continues at the lowest step of its replicas. If no successor comes in time, or the whole
+ * stay: a successor within `rejoin` gets its first unreleased step. A group whose trainers all died
+ * continues at the lowest step of its replicas; one whose trainers all closed begins the next epoch
+ * (feed_begin.h). If no successor comes in time, or the whole
  * group is gone for that long, the group ends: its cursors are dropped and its remaining trainers
  * are told. A group also ends when only some of its trainers come back to a restarted server. A
  * whole group that is not back yet is awaited (feed_await). If a trainer closes its reader in good
  * order, a successor gets the same time before the group is told, and none is needed if the trainer
  * has read all. A new group starts at the oldest slot kept, or after it if that slot is the end of
- * an epoch that had steps.
+ * an epoch that had steps. A group that has closed at the end of an epoch holds up no other.
  */
 #ifndef DELIVER_FEED_H
 #define DELIVER_FEED_H
@@ -101,6 +102,7 @@ struct feed_config {
     int64_t rejoin_ns;
     bool detach;       /* slow_group: detach */
     int64_t detach_ns; /* how long a group may hold up another before that */
+    bool is_endless;   /* an epoch has no end of its own */
     bool forgets;      /* a group ends when its last trainer leaves */
     bool broadcast;    /* any number of groups, of one reader each */
     const struct feed_ops *ops;

@@ -97,9 +97,11 @@ await_one(struct feed *feed, uint32_t number, enum awaited awaited, int64_t wait
     char name[32];
 
     snprintf(name, sizeof name, "(awaited %u)", number);
-    if (feed_make_group(feed, name, false, &group) != TUNDISH_OK)
+    if (feed_make_group(feed, name, &group) != TUNDISH_OK)
         return false;
     group->awaited = awaited;
+    for (uint32_t i = 0; i < group->member_count; i++)
+        group->members[i].leaving = MEMBER_DIED; /* with its server, as far as this one knows */
     group->awaited_until_ns = wait_ns < 0 ? TND_CLOCK_NEVER : tnd_clock_deadline_ns(wait_ns);
     return true;
 }

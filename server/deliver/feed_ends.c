@@ -5,7 +5,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "deliver/feed_private.h"
+#include "deliver/feed_begin.h"
 
 #define LOOK_FOR_SLOW_GROUPS_NS INT64_C(1000000000)
 
@@ -40,8 +40,10 @@ end_group(struct feed *feed, struct group *group, enum tnd_message_type type, tu
             member->reader = NULL;
         }
     }
-    if (feed_count_present(group) == 0)
-        feed_unlink_group(feed, group);
+    if (feed_count_present(group) > 0)
+        return;
+    feed_begin_ended(feed, group);
+    feed_unlink_group(feed, group);
 }
 
 /* The replica of the group whose time to rejoin runs out first, or NULL. */
@@ -92,6 +94,13 @@ struct ending {
     bool lost;  /* some replica has not had all batches */
 };
 
+/* No replica of the group is at another server, which would have to be told. */
+static bool
+is_whole_job(const struct feed *feed)
+{
+    return feed->config.replica_count == feed->config.total_replica_count;
+}
+
 /* End the first group whose time is over, or find the next deadline. One at a time, since the
  * session is told without the lock and the list may change meanwhile. */
 static struct ending
@@ -113,7 +122,8 @@ end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
                      feed->config.first_replica + find_first_gone(group)->replica, group->name,
                      (double)feed->config.rejoin_ns / 1e9);
         ending.name = tnd_strdup(group->name);
-        ending.lost = group->awaited == AWAITED_NOT && !feed_group_has_finished(feed, group);
+        ending.lost = group->awaited == AWAITED_NOT && !feed_group_has_finished(feed, group) &&
+                      !(feed_begin_is_closed(group) && is_whole_job(feed));
         feed->losses.groups += ending.lost;
         end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
         return ending;
@@ -252,6 +262,7 @@ feed_tick(struct feed *feed, int64_t now_ns)
 {
     bool looks_for_slow = feed->config.detach && !feed->config.lane.queue;
 
+    feed_count_votes(feed);
     for (;;) {
         int64_t deadline_ns = TND_CLOCK_NEVER;
         bool several;
@@ -259,6 +270,7 @@ feed_tick(struct feed *feed, int64_t now_ns)
 
         pthread_mutex_lock(&feed->lock);
         ended = end_gone_group(feed, now_ns, &deadline_ns);
+        deadline_ns = earlier(deadline_ns, feed_begin_tick(feed, now_ns));
         deadline_ns = earlier(deadline_ns, feed_tell_lacking(feed, now_ns));
         several = feed->groups != NULL && feed->groups->next != NULL;
         if (ended.name == NULL && looks_for_slow && several) {

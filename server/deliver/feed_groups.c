@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/status.h"
-#include "deliver/feed_private.h"
+#include "deliver/feed_begin.h"
 
 enum { TEXT_BYTES = 512 };
 
@@ -85,22 +85,10 @@ level_group(struct group *group)
         lane_reader_move(group->members[i].reader, lowest);
 }
 
-static bool
-is_end_of_epoch(struct feed *feed, uint64_t position)
-{
-    struct lane_look look;
-
-    for (uint32_t i = 0; i < feed->lane_count; i++)
-        if (!lane_look(feed->lanes[i], position, &look) || !look.published ||
-            look.kind != TND_SLOT_END || look.step == 0)
-            return false;
-    return true;
-}
-
 /* All replicas begin at the same step. While one lane was opened, trainers of other groups may have
  * given back what is in the next: now nothing from there on goes any more. */
 static void
-align_readers(struct feed *feed, struct group *group, bool skips_end)
+align_readers(struct group *group)
 {
     uint64_t position = 0;
 
@@ -110,8 +98,6 @@ align_readers(struct feed *feed, struct group *group, bool skips_end)
         lane_reader_stats(group->members[i].reader, &stats);
         position = stats.released > position ? stats.released : position;
     }
-    if (skips_end && is_end_of_epoch(feed, position))
-        position++;
     group->released = tnd_zalloc(group->member_count, sizeof *group->released);
     for (uint32_t i = 0; i < group->member_count; i++)
         atomic_store(&group->released[i], position);
@@ -123,7 +109,7 @@ align_readers(struct feed *feed, struct group *group, bool skips_end)
 }
 
 tundish_status
-feed_make_group(struct feed *feed, const char *name, bool skips_end, struct group **ret_group)
+feed_make_group(struct feed *feed, const char *name, struct group **ret_group)
 {
     bool is_queue = feed->config.lane.queue;
     uint32_t member_count = is_queue ? 1 : feed->config.replica_count;
@@ -148,7 +134,7 @@ feed_make_group(struct feed *feed, const char *name, bool skips_end, struct grou
         member->seen_at_ns = tnd_clock_ns();
     }
     if (!is_queue)
-        align_readers(feed, group, skips_end);
+        align_readers(group);
     *ret_group = group;
     return TUNDISH_OK;
 }
@@ -222,7 +208,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
         group = feed_take_awaited(feed, request->group, request->start.survivor);
     if (group == NULL) {
         is_new = !is_queue;
-        status = feed_make_group(feed, request->group, !request->start.has_place, &group);
+        status = feed_make_group(feed, request->group, &group);
     } else if (feed_count_present(group) == 0) {
         level_group(group);
     }
@@ -234,6 +220,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     }
     member = &group->members[is_queue ? 0 : request->replica];
     feed_note_start(feed, member, &request->start);
+    feed_begin_attach(feed, member, request, is_new, &welcome);
     status = lane_reader_attach(member->reader, connection, &welcome);
     if (status != TUNDISH_OK) {
         /* The group was made for this trainer alone. A group of a queue always is. */
@@ -250,6 +237,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
                 group->name, feed->session, welcome.first_epoch, welcome.first_step);
     lane_beat(feed->lanes[member->replica % feed->lane_count], tnd_clock_ns());
     member->connection = connection;
+    feed_begin_attached(member, &welcome);
     member->was_taken = true;
     member->has_place = request->start.has_place;
     member->has_kept = request->start.has_kept;
@@ -264,12 +252,35 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     return TUNDISH_OK;
 }
 
+static void
+drop_group(struct feed *feed, struct group *group)
+{
+    feed_begin_ended(feed, group);
+    feed_unlink_group(feed, group);
+}
+
+/* Nothing is kept for groups that have closed at an epoch's end, and for those that have closed at
+ * all if nobody reads: the one that comes begins another epoch. */
+static void
+drop_closed(struct feed *feed, const struct feed_request *request)
+{
+    bool begins_anew = !request->start.has_place && !feed_begin_is_shared(feed, NULL);
+    struct group *next;
+
+    for (struct group *group = feed->groups; group != NULL; group = next) {
+        next = group->next;
+        if (strcmp(group->name, request->group) != 0 &&
+            (feed_begin_is_over(group) || (begins_anew && feed_begin_is_closed(group))))
+            drop_group(feed, group);
+    }
+}
+
 tundish_status
 feed_attach(struct feed *feed, const struct feed_request *request, struct connection *connection,
             struct member **ret_member)
 {
     const struct feed_ops *ops = feed->config.ops;
-    struct feed_request only = { request->group, 0, request->start };
+    struct feed_request only = { request->group, 0, request->start, request->knows_from };
     tundish_status status;
     struct member *member = NULL;
     uint32_t present = 0, full = 0;
@@ -279,6 +290,9 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
         request = &only; /* the lane is this trainer's, whatever its number */
     pthread_mutex_lock(&feed->lock);
     status = check_request(feed, request);
+    /* A survivor is refused what others have passed, also where these have finished. */
+    if (status == TUNDISH_OK && !request->start.survivor)
+        drop_closed(feed, request);
     ask = status == TUNDISH_OK && must_be_admitted(feed, request);
     /* Callbacks run without the lock, and they call back into the feed. Only the hub's thread
      * attaches and detaches, so the check above still holds afterwards. */
@@ -292,6 +306,8 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
         feed_make_room(feed, request->group);
     pthread_mutex_lock(&feed->lock);
     feed->admitting = NULL;
+    if (status == TUNDISH_OK)
+        drop_closed(feed, request);
     if (status == TUNDISH_OK)
         status = join_member(feed, request, connection, &member);
     if (status == TUNDISH_OK) {
@@ -354,7 +370,7 @@ static enum feed_leaving
 leaving_of(struct feed *feed, const struct member *member, bool died)
 {
     if (feed->config.lane.queue || feed->config.forgets || !has_read_all(feed, member))
-        return died ? FEED_DIED : FEED_LEFT_EARLY;
+        return died ? FEED_DIED : feed_begin_is_between(member) ? FEED_LEFT : FEED_LEFT_EARLY;
     return FEED_LEFT;
 }
 
@@ -371,6 +387,16 @@ tell_of_death(struct feed *feed, const struct member *member)
     tell_others(member->group, member, TUNDISH_OK, text);
 }
 
+static bool
+is_read_by_others(const struct feed *feed, const struct group *but)
+{
+    bool found = false;
+
+    for (const struct group *group = feed->groups; group != NULL; group = group->next)
+        found |= group != but && feed_count_present(group) > 0;
+    return found;
+}
+
 static void
 leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
 {
@@ -385,11 +411,14 @@ leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
     member->gone_since_ns = leaving == FEED_LEFT ? -1 : tnd_clock_ns();
     member->has_closed = leaving != FEED_DIED;
     feed->losses.trainers += leaving == FEED_DIED;
+    feed_begin_left(feed, member);
     if (feed_count_present(group) == 0)
         expect_back(group);
     if (feed_count_present(group) == 0 &&
         (group->ended || feed->config.lane.queue || feed->config.forgets))
         feed_unlink_group(feed, group);
+    else if (feed_begin_is_over(group) && is_read_by_others(feed, group))
+        drop_group(feed, group);
 }
 
 void
@@ -402,6 +431,7 @@ feed_detach(struct feed *feed, struct member *member, bool died)
     pthread_mutex_lock(&feed->lock);
     /* leave_group may free the group, and the callback needs its name. */
     name = tnd_strdup(member->group->name);
+    feed_begin_note(feed, member, died);
     leaving = leaving_of(feed, member, died);
     if (leaving == FEED_LEFT_EARLY &&
         (member->group->ended || feed_count_present(member->group) == 1))
@@ -422,41 +452,6 @@ feed_tell_lost(struct feed *feed, const char *name, const char *text)
         if (!group->ended && (name == NULL || strcmp(group->name, name) == 0))
             tell_others(group, NULL, TUNDISH_OK, text);
     pthread_mutex_unlock(&feed->lock);
-}
-
-/* The lowest vote: all have asked to leave this epoch. Ended groups do not count. */
-static uint64_t
-lowest_vote(const struct feed *feed)
-{
-    uint64_t lowest = UINT64_MAX;
-
-    for (const struct group *group = feed->groups; group != NULL; group = group->next) {
-        if (group->ended)
-            continue;
-        for (uint32_t i = 0; i < group->member_count; i++)
-            if (group->members[i].restart_votes < lowest)
-                lowest = group->members[i].restart_votes;
-    }
-    return lowest;
-}
-
-void
-feed_vote_restart(struct feed *feed, struct member *member, uint64_t epoch)
-{
-    uint64_t all;
-    bool is_new;
-
-    pthread_mutex_lock(&feed->lock);
-    /* The epoch comes from the trainer: UINT64_MAX would wrap, and a vote never goes back. */
-    if (epoch < UINT64_MAX && epoch + 1 > member->restart_votes)
-        member->restart_votes = epoch + 1;
-    all = lowest_vote(feed);
-    is_new = all != UINT64_MAX && all > feed->restarts_done;
-    if (is_new)
-        feed->restarts_done = all;
-    pthread_mutex_unlock(&feed->lock);
-    if (is_new)
-        feed->config.ops->restart(feed->config.user, feed, all - 1);
 }
 
 void

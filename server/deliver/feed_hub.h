@@ -11,6 +11,7 @@ struct feed_request {
     const char *group; /* not empty */
     uint32_t replica;
     struct feed_start start;
+    bool knows_from; /* it understands FROM */
 };
 
 /* Let a trainer in and send it its WELCOME and the places of the epochs. The connection lives until

@@ -8,6 +8,17 @@
 #include "deliver/lane_reader.h"
 #include "shm/place.h"
 
+/* How the last trainer went that had taken something. */
+enum leaving { MEMBER_NEW, MEMBER_CLOSED, MEMBER_DIED };
+
+/* Where the next trainer without a place begins: where this one stands, at the first step of an
+ * epoch, or with the group's begin_epoch. */
+enum begins { BEGINS_THERE, BEGINS_WHOLE, BEGINS_EPOCH };
+
+/* What the trainer waits for to be told where it begins: that the others close, too, or go on; that
+ * the epoch comes. */
+enum waits { WAITS_NOT, WAITS_TO_DECIDE, WAITS_FOR_EPOCH };
+
 /* A replica of a group. Its cursor lives as long as the group, with or without a trainer attached
  * to it. */
 struct member {
@@ -22,9 +33,15 @@ struct member {
     bool is_ahead;   /* a trainer opened beyond all that was taken here, */
     uint64_t ahead_epoch, ahead_step; /* at this step, the last such */
     uint64_t reached;                 /* the position up to which trainers have taken batches */
-    bool has_closed;        /* that trainer is gone, and closed its reader in good order */
-    bool has_kept;          /* that trainer said what the previous server kept */
-    int64_t gone_since_ns;  /* -1: a trainer is attached, or none has been yet */
+    bool has_closed;       /* that trainer is gone, and closed its reader in good order */
+    bool has_kept;         /* that trainer said what the previous server kept */
+    int64_t gone_since_ns; /* -1: a trainer is attached, or none has been yet */
+    enum leaving leaving;
+    enum begins begins;
+    enum waits waits;       /* while attached */
+    bool is_between_epochs; /* the last trainer had all of an epoch and nothing of the next */
+    uint64_t attached_at;   /* the position at which the last trainer began */
+    uint64_t closed_at;     /* and to which it had taken all */
     uint64_t restart_votes; /* 1 + the last epoch it asked to leave */
     uint64_t seen_released; /* for silent_ns */
     uint64_t seen_taken;
@@ -46,11 +63,21 @@ struct group {
     bool is_back;               /* a trainer came that the previous server had */
     int64_t met_at_ns;          /* when a trainer came to it while none was there */
     bool is_told;               /* the log, of replicas that have not come since */
+    uint64_t begin_epoch;       /* see feed_begin.h */
+    int64_t undecided_until_ns; /* of its members */
     bool ended;                 /* cut off; freed when its last trainer leaves */
     _Atomic uint64_t *released; /* by member: see lane_tie; NULL in a queue */
     uint32_t member_count;
     struct member members[];
 };
+
+/* A group that is gone, all of whose trainers had closed: the epoch that its next begin with. */
+struct closed_group {
+    char *name;
+    uint64_t epoch;
+};
+
+enum { FEED_CLOSED_MAX = 64 };
 
 struct epoch_place {
     uint64_t epoch;
@@ -71,7 +98,10 @@ struct feed {
     uint64_t first_epoch, first_step; /* UINT64_MAX: ask the lane */
     bool has_begin;
     uint64_t begin_epoch, begin_step;
-    uint64_t restarts_done;     /* 1 + the last epoch that all groups asked to leave */
+    uint64_t restarts_done; /* 1 + the last epoch that all groups asked to leave */
+    struct closed_group closed[FEED_CLOSED_MAX]; /* oldest first */
+    uint32_t closed_count;
+    bool was_closed;            /* so had those of the last group that is gone */
     const char *admitting;      /* the group that a callback decides about, or NULL */
     bool admits_ahead;          /* feed_admit_ahead, of the trainer it decides about */
     struct epoch_place *places; /* one more than there are epochs in a ring */
@@ -84,10 +114,8 @@ uint64_t feed_lowest_position(struct feed *feed);
 
 struct group *feed_find_group(struct feed *feed, const char *name); /* not one that is awaited */
 
-/* A group that begins with all that the lanes still hold. `skips_end`: but not with the end of an
- * epoch, without its steps. */
-tundish_status feed_make_group(struct feed *feed, const char *name, bool skips_end,
-                               struct group **ret_group);
+/* A group that begins with all that the lanes still hold. */
+tundish_status feed_make_group(struct feed *feed, const char *name, struct group **ret_group);
 uint32_t feed_count_present(const struct group *group);
 bool feed_group_has_finished(struct feed *feed, const struct group *group); /* read all there is */
 void feed_unlink_group(struct feed *feed, struct group *group);
@@ -116,6 +144,10 @@ void feed_note_reached(struct member *member);
 /* feed_lacking.c: tell the log of replicas that never came, while others of their group wait for
  * them. Returns when to look again. */
 int64_t feed_tell_lacking(struct feed *feed, int64_t now_ns);
+
+/* feed_votes.c: ask the session for the next epoch if all want it. Not under the lock. A group that
+ * did not may have gone. */
+void feed_count_votes(struct feed *feed);
 
 /* Tell the trainers, which may outlive this server, how many groups it has. */
 void feed_tell_groups(struct feed *feed);

@@ -142,7 +142,7 @@ collect_lane(struct lane *lane)
             continue;
         if (reader->connection != NULL)
             lane_reader_read(lane, reader);
-        else if (lane_reader_passes(reader))
+        if (lane_reader_passes(reader))
             pass_over(lane, reader);
         released = released_by_group(reader);
         lowest = released < lowest ? released : lowest;

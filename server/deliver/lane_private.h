@@ -62,7 +62,7 @@ struct lane_reader {
     int wakeup;                    /* it writes: something is released */
     uint64_t released, taken;
     uint64_t taken_in_all;    /* not a position: how many */
-    struct lane_until passes; /* while no trainer is attached; (0, 0): nothing */
+    struct lane_until passes; /* while no trainer takes anything; (0, 0): nothing */
     struct lane_tie tie;
     uint64_t waiting_since_ns;            /* as last seen */
     uint64_t waited_ns, waited_before_ns; /* in all; by trainers that are gone */

@@ -215,7 +215,8 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         status = make_wakers(reader);
     if (status == TUNDISH_OK) {
         reader->connection = connection;
-        reader->passes = (struct lane_until){ 0 };
+        if ((welcome->flags & TND_WELCOME_FROM) == 0)
+            reader->passes = (struct lane_until){ 0 };
         if (lane->config.queue)
             lane_begin_queue(lane, reader->line - 1);
         welcome_client(reader, welcome);
@@ -296,7 +297,6 @@ lane_reader_pass(struct lane_reader *reader, struct lane_until until)
     struct lane *lane = reader->lane;
 
     pthread_mutex_lock(&lane->lock);
-    must(reader->connection == NULL);
     if (reader->passes.epoch < until.epoch ||
         (reader->passes.epoch == until.epoch && reader->passes.step < until.step))
         reader->passes = until;
@@ -304,6 +304,14 @@ lane_reader_pass(struct lane_reader *reader, struct lane_until until)
     pthread_mutex_unlock(&lane->lock);
     if (lane->config.wakeup != NULL)
         wakeup_signal(lane->config.wakeup);
+}
+
+void
+lane_reader_pass_no_more(struct lane_reader *reader)
+{
+    pthread_mutex_lock(&reader->lane->lock);
+    reader->passes = (struct lane_until){ 0 };
+    pthread_mutex_unlock(&reader->lane->lock);
 }
 
 bool

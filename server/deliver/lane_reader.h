@@ -32,12 +32,14 @@ void lane_reader_tie(struct lane_reader *reader, struct lane_tie tie);
  * there. */
 void lane_reader_move(struct lane_reader *reader, uint64_t position);
 
-/* Nobody is attached. The trainer to come has had all before this step, of a server that is gone:
- * pass over it, now and as it is published. */
+/* The trainer to come has had all before this step, of a server that is gone, or is to begin there:
+ * pass over it, now and as it is published. One that is attached takes nothing (TND_WELCOME_FROM)
+ * until this is over. */
 struct lane_until {
     uint64_t epoch, step;
 };
 void lane_reader_pass(struct lane_reader *reader, struct lane_until until);
+void lane_reader_pass_no_more(struct lane_reader *reader);
 
 /* Drop it and release all it held. Accepts NULL. */
 void lane_reader_close(struct lane_reader *reader);

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/cpu_room.h"
 #include "core/memory.h"
+#include "order/planning.h"
 #include "plan/batch_rows.h"
 #include "plan/memory_cost.h"
 #include "session/deliverable.h"
@@ -121,6 +122,7 @@ open_feed(struct session *session, uint64_t server_generation)
         .detach = stream->deliver.detach_slow_group,
         .detach_ns = DETACH_NS,
         .broadcast = stream->distribute.delivery == DELIVER_BROADCAST,
+        .is_endless = order_is_endless(session->plan->graph->root),
         .forgets = session->options.shards != NULL,
         .ops = &session_feed_ops,
         .user = session,

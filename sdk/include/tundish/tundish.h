@@ -178,7 +178,7 @@ typedef struct tundish_options {
     int32_t replica;     /* on this node, from 0; -1: TUNDISH_REPLICA, else 0 */
     int32_t check;       /* not 0: verify a column's deliver.checksums on first use */
     const void *place;   /* resume here: the bytes of tundish_place_save, or a token; */
-    size_t place_bytes;  /* default: the server's own position */
+    size_t place_bytes;  /* default: see tundish_open */
     const char *place_token;
     int64_t server_timeout_ns; /* how long to wait for a server to start, and after how long a
                                 * silence it counts as dead; default 30 s */
@@ -205,7 +205,12 @@ typedef struct tundish_options {
 #define TUNDISH_FOREVER INT64_C(-1)
 
 /* Attach to a server. Waits up to open_timeout_ns for a server that is starting.
- * Returns OK, E_SERVER_GONE (no server listens), or the server's refusal: E_ARGUMENT (unknown
+ * A reader without a place begins an epoch at its start, as a new iter(dataset) does, if the
+ * readers of this replica's group before it were closed: the first epoch that none of them had
+ * begun. An end that was returned counts. It goes on where they stood if one of them died, or was
+ * told that the server stops, but never with the end of an epoch. A replica that is closed while
+ * others of its group go on is replaced at the step that it wants next. A queue goes on in any
+ * case. Returns OK, E_SERVER_GONE (no server listens), or the server's refusal: E_ARGUMENT (unknown
  * stream; replica out of range or in use), E_LAYOUT, E_PIPELINE, E_PLACE, E_SYSTEM, E_MEMORY. */
 TUNDISH_API tundish_status tundish_open(const tundish_options *options,
                                         tundish_reader **ret_reader);
@@ -233,15 +238,14 @@ TUNDISH_API tundish_status tundish_next_optional(tundish_reader *reader, int64_t
 
 /* Begin the next epoch, as a new iter(dataset) does, and skip the rest of this one. The server ends
  * the epoch early once every replica of the group has called this. The call does nothing if an
- * epoch is about to begin. A reader opened without a place may continue an epoch that an earlier
- * reader left: call this first to get whole epochs. Held batches stay valid.
- * In an evaluation (distribute.evaluation_shards) the readers still in the epoch get every shard
- * that this reader did not receive completely; the next epoch begins after they finish, or at once
- * if there are none, as after a reader's death. A shard is finished when its last batch is
- * released; a reader that holds this batch and waits for more gets END all the same. If it dies
- * with the batch while others are still in the epoch, they get the shard again. A reader that has
- * returned no batch yet stays in an epoch in which no shard is finished, and shares it with the
- * others. */
+ * epoch is about to begin. The successor of a reader that died may be in the midst of one: call
+ * this first to get whole epochs. Held batches stay valid. In an evaluation
+ * (distribute.evaluation_shards) the readers still in the epoch get every shard that this reader
+ * did not receive completely; the next epoch begins after they finish, or at once if there are
+ * none, as after a reader's death. A shard is finished when its last batch is released; a reader
+ * that holds this batch and waits for more gets END all the same. If it dies with the batch while
+ * others are still in the epoch, they get the shard again. A reader that has returned no batch yet
+ * stays in an epoch in which no shard is finished, and shares it with the others. */
 TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 
 /* Return a batch, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */

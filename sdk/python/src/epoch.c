@@ -47,6 +47,8 @@ epoch_take(PyObject *self, int64_t timeout_ns)
     if (status == TUNDISH_E_TIMEOUT)
         return Py_NewRef(Py_None);
     epoch->is_over = status == TUNDISH_END || status == TUNDISH_END_OF_STREAM;
+    if (status == TUNDISH_END_OF_STREAM && reader_warn_of_nothing(epoch->reader) != 0)
+        return NULL;
     return epoch->is_over ? NULL : reader_raise(epoch->reader, status);
 }
 

@@ -30,6 +30,7 @@ struct reader {
     PyObject *batch_type;
     atomic_flag is_busy;
     char has_ended; /* END_OF_STREAM was told */
+    bool has_begun; /* it was opened at a place, or something was returned */
     bool in_epoch;  /* a batch was returned and the end of its epoch was not */
     bool goes_on;   /* the last call lost the server or a peer: the next loop goes on there */
     bool is_gone;   /* the server is: the next call waits for its return ... */
@@ -149,6 +150,8 @@ note(struct reader *reader, tundish_status status)
 {
     if (status == TUNDISH_OK)
         reader->in_epoch = true;
+    if (status == TUNDISH_OK || status == TUNDISH_END)
+        reader->has_begun = true;
     if (status == TUNDISH_END || status == TUNDISH_END_OF_STREAM)
         reader->in_epoch = false;
     if (status == TUNDISH_END_OF_STREAM)
@@ -210,6 +213,21 @@ struct source *
 reader_source(PyObject *self)
 {
     return from_object(self)->source;
+}
+
+int
+reader_warn_of_nothing(PyObject *self)
+{
+    struct reader *reader = from_object(self);
+
+    if (reader->has_begun)
+        return 0;
+    reader->has_begun = true;
+    return PyErr_WarnEx(PyExc_RuntimeWarning,
+                        "this loop is empty: earlier readers have had all epochs of the stream "
+                        "(deliver.epochs); raise that, leave it out for epochs without end, or "
+                        "start the server again",
+                        1);
 }
 
 uint64_t
@@ -440,6 +458,7 @@ reader_attach(PyObject *self, PyObject *arguments, PyObject *names)
         tundish_close(opened);
         return NULL;
     }
+    reader->has_begun = options.place_token != NULL;
     reader->schema->is_custom = is_custom != 0;
     reader->hold.policy = (enum on_hold)policy;
     Py_XDECREF(reader->package);

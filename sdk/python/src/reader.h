@@ -26,6 +26,10 @@ void reader_leave(PyObject *self);
 /* Where its batches come from. Between reader_enter and reader_leave. */
 struct source *reader_source(PyObject *self);
 
+/* The stream was over before this reader had anything: a loop over it is empty, which should not go
+ * unseen. Warns once. -1 with an exception, if warnings are errors. */
+int reader_warn_of_nothing(PyObject *self);
+
 /* The number of the loop that was begun last: earlier ones are over. */
 uint64_t reader_loop(PyObject *self);
 

@@ -146,6 +146,7 @@ join_group(struct protocol *protocol)
     /* Read the place first: a bad one must not cause find_feed to make a session. */
     tundish_status status = read_start(protocol, &request.start);
 
+    request.knows_from = (protocol->hello.flags & TND_HELLO_FROM) != 0;
     request.group = protocol->hello.group[0] != '\0' ? protocol->hello.group : "default";
     if (status == TUNDISH_OK)
         status = find_feed(protocol, &feed);

@@ -190,7 +190,31 @@ the_log_is_told_once_of_one_that_never_comes(void **state)
 }
 
 static void
-a_group_that_comes_back_starts_at_its_lowest_step(void **state)
+await_left(struct numbers *numbers, uint32_t count)
+{
+    while (numbers_told(numbers).left + numbers_told(numbers).died < count)
+        usleep(1000);
+}
+
+/* A process with both replicas takes three batches of the first and one of the second. */
+static void
+die_together(const struct numbers *numbers)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        tundish_reader *a = open_reader(numbers, "a", 0), *b = open_reader(numbers, "a", 1);
+
+        for (uint64_t i = 0; i < 3; i++)
+            expect(a, 0, 0, i);
+        expect(b, 1, 0, 0);
+        raise(SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static void
+a_group_that_died_starts_at_its_lowest_step(void **state)
 {
     struct numbers_options options = { .replicas = 2, .steps = 100, .rejoin_ns = PATIENCE };
     struct numbers *numbers;
@@ -198,21 +222,57 @@ a_group_that_comes_back_starts_at_its_lowest_step(void **state)
 
     (void)state;
     numbers_open(&options, &numbers);
-    a = open_reader(numbers, "a", 0);
-    b = open_reader(numbers, "a", 1);
-    for (uint64_t i = 0; i < 3; i++)
-        expect(a, 0, 0, i);
-    expect(b, 1, 0, 0);
-    tundish_close(a);
-    tundish_close(b);
-    while (numbers_told(numbers).left < 2)
-        usleep(1000);
+    die_together(numbers);
+    await_left(numbers, 2);
     a = open_reader(numbers, "a", 0);
     b = open_reader(numbers, "a", 1);
     expect(a, 0, 0, 1);
     expect(b, 1, 0, 1);
     tundish_close(a);
     tundish_close(b);
+    numbers_close(numbers);
+}
+
+/* One thread reads both: neither may wait for the other to pass over the rest of the epoch. */
+static void
+a_group_that_closed_begins_the_next_epoch(void **state)
+{
+    struct numbers_options options = { .replicas = 2, .steps = 100, .rejoin_ns = PATIENCE };
+    struct numbers *numbers;
+    tundish_reader *a, *b;
+
+    (void)state;
+    numbers_open(&options, &numbers);
+    for (uint64_t epoch = 0; epoch < 5; epoch++) {
+        a = open_reader(numbers, "a", 0);
+        b = open_reader(numbers, "a", 1);
+        for (uint64_t i = 0; i < 3; i++)
+            expect(a, 0, epoch, i);
+        expect(b, 1, epoch, 0);
+        tundish_close(a);
+        tundish_close(b);
+        await_left(numbers, 2 * (uint32_t)epoch + 2);
+    }
+    numbers_close(numbers);
+}
+
+static void
+one_that_closes_before_the_other_begins_once_more(void **state)
+{
+    struct numbers_options options = { .replicas = 2, .steps = 100, .rejoin_ns = PATIENCE };
+    struct numbers *numbers;
+    tundish_reader *reader;
+
+    (void)state;
+    numbers_open(&options, &numbers);
+    for (uint64_t epoch = 0; epoch < 3; epoch++)
+        for (int replica = 0; replica < 2; replica++) {
+            reader = open_reader(numbers, "a", replica);
+            expect(reader, (uint32_t)replica, epoch, 0);
+            expect(reader, (uint32_t)replica, epoch, 1);
+            tundish_close(reader);
+            await_left(numbers, 2 * (uint32_t)epoch + (uint32_t)replica + 1);
+        }
     numbers_close(numbers);
 }
 
@@ -659,7 +719,9 @@ TEST_FILE(test_group)
         cmocka_unit_test(a_group_without_a_successor_ends),
         cmocka_unit_test(one_that_closes_is_awaited_in_silence),
         cmocka_unit_test(the_log_is_told_once_of_one_that_never_comes),
-        cmocka_unit_test(a_group_that_comes_back_starts_at_its_lowest_step),
+        cmocka_unit_test(a_group_that_died_starts_at_its_lowest_step),
+        cmocka_unit_test(a_group_that_closed_begins_the_next_epoch),
+        cmocka_unit_test(one_that_closes_before_the_other_begins_once_more),
         cmocka_unit_test(a_replica_that_is_taken_or_not_there_is_refused),
         cmocka_unit_test(groups_see_the_same_batches),
         cmocka_unit_test(a_slow_group_is_cut_off_but_keeps_what_it_holds),
