@@ -391,6 +391,15 @@ class Refused(unittest.TestCase):
         with self.assertRaisesRegex(UnsupportedError, "called twice.*make a layer for each call"):
             dataset.yaml()
 
+    def test_a_layer_that_draws_in_two_datasets_counts_in_both(self):
+        flip, other = layers.RandomFlip(seed=1), layers.RandomFlip(seed=1)
+        rows = Dataset.from_tensors({"x": [[[1.0]]]})
+        part = rows.repeat(2).map(lambda row: {"x": flip(row["x"])})
+        again = rows.flat_map(lambda _: rows.map(lambda row: {"x": flip(row["x"])}))
+        text = part.concatenate(again).map(lambda row: {"x": other(row["x"])}).yaml()
+        self.assertEqual(text.count("draws: layer_1, redraw: true"), 2, text)
+        self.assertEqual(text.count("random_flip"), 3, text)
+
     def test_a_window_that_stays_a_dataset(self):
         with self.assertRaisesRegex(
             UnsupportedError, r"flat_map\(lambda window: window.batch\(size\)\)"

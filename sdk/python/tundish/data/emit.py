@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -408,6 +408,7 @@ def document(
     lines += [] if learns is None else [f"learn_from: {scalar(learns)}"]
     lines.append("streams:")
     for name, (stages, sections) in streams.items():
+        _share_draws(stages)
         lines += [f"  {scalar(name)}:", "    dataset:"]
         for stage in stages:
             lines.append(_line(stage))
@@ -415,6 +416,29 @@ def document(
             if value:
                 lines.append(f"    {section}:{block(value, 6, 5 + len(section))}")
     return "\n".join(lines) + "\n"
+
+
+def _share_draws(stages: list[Stage]) -> None:
+    """A layer that draws in several stages is one object, which counts its calls in all of them."""
+    by_layer: dict[int, list[Stage]] = {}
+    for stage in _with_layers(stages):
+        by_layer.setdefault(id(stage.layer), []).append(stage)
+    shared = [together for together in by_layer.values() if len(together) > 1]
+    for number, together in enumerate(shared, 1):
+        for stage in together:
+            stage.params = {**(stage.params or {}), "draws": f"layer_{number}", "redraw": True}
+
+
+def _with_layers(value: Any) -> Iterator[Stage]:
+    if isinstance(value, Stage):
+        if value.layer is not None:
+            yield value
+        yield from _with_layers(value.params)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _with_layers(each)
+    elif isinstance(value, Mapping):
+        yield from _with_layers(list(value.values()))
 
 
 def _line(stage: Stage) -> str:

@@ -20,11 +20,13 @@ Key = tuple[Any, ...]
 
 @dataclass
 class Stage:
-    """A line of a pipeline file. `origins`: the lines of the program that it came from."""
+    """A line of a pipeline file. `origins`: the lines of the program that it came from. `layer`: the
+    object that draws, if one does."""
 
     name: str
     params: Any = None
     origins: list[Origin] = field(default_factory=list)
+    layer: object = None
 
 
 @dataclass(eq=False)
@@ -580,7 +582,12 @@ class _Lowering:
             assert unit.value.call is not None
             if unit.value.call.origin not in origins:
                 origins.append(unit.value.call.origin)
-        self.stages.append(Stage(name, params, origins))
+        drawing = [
+            unit.value.call.layer
+            for unit in group
+            if unit.value.call is not None and isinstance(unit.rule, StageRule) and unit.rule.draws
+        ]
+        self.stages.append(Stage(name, params, origins, drawing[0] if drawing else None))
 
     def _finish(self, values: list[Column], is_exact: bool) -> None:
         """Copies, what is not wanted, and the last names."""
