@@ -14,6 +14,7 @@
 #include "core/json.h"
 #include "core/log_writer.h"
 #include "core/printable.h"
+#include "core/redact.h"
 
 /* Set before other threads start, but for the level, which an operator may change at any time. */
 static enum log_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_JOURNAL } log_format;
@@ -137,6 +138,7 @@ tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
+    tnd_redact(raw);
     tnd_printable(raw, sentence, sizeof sentence); /* it may hold names that others chose */
     if (log_tap != NULL)
         log_tap(log_tap_user, level, event, sentence);
@@ -194,6 +196,7 @@ tnd_log_print(const char *format, ...)
     va_end(arguments);
     if (bytes < 0)
         return;
+    tnd_redact(text);
     tnd_log_lines(TND_LOG_NOTICE, text);
     free(text);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/redact.h"
 
 static _Atomic uint64_t disk_full_count;
 static _Atomic int64_t disk_full_ns;
@@ -56,6 +57,7 @@ explain(const char *format, va_list arguments)
     char text[sizeof explanation];
 
     vsnprintf(text, sizeof text, format, arguments);
+    tnd_redact(text);
     make_readable(text);
     memcpy(explanation, text, sizeof text);
 }
@@ -99,6 +101,7 @@ tnd_fail_while(tundish_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(before, sizeof before, format, arguments);
     va_end(arguments);
+    tnd_redact(before);
     snprintf(text, sizeof text, "%.900s: %.1100s", before, without_name(before));
     make_readable(text);
     memcpy(explanation, text, sizeof text);
@@ -115,6 +118,7 @@ tnd_fail_errno(int error, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
+    tnd_redact(what);
     if (error == ENOSPC || error == EDQUOT) {
         atomic_store_explicit(&disk_full_ns, tnd_clock_ns(), memory_order_relaxed);
         atomic_fetch_add_explicit(&disk_full_count, 1, memory_order_relaxed);

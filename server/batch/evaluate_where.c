@@ -10,6 +10,8 @@
 #include "source/files/fetch.h"
 #include "source/files/whereabouts.h"
 
+#include "core/redact.h"
+
 /* The source of an element and its words there. NULL if the element has more than one row. */
 static const uint64_t *
 origin_of(const struct plan_node *node, const uint64_t *words, const struct plan_node **ret_source)
@@ -69,6 +71,7 @@ prepend(struct frame_errors *errors, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(errors->text, sizeof errors->text / 2, format, arguments);
     va_end(arguments);
+    tnd_redact(errors->text);
     used = strlen(errors->text);
     snprintf(errors->text + used, sizeof errors->text - used, ": %s", text);
 }

@@ -1,6 +1,8 @@
 /* frame.c - memory for a stage's values, and bad elements. */
 #include "column/frame.h"
 
+#include "core/redact.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,4 +48,5 @@ frame_reject(struct frame *frame, int64_t element, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(errors->text, sizeof errors->text, format, arguments);
     va_end(arguments);
+    tnd_redact(errors->text);
 }

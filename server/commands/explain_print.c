@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/printable.h"
+#include "core/redact.h"
 #include "source/files/whereabouts.h"
 
 /* Of a record as text: a picture must not fill the screen. */
@@ -48,6 +49,22 @@ print_number(struct json *out, const char *key, bool is_known, uint64_t number)
         json_uint(out, number);
     else
         json_null(out);
+}
+
+/* A file's name, which may be an address. */
+static void
+print_name(struct json *out, struct byte_view name)
+{
+    char *shown;
+
+    if (name.data == NULL) {
+        json_null(out);
+        return;
+    }
+    shown = tnd_strndup((const char *)name.data, name.size);
+    tnd_redact(shown);
+    json_bytes(out, (struct byte_view){ (const uint8_t *)shown, strlen(shown) });
+    free(shown);
 }
 
 static void
@@ -107,11 +124,10 @@ print_source_json(struct printing *printing, const struct origin_source *source)
     json_object(out);
     print_stage(out, source->node);
     json_key(out, "file");
-    if (where.file.data != NULL)
-        json_bytes(out, where.file);
-    else
-        json_null(out);
-    print_text_or_null(out, "path", where.path);
+    print_name(out, where.file);
+    json_key(out, "path");
+    print_name(out, (struct byte_view){ (const uint8_t *)where.path,
+                                        where.path != NULL ? strlen(where.path) : 0 });
     print_number(out, "offset", where.has_bytes, where.offset);
     print_number(out, "length", where.has_bytes, where.length);
     print_number(out, "record", where.has_record, where.record);
@@ -243,6 +259,7 @@ print_name_text(const char *before, struct byte_view name)
     char raw[PATH_MAX], shown[4 * PATH_MAX];
 
     snprintf(raw, sizeof raw, "%.*s", (int)name.size, (const char *)name.data);
+    tnd_redact(raw);
     tnd_printable(raw, shown, sizeof shown);
     printf("%s%s", before, shown);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/printable.h"
+#include "core/redact.h"
 
 enum { SENTENCE_BYTES = 1000, CALLS_A_LIMIT = 4 };
 
@@ -44,6 +45,7 @@ serve_notify(const char *state, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
+    tnd_redact(raw);
     tnd_printable(raw, sentence, sizeof sentence); /* no line of its own within */
     snprintf(lines, sizeof lines, "%s%sSTATUS=%s", state, state[0] != '\0' ? "\n" : "", sentence);
     send_lines(lines);

@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "core/redact.h"
 
 static const char *const levels[] = { [DOCTOR_OK] = "ok",
                                       [DOCTOR_NOTE] = "note",
@@ -24,6 +25,7 @@ doctor_say(struct doctor *doctor, enum doctor_level level, const char *about, co
     va_start(arguments, format);
     must(vasprintf(&text, format, arguments) >= 0);
     va_end(arguments);
+    tnd_redact(text);
     doctor->findings = tnd_realloc(doctor->findings, doctor->count + 1, sizeof *finding);
     finding = &doctor->findings[doctor->count++];
     *finding = (struct doctor_finding){

@@ -11,8 +11,19 @@
 
 #include "content/learned/learned_file.h"
 #include "core/memory.h"
+#include "core/redact.h"
 #include "remote/object.h"
 #include "source/files/matching_files.h"
+
+/* An origin is a file that people read. */
+static char *
+shown(const char *url)
+{
+    char *text = tnd_strdup(url);
+
+    tnd_redact(text);
+    return text;
+}
 
 /* The ETag stands for time and content. */
 static tundish_status
@@ -28,7 +39,7 @@ add_url(const struct spec_file *file, const char *url, struct input_files *files
         return status;
     files->list = tnd_realloc(files->list, files->count + 1, sizeof *files->list);
     files->list[files->count++] = (struct input_file){
-        .path = tnd_strdup(url),
+        .path = shown(url),
         .where = tnd_strdup(url),
         .bytes = identity.bytes,
         .modified_ns = (int64_t)(object_identity_hash(&identity) >> 1),

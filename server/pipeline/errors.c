@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "core/memory.h"
+#include "core/redact.h"
 
 enum { ERRORS_MAX = 100, WORD_MAX = 64 };
 
@@ -34,6 +35,7 @@ spec_complain(struct spec_errors *errors, uint32_t line, uint32_t column, const 
     va_start(arguments, format);
     tnd_must_have(vasprintf(&text, format, arguments) >= 0);
     va_end(arguments);
+    tnd_redact(text);
     if (errors->count >= ERRORS_MAX || is_known(errors, line, column, text)) {
         free(text);
         return TUNDISH_E_PIPELINE;

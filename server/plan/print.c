@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/memory.h"
 #include "core/numa.h"
+#include "core/redact.h"
 #include "order/order.h"
 #include "plan/build.h"
 #include "plan/memory_cost.h"
@@ -42,6 +44,17 @@ all_lanes(const struct plan *plan, int64_t lane_bytes)
 
 /* Print an argument as written; long lists are cut after eight items. */
 static void
+print_text(FILE *file, const char *text)
+{
+    char *shown = tnd_strdup(text);
+
+    if (spec_is_url(text))
+        tnd_redact_address(shown);
+    fputs(shown, file);
+    free(shown);
+}
+
+static void
 print_value(FILE *file, const struct spec_value *value)
 {
     switch (value->kind) {
@@ -71,7 +84,7 @@ print_value(FILE *file, const struct spec_value *value)
         fprintf(file, "$%s", value->text);
         break;
     default:
-        fputs(value->text, file);
+        print_text(file, value->text);
     }
 }
 

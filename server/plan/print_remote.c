@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/redact.h"
 #include "remote/stores.h"
 
 enum { STORES_SHOWN = 8 };
@@ -29,7 +30,7 @@ add_store(struct named_stores *stores, const char *text)
         if (strcmp(stores->names[i], name) == 0)
             return;
     if (stores->count < STORES_SHOWN)
-        strcpy(stores->names[stores->count++], name);
+        tnd_redact(strcpy(stores->names[stores->count++], name));
     else
         stores->more++;
 }

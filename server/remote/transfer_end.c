@@ -94,11 +94,34 @@ judge_success(struct transfer *transfer)
     return cause;
 }
 
+/* A presigned address is signed for GET alone, and some servers know no HEAD: the answer to a
+ * request for the first byte says as much. */
+static bool
+refuses_looks(const struct transfer *transfer)
+{
+    int code = transfer->answer.code;
+
+    return transfer->asks_size && transfer->want.is_look && !transfer->want.is_of_store &&
+           (code == 403 || code == 405 || code == 501);
+}
+
+static enum transfer_cause
+ask_for_first_byte(struct transfer *transfer)
+{
+    transfer->asks_size = false;
+    transfer->want.is_ranged = true;
+    transfer->want.first = 0;
+    transfer->want.bytes = 1;
+    return CAUSE_WRONG;
+}
+
 static enum transfer_cause
 judge_answer(struct transfer *transfer)
 {
     int code = transfer->answer.code;
 
+    if (refuses_looks(transfer))
+        return ask_for_first_byte(transfer);
     if (transfer_is_success(code))
         return judge_success(transfer);
     if (code == 416)

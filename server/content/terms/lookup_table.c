@@ -8,6 +8,7 @@
 #include "column/literal.h"
 #include "content/learned/learned.h"
 #include "core/memory.h"
+#include "core/redact.h"
 #include "pipeline/column_list.h"
 
 /* A vocabulary from the pipeline file, without the special tokens at its front. */
@@ -223,6 +224,7 @@ open_file(const struct stage_config *config, const struct lookup_rules *rules,
                  : vocab_open_file(config->cache_folder, path, rules->keys, &table->vocab);
     if (status != TUNDISH_OK)
         status = COMPLAIN(config, value, "%s", tnd_error_text());
+    tnd_redact(name);
     table->name = name;
     table->from_file = true;
     free(path);

@@ -13,6 +13,7 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/read_at.h"
+#include "core/redact.h"
 #include "remote/seen.h"
 #include "source/files/catalogue.h"
 #include "source/files/matching_files.h"
@@ -104,8 +105,12 @@ static void
 add_object(struct search *search, const struct remote_match *object)
 {
     uint64_t words[2] = { object->bytes, object->hash };
+    /* A signature is another one each time that an address is signed. */
+    char *name = tnd_strdup(object->name);
 
-    add_match(search, object->name, tnd_hash_farm_chain(0, words, sizeof words));
+    tnd_redact(name);
+    add_match(search, name, tnd_hash_farm_chain(0, words, sizeof words));
+    free(name);
     search->files.list[search->files.count - 1].is_here = true;
 }
 

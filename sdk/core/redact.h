@@ -1,0 +1,17 @@
+/* redact.h - takes secrets out of a text that people will see.
+ *
+ * Addresses carry them: a user's name and password before the host, tokens, keys and signatures
+ * among the parameters. Every sentence, log line and name that is shown goes through here.
+ */
+#ifndef TND_CORE_REDACT_H
+#define TND_CORE_REDACT_H
+
+/* In the addresses of the text, in place: put *** for what stands before a host's @, and for the
+ * value of each parameter that is not known to be harmless. The text never grows. Any thread. */
+void tnd_redact(char *text);
+
+/* The same of a text that is an address, or is meant to be one: blanks and quotes, which would end
+ * it, are put as _. */
+void tnd_redact_address(char *text);
+
+#endif
