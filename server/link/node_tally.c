@@ -105,7 +105,13 @@ node_tally(struct node *node, const struct link_key *key, const struct link_tall
 {
     struct tally *tally = tallies_make(node->tallies, key, own->merge, own->is_running);
 
-    must(tally != NULL && own->byte_count <= UINT32_MAX / 2);
+    must(own->byte_count <= UINT32_MAX / 2);
+    /* Another node has begun it, and takes it for one of another kind. */
+    if (tally == NULL) {
+        node_fail(node, "another node counts otherwise than this version of Tundish: install the "
+                        "same version on every node");
+        return;
+    }
     tally_set(&tally->own, own->merge, node->config.rank,
               (struct byte_view){ own->bytes, own->byte_count });
     tally->is_given = !own->is_running;

@@ -291,17 +291,18 @@ is_whole(struct byte_view entries)
 bool
 tally_hear(struct tally *tally, uint32_t rank, struct tally_value *value)
 {
-    struct tally_part *part = tally->parts;
+    struct tally_part *part;
+    uint32_t index = 0;
 
     if (has_entries(tally->merge) && !is_whole(view(value)))
         return false;
-    while (part < tally->parts + tally->part_count && part->rank != rank)
-        part++;
-    if (part == tally->parts + tally->part_count) {
+    while (index < tally->part_count && tally->parts[index].rank != rank)
+        index++;
+    if (index == tally->part_count) {
         tally->parts = tnd_realloc(tally->parts, tally->part_count + 1, sizeof *tally->parts);
-        part = &tally->parts[tally->part_count++];
-        *part = (struct tally_part){ .rank = rank };
+        tally->parts[tally->part_count++] = (struct tally_part){ .rank = rank };
     }
+    part = &tally->parts[index];
     tally_move(&part->value, value);
     return true;
 }
