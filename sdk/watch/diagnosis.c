@@ -168,6 +168,37 @@ say_deserted(const struct watch_observation *observation, struct watch_diagnosis
     return true;
 }
 
+/* Nobody is attached, since trainers have died: what is left for them waits for others. */
+static bool
+say_died(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+{
+    const struct watch_set *set = NULL, *first = NULL;
+    unsigned long long count = 0, batches = 0;
+    char who[WATCH_NAME_BYTES], others[48] = "";
+
+    while ((set = watch_next(observation->now, "reader", set)) != NULL) {
+        if (!watch_is_of(set, observation->session) || watch_value(set, "died") == 0)
+            continue;
+        first = first != NULL ? first : set;
+        count++;
+        batches += watch_value(set, "published") - watch_value(set, "released");
+    }
+    if (first == NULL)
+        return false;
+    if (count > 1)
+        snprintf(others, sizeof others, " and %llu other%s", count - 1, count > 2 ? "s" : "");
+    watch_name_reader(observation, first, who);
+    watch_name_culprit_replica(diagnosis, first, 0);
+    watch_say(diagnosis, WATCH_STUCK, WATCH_CAUSE_TRAINER,
+              "Start the trainers again: they go on where the last ones stood. The log says how "
+              "long their place is kept (deliver.rejoin).",
+              "the trainer%s of %s%s %s died, none is attached, and %llu batch%s wait%s for "
+              "replacements",
+              count > 1 ? "s" : "", who, others, count > 1 ? "have" : "has", batches,
+              batches == 1 ? "" : "es", batches == 1 ? "s" : "");
+    return true;
+}
+
 /* ", so for replica 1 of group b on node c", of those whose groups are here in part; or "". */
 static void
 name_absent(const struct watch_observation *observation, char text[WATCH_NAME_BYTES + 16])
@@ -350,9 +381,11 @@ watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_sn
         watch_say(&diagnosis, WATCH_STUCK, WATCH_CAUSE_SERVER,
                   "Resume it: tundish-admin, or POST /api/v1/resume.",
                   "an operator has paused stream '%s'", diagnosis.stream);
-    else if (observation.attached == 0)
-        watch_say(&diagnosis, WATCH_IDLE, WATCH_CAUSE_NONE, "", "no trainer reads stream '%s'",
-                  diagnosis.stream);
+    else if (observation.attached == 0) {
+        if (!say_died(&observation, &diagnosis))
+            watch_say(&diagnosis, WATCH_IDLE, WATCH_CAUSE_NONE, "", "no trainer reads stream '%s'",
+                      diagnosis.stream);
+    }
     /* From a certain cause to a likely one. A trainer that is gone, or holds all batches, explains
      * all waiting; only then is the server suspected. */
     else if (!say_missing(&observation, &diagnosis) &&

@@ -231,6 +231,7 @@ struct feed_reader_stats {
     char group[TND_NAME_BYTES];
     uint32_t replica;
     bool attached;
+    bool died; /* its last trainer did, and its place is kept for another */
     int32_t pid;
     uint64_t released, taken; /* positions */
     uint64_t published;

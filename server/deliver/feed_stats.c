@@ -62,6 +62,8 @@ fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *l
     *line = (struct feed_reader_stats){
         .replica = member->replica,
         .attached = stats.attached,
+        .died = member->connection == NULL && member->gone_since_ns >= 0 && !member->has_closed &&
+                member->was_taken,
         .pid = member->connection == NULL ? 0 : member->connection->pid,
         .released = stats.released,
         .taken = stats.taken,

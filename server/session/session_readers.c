@@ -179,6 +179,7 @@ show_reader(struct session_reader_line *line, const struct feed_reader_stats *re
 
     line->is_there = true;
     tnd_stats_set(&values->attached, reader->attached);
+    tnd_stats_set(&values->died, reader->died);
     tnd_stats_set(&values->process, (uint64_t)reader->pid);
     tnd_stats_set(&values->published, reader->published);
     tnd_stats_set(&values->taken, reader->taken);

@@ -788,6 +788,26 @@ a_server_without_processors_is_told(void **state)
     says(&diagnosis, "they had none for 83%");
 }
 
+static void
+trainers_that_have_all_died_are_told(void **state)
+{
+    struct world *world = *state;
+    struct watch_diagnosis diagnosis;
+
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->readers[i]->attached, 0);
+    assert_int_equal(diagnose(world).level, WATCH_IDLE); /* both have closed their readers */
+    tnd_stats_set(&world->readers[1]->died, 1);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STUCK);
+    assert_string_equal(diagnosis.culprit, "1");
+    says(&diagnosis, "the trainer of replica 1 on node");
+    says(&diagnosis, "has died, none is attached, and 10 batches wait for replacements");
+    tnd_stats_set(&world->readers[0]->died, 1);
+    diagnosis = diagnose(world);
+    says(&diagnosis, "and 1 other have died");
+}
+
 /* The lane of a slow trainer has room for the moment between its release and the next step, the
  * longer the fewer processors the server gets. */
 static void
@@ -1184,6 +1204,7 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(a_trainer_that_waits_for_itself_is_told_so),
         IN_WORLD(a_trainer_that_is_silent_while_nobody_waits_is_told),
         IN_WORLD(a_server_without_processors_is_told),
+        IN_WORLD(trainers_that_have_all_died_are_told),
         IN_WORLD(a_lane_that_was_full_comes_before_processors),
         IN_WORLD(slow_storage_comes_before_a_small_lack_of_processors),
         IN_WORLD(a_trainer_that_is_not_scheduled_at_the_moment_has_waited),
