@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/read_at.h"
+
 /* Each thread gets as much, which is address space and no memory. Kernels start no process with
  * less than some pages, on which this file can run. */
 enum { STACK_LEAST = 1 << 20 };
@@ -25,8 +27,7 @@ complain(void)
         "tundish: the limit for the stack is below 1 MiB, which its threads need: raise it "
         "(ulimit -s 8192; LimitSTACK= of a unit)\n";
 
-    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
-        return;
+    (void)tnd_write(STDERR_FILENO, text, sizeof text - 1);
 }
 
 bool
