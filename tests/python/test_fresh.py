@@ -130,6 +130,25 @@ class One(unittest.TestCase):
                 self.assertEqual(steps(reader), epoch(1))
 
 
+class Loaders(unittest.TestCase):
+    """torch's: made anew for each epoch, while the earlier ones are held."""
+
+    def test_each_has_an_epoch_of_its_own(self):
+        rig.needs(self, "torch")
+        from tundish.torch import DataLoader
+
+        with rig.serve(rig.pipeline(*ROWS, deliver="{}")) as server:
+            held = []
+            for count in (None, STEPS, None):
+                held.append(DataLoader("train", server=server.socket, columns=["value"]))
+                firsts = [int(value[0]) for (value,) in itertools.islice(held[-1], count)]
+                self.assertEqual(firsts, list(range(0, 40, 4)))
+            self.assertEqual(len(list(held[0])), STEPS)
+            next(iter(held[0]))
+            with self.assertRaisesRegex(tundish.ArgumentError, "already in use"):
+                next(iter(DataLoader("train", server=server.socket)))
+
+
 class Two(unittest.TestCase):
     TEXT = rig.pipeline(*ROWS, replicas=2, deliver="{}")
 

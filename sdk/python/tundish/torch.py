@@ -11,6 +11,8 @@ are copies unless `zero_copy=True` is asked for: one copy, which frees the batch
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -104,6 +106,11 @@ def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor]) -> Any:
     return Ragged(values, splits)
 
 
+# Those with a reader that they opened.
+_opened: weakref.WeakSet[DataLoader] = weakref.WeakSet()
+_REPLICA = ("server", "stream", "session", "group", "replica")
+
+
 class DataLoader:
     """The batches of a reader as tensors: an iterable that takes torch.utils.data.DataLoader's place.
 
@@ -130,7 +137,9 @@ class DataLoader:
     this loader unchanged, and Lightning and others add no sampler. There are no worker processes.
 
     `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
-    state_dict(), and closed by close(), at the end of a `with`, or with the loader. Its errors are those of tundish. ArgumentError: an option that is not for this, or one
+    state_dict(), and closed by close(), at the end of a `with`, or with the loader. It is closed, too, when
+    another loader of this program opens the same replica, as one that is made anew for each epoch does,
+    unless a loop over it is in the midst of an epoch. Its errors are those of tundish. ArgumentError: an option that is not for this, or one
     of torch's that Tundish has elsewhere.
     """
 
@@ -155,6 +164,7 @@ class DataLoader:
         self._reader: tundish.Reader | None = None
         self._opens = not isinstance(source, tundish.Reader)
         self._is_closed = False
+        self._count = 0  # batches of the epoch that a loop is in; 0: none is
         if isinstance(source, tundish.Reader):
             if open_options:
                 names = ", ".join(open_options)
@@ -178,13 +188,41 @@ class DataLoader:
         if self._is_closed:
             raise tundish.MisuseError("the loader is closed: make another")
         if self._reader is None:
+            self._take_over()
             reader = tundish.open(**self._options)
             require(reader, self._columns or (), on_devices=True)
             self._reader = reader
+            _opened.add(self)
         return self._reader
 
+    def _take_over(self) -> None:
+        """Close the reader of an earlier loader of this replica, which its owner may hold still."""
+        for other in list(_opened):
+            if (
+                other._reader is not None
+                and not other._is_in_epoch()
+                and all(other._options.get(name) == self._options.get(name) for name in _REPLICA)
+            ):
+                other._reader.close()
+                other._reader = None
+                _opened.discard(other)
+
+    def _is_in_epoch(self) -> bool:
+        if self._reader is None or self._reader.closed or self._count == 0:
+            return False
+        try:
+            return self._count < len(self._reader)
+        except (TypeError, tundish.MisuseError):  # no length is known; another thread reads
+            return True
+
+    def _ended(self) -> Iterator[Any]:
+        self._count = 0
+        yield from ()
+
     def __iter__(self) -> Iterator[Any]:
-        return map(self._made, iter(self.reader))
+        batches = iter(self.reader)
+        self._count = 0
+        return itertools.chain(map(self._made, batches), self._ended())
 
     def __len__(self) -> int:
         return len(self.reader)
@@ -221,6 +259,7 @@ class DataLoader:
         self.close()
 
     def _made(self, batch: tundish.Batch) -> Any:
+        self._count += 1
         names = batch if self._columns is None else self._columns
         made = {name: _assembled(lent(batch, name), self._tensor_of) for name in names}
         if self._collate is not None:
