@@ -54,6 +54,9 @@ def _require_spec(peeked):
 
 
 def _require_column(where, spec, column):
+    # As in TensorFlow, what unbatch leaves of a ragged column is a tensor, and its spec of rank 0.
+    if spec.get("ragged") and spec["ragged_rank"] == 0:
+        spec = {**spec, "ragged": None}
     for word in ("dtype", "ragged", "sparse"):
         if spec.get(word) != column.get(word):
             raise Wrong(f"{where}: {word} is {column.get(word)} and {spec.get(word)} in the spec")
