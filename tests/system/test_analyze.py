@@ -239,7 +239,7 @@ class VocabularyFiles(Learning):
         good = gzip.decompress(path.read_bytes())
         huge = struct.pack("<QI", 1 << 62, 0)
         for bad, words in {
-            b"": "empty",
+            b"": "not as it was learned",
             b"not gzip": "word.vocabulary.tfrecord.gz",
             gzip.compress(good)[:-20]: "word.vocabulary.tfrecord.gz",
             gzip.compress(good[:-1]): "damaged or truncated",
