@@ -17,24 +17,6 @@ struct regex_replace {
     struct content_targets targets;
 };
 
-static tundish_status
-compile(const struct stage_config *config, struct regex_replace *stage)
-{
-    const struct spec_value *pattern = spec_get(config->stage, "pattern");
-    char *fault;
-
-    stage->regex = regex_open(pattern->text, pattern->text_bytes, &fault);
-    if (stage->regex == NULL) {
-        spec_complain(config->errors, pattern->line, pattern->column,
-                      "\"%s\" is not a regular expression of RE2: %s", pattern->text, fault);
-        free(fault);
-        return TUNDISH_E_PIPELINE;
-    }
-    stage->of_letters =
-        regex_letters_open(stage->regex, pattern->text, pattern->text_bytes, &stage->letters);
-    return TUNDISH_OK;
-}
-
 /* Check the rewrite as RE2 does. If it names a group that the pattern lacks, RE2 leaves texts
  * alone. After an unknown escape, GlobalReplace drops the rest of the rewrite, and Replace replaces
  * nothing. */
@@ -66,12 +48,15 @@ static tundish_status
 regex_replace_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                    bool *ret_batch_wide)
 {
+    const struct spec_value *pattern = spec_get(config->stage, "pattern");
     struct regex_replace *stage = state;
-    tundish_status status = compile(config, stage);
+    tundish_status status = texts_open_regex(config, &stage->regex);
 
     *ret_batch_wide = false;
     if (status != TUNDISH_OK)
         return status;
+    stage->of_letters =
+        regex_letters_open(stage->regex, pattern->text, pattern->text_bytes, &stage->letters);
     stage->all = spec_bool(config->stage, "replace_global");
     read_rewrite(config, stage);
     return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);

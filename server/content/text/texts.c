@@ -1,6 +1,7 @@
 /* texts.c - build texts in scratch memory. */
 #include "content/text/texts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Small texts share chunks, so that not each asks scratch for memory. */
@@ -119,6 +120,23 @@ texts_open(const struct stage_config *config, tundish_dtype result, struct schem
     for (uint32_t i = 0; i < ret_targets->count && status == TUNDISH_OK; i++)
         status = texts_refuse_sparse(config, &ret_schema->columns[ret_targets->list[i].output]);
     return status;
+}
+
+tundish_status
+texts_open_regex(const struct stage_config *config, struct regex **ret_regex)
+{
+    const struct spec_value *pattern = spec_get(config->stage, "pattern");
+    char *fault;
+    struct regex *regex = regex_open(pattern->text, pattern->text_bytes, &fault);
+
+    if (regex == NULL) {
+        spec_complain(config->errors, pattern->line, pattern->column,
+                      "\"%s\" is not a regular expression of RE2: %s", pattern->text, fault);
+        free(fault);
+        return TUNDISH_E_PIPELINE;
+    }
+    *ret_regex = regex;
+    return TUNDISH_OK;
 }
 
 tundish_status

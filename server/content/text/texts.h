@@ -3,6 +3,7 @@
 #define CONTENT_TEXTS_H
 
 #include "content/content.h"
+#include "content/text/regex.h"
 #include "core/bytes.h"
 
 /* Where texts are put, one after the other; 64 readable bytes follow the last. */
@@ -27,6 +28,9 @@ tundish_status texts_open_any(const struct stage_config *config, tundish_dtype r
                               struct schema *ret_schema, struct content_targets *ret_targets);
 tundish_status texts_open(const struct stage_config *config, tundish_dtype result,
                           struct schema *ret_schema, struct content_targets *ret_targets);
+
+/* Compile the parameter `pattern`, or complain of it. The caller closes the result. */
+tundish_status texts_open_regex(const struct stage_config *config, struct regex **ret_regex);
 
 /* Refuse a sparse column; or one whose shape is not known, too, with the stage's name. */
 tundish_status texts_refuse_sparse(const struct stage_config *config,

@@ -22,7 +22,6 @@ REMAINING = {
     "tf.image.adjust_contrast": OWN,
     "tf.boolean_mask": "Dataset.filter, or tf.where with a value for what is left out",
     "tf.strings.reduce_join": "tf.strings.join of single texts",
-    "tf.strings.regex_full_match": "tf.strings.regex_replace, then a comparison",
     "tf.strings.unicode_decode": "tf.strings.unicode_split, and a lookup layer",
     "tf.strings.bytes_split": "tf.strings.unicode_split",
     "tf.repeat": "tf.stack or tf.concat of columns",

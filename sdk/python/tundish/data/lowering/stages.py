@@ -360,6 +360,12 @@ RULES: list[Rule] = [
         columns=("input",),
     ),
     StageRule(
+        "tf.strings.regex_full_match(input, pattern, name=None)",
+        with_dtype("bool"),
+        stage="regex_full_match",
+        columns=("input",),
+    ),
+    StageRule(
         "tf.strings.to_number(input, out_type='float32', name=None)",
         lambda bound: Spec(as_dtype(bound["out_type"]), as_first(bound).shape, as_first(bound).kind),
         stage="string_to_number",
