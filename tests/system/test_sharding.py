@@ -92,9 +92,9 @@ class Sharding(Rig):
              "c.txt: cannot be opened"),
             (["list_files: 'c*.txt'", read], 1, "no file matches c*.txt"),
             (["list_files: 'c*.txt'", "read_file"], 1, "no file matches c*.txt"),
-            (["from_tensor_slices: {folder: ['*.txt', 'c*']}",
+            (["from_tensor_slices: {folder: ['*.txt', 'd*']}",
               f"flat_map: {{dataset: [{{list_files: $folder}}, {{{read}}}]}}"], 1,
-             "no file matches c*"),
+             "no file matches d*"),
             (["list_files: '*.txt'", read], 3, "only 2 file(s)"),
         ):
             file = self.pipeline([*stages, "batch: 2"], "{auto_shard: AUTO}")
