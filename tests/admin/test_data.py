@@ -66,7 +66,8 @@ class Data(StatusRig):
             stages = ["text_line: texts.txt", "string_lookup: {vocabulary: words.txt}",
                       f"batch: {rows}"]
             server = self.serve(self.pipeline(stages))
-            self.lines(self.read("--batches", str(batches)))
+            # It dies, as far as the server knows: the next one goes on where it stood.
+            self.lines(self.read("--batches", str(batches), "--no-close"))
             trainer = self.train("--delay-ms", "30")
             verdict = self.tells(**told)
             if before == 3:
