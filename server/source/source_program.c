@@ -14,6 +14,7 @@
 #include "source/files/whereabouts.h"
 #include "source/rows/child.h"
 #include "source/rows/passes.h"
+#include "source/rows/rejections.h"
 #include "source/rows/row_codec.h"
 
 struct program {
@@ -29,6 +30,9 @@ struct program_state {
     size_t needed;  /* the current row has at least so many bytes */
     uint64_t *ends; /* of rows that were found, counted from `at` */
     size_t ends_room;
+    struct rejections rejections;
+    bool is_rejected; /* the one row that was found */
+    bool has_ended;   /* no bytes will follow those of the buffer */
     bool is_over;
 };
 
@@ -129,12 +133,14 @@ static tundish_status
 start_program(struct order_iterator *iterator)
 {
     const struct order_services *services = iterator->instance->services;
-    /* The fifth entry stays NULL and ends the list. */
-    char *environment[5] = {
+    struct program_state *state = state_of(iterator);
+    /* The last entry stays NULL and ends the list. */
+    char *environment[6] = {
         tnd_sprintf("TUNDISH_EPOCH=%" PRIu64, iterator->iterator_number),
         tnd_sprintf("TUNDISH_WORKER=%" PRIu32, services->worker),
         tnd_sprintf("TUNDISH_NUM_WORKERS=%" PRIu32, services->worker_count),
         tnd_sprintf("TUNDISH_SEED=%" PRIu64, services->root_seed),
+        tnd_sprintf("TUNDISH_REJECT=%s", state->rejections.word),
     };
     struct child_command command = {
         .arguments = program_of(iterator)->arguments,
@@ -142,9 +148,9 @@ start_program(struct order_iterator *iterator)
         /* Relative paths in the arguments mean the same as in the pipeline file. */
         .folder = table_root(services->files),
     };
-    tundish_status status = child_start(&command, &state_of(iterator)->child);
+    tundish_status status = child_start(&command, &state->child);
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         free(environment[i]);
     return status;
 }
@@ -154,6 +160,8 @@ program_iterate(struct order_iterator *iterator)
 {
     tundish_status status = pass_begin(iterator, name_of(iterator), &state_of(iterator)->pass);
 
+    if (status == TUNDISH_OK)
+        status = rejections_open(&state_of(iterator)->rejections);
     return status == TUNDISH_OK ? start_program(iterator) : status;
 }
 
@@ -164,19 +172,23 @@ program_iterate_close(struct order_iterator *iterator)
 
     child_stop(&state->child);
     pass_end(&state->pass);
+    rejections_close(&state->rejections);
     free(state->buffer);
     free(state->ends);
 }
 
-/* Measure the row at `at` of the buffer: its length, or the least length if it is not complete.
- * ORDER_FAILED if its bytes cannot be a row. */
+/* Measure the row at `at` of the buffer, or the rejection that stands for it: its length, or the
+ * least length if it is not complete. ORDER_FAILED if its bytes cannot be a row. */
 static enum order_result
 find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *ret_whole)
 {
     struct program_state *state = state_of(iterator);
-    enum row_fit fit = row_codec_measure(&program_of(iterator)->schema, state->buffer + at,
-                                         state->used - at, ret_bytes);
+    struct byte_view bytes = { state->buffer + at, state->used - at };
+    enum row_fit fit = rejection_measure(&state->rejections, bytes, state->has_ended, ret_bytes);
 
+    state->is_rejected = *ret_bytes > 0;
+    if (!state->is_rejected)
+        fit = row_codec_measure(&program_of(iterator)->schema, bytes.data, bytes.size, ret_bytes);
     if (fit == ROW_BAD) {
         char *reason = tnd_strdup(tnd_error_text());
 
@@ -244,10 +256,16 @@ read_on(struct order_iterator *iterator)
     if (status != TUNDISH_OK)
         return ORDER_FAILED;
     state->used += got;
-    return got == 0 ? finish_program(iterator) : ORDER_OK;
+    if (got == 0 && state->has_ended)
+        return finish_program(iterator);
+    /* The last bytes are looked at again: what might have been a rejection may be rows. */
+    state->has_ended = got == 0;
+    return ORDER_OK;
 }
 
-/* Find up to `max` whole rows in the buffer. Where they end goes to `ends`. */
+/* Find up to `max` whole rows in the buffer, or one that is rejected. Where they end goes to
+ * `ends`.
+ */
 static enum order_result
 find_rows(struct order_iterator *iterator, size_t max, size_t *ret_count)
 {
@@ -265,9 +283,14 @@ find_rows(struct order_iterator *iterator, size_t max, size_t *ret_count)
             state->needed = bytes;
             break;
         }
+        if (state->is_rejected && *ret_count > 0)
+            break;
         at += bytes;
         state->ends[(*ret_count)++] = at - state->at;
+        if (state->is_rejected)
+            return ORDER_OK;
     }
+    state->is_rejected = false;
     return *ret_count > 0 ? ORDER_OK : result;
 }
 
@@ -292,6 +315,24 @@ more_rows(struct order_iterator *iterator, size_t max, size_t *ret_count)
     }
 }
 
+/* Keep the rows that were found, which `ends` counts, or the record of the rejected one. */
+static enum order_result
+keep_found(struct order_iterator *iterator, size_t count, uint64_t *words)
+{
+    struct program_state *state = state_of(iterator);
+    const uint8_t *rows = state->buffer + state->at;
+    const struct row_bytes *record = &state->rejections.record;
+    uint64_t end;
+
+    if (!state->is_rejected)
+        return pass_keep(iterator, &state->pass, name_of(iterator), rows, state->ends, count,
+                         words);
+    rejection_record(&state->rejections, &program_of(iterator)->schema,
+                     (struct byte_view){ rows, state->ends[0] }, state->pass.rows);
+    end = record->used;
+    return pass_keep(iterator, &state->pass, name_of(iterator), record->data, &end, 1, words);
+}
+
 static enum order_result
 program_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -304,8 +345,7 @@ program_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     }
     result = more_rows(iterator, max, ret_count);
     if (result == ORDER_OK)
-        result = pass_keep(iterator, &state->pass, name_of(iterator), state->buffer + state->at,
-                           state->ends, *ret_count, words);
+        result = keep_found(iterator, *ret_count, words);
     if (result == ORDER_OK)
         state->at += state->ends[*ret_count - 1];
     else
@@ -329,6 +369,14 @@ program_read(const void *state, const struct source_read *read)
     (void)state;
     if (status != TUNDISH_OK)
         return status;
+    for (int64_t i = 0; i < read->count; i++) {
+        struct byte_view sentence = rejection_sentence(read->output->schema, rows[i]);
+
+        if (sentence.data != NULL)
+            frame_reject(read->output, i, "%s, %.*s", fetch_file_name(read, i), (int)sentence.size,
+                         (const char *)sentence.data);
+    }
+    /* The record of a rejection is no row, and a blank row is decoded in its place. */
     return row_codec_decode(rows, read->count, read->output, say_where, read);
 }
 

@@ -3,6 +3,7 @@
 import io
 import struct
 import unittest
+from unittest import mock
 
 import rig  # noqa: F401 - makes the package importable
 
@@ -30,6 +31,26 @@ class Rows(unittest.TestCase):
                     rows.write(**wrong)
             rows.write(a=1, b=[2, 3])
         self.assertEqual(output.getvalue(), struct.pack("<3q", 1, 2, 3))
+
+    def test_a_rejected_row_is_told_in_its_place(self):
+        output = io.BytesIO()
+        with mock.patch.dict("os.environ", {"TUNDISH_REJECT": "word"}):
+            with RowWriter({"a": "int64"}, output) as rows:
+                rows.write(a=1)
+                rows.reject(ValueError("torn"))
+                rows.write(a=2)
+                rows.reject("é" * 5000)
+        begin = struct.pack("<q", 1) + b"word" + struct.pack("<Q", 4) + b"torn" + struct.pack("<q", 2)
+        long = b"word" + struct.pack("<Q", 4096) + "é".encode() * 2048
+        self.assertEqual(output.getvalue(), begin + long)
+
+    def test_a_row_is_not_rejected_where_nobody_can_be_told(self):
+        output = io.BytesIO()
+        with mock.patch.dict("os.environ", clear=True):
+            with RowWriter({"a": "int64"}, output) as rows:
+                with self.assertRaisesRegex(ValueError, "torn"):
+                    rows.reject("torn")
+        self.assertEqual(output.getvalue(), b"")
 
     def test_arrays_go_out_as_they_lie(self):
         try:

@@ -99,6 +99,24 @@ class Sources(Rig):
         self.assertEqual(sorted(self.values(self.peek(file)[0])), list(range(200)))
         self.assert_resumes(file)
 
+    def write_rejecting_program(self):
+        loop = "    for i in range(200):\n"
+        reject = "        if i % 20 == 7:\n            rows.reject(f'sample {i} is torn')\n            continue\n"
+        (self.path / "rows.py").write_text(PROGRAM.replace(loop, loop + reject))
+
+    def test_a_rejected_row_of_a_program_is_left_out(self):
+        self.write_rejecting_program()
+        file = self.pipeline([*PROGRAM_STAGES, "ragged_batch: 8"], deliver="{epochs: 1, on_error: skip}")
+        self.assertEqual(sorted(self.values(self.peek(file)[0])), [i for i in range(200) if i % 20 != 7])
+        self.assert_resumes(file)
+
+    def test_a_rejected_row_of_a_program_is_an_error_of_its_step(self):
+        self.write_rejecting_program()
+        self.serve(self.pipeline([PROGRAM_STAGES[0], "drop: grid", "batch: 1"]))
+        lines = self.lines(self.read())
+        self.assertEqual(len(batches(lines)), 7)
+        self.assertIn("row 7: sample 7 is torn", lines[-1])
+
     def test_the_rows_of_a_program_are_sharded(self):
         (self.path / "rows.py").write_text(PROGRAM)
         file = self.pipeline([*PROGRAM_STAGES, "drop: grid", "batch: 8"])

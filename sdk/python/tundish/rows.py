@@ -6,6 +6,14 @@
         for image, label in examples(seed=rows.seed, epoch=rows.epoch):
             rows.write(image=image, label=label)
 
+A sample that cannot be made is one bad row: an error of its step that names it, or left out and counted with
+`on_error: skip`. The rows after it go on:
+
+    try:
+        image = decode(sample)
+    except ValueError as error:
+        rows.reject(error)
+
 A table's rows are written all at once, without a step of Python for each: of pyarrow, polars, DuckDB, Lance,
 Iceberg, or anything else with Arrow's `__arrow_c_stream__`:
 
@@ -35,6 +43,9 @@ _FORMATS = {
 }  # fmt: skip
 
 
+_REJECTION_TEXT_MAX = 4096  # bytes
+
+
 class ArrowTable(Protocol):
     """What gives a stream of Arrow's C interface, in a capsule."""
 
@@ -51,6 +62,7 @@ class RowWriter:
         self.worker = int(os.environ.get("TUNDISH_WORKER", "0"))
         self.num_workers = int(os.environ.get("TUNDISH_NUM_WORKERS", "1"))
         self.seed = int(os.environ.get("TUNDISH_SEED", "0"))
+        self._reject_word = os.environ.get("TUNDISH_REJECT", "").encode()
         self._columns = [(name, *_column(name, entry)) for name, entry in spec.items()]
         self._buffer = bytearray()
         self._buffer_bytes = buffer_bytes
@@ -75,6 +87,15 @@ class RowWriter:
         except BaseException:
             del self._buffer[begin:]  # whole rows only
             raise
+        if len(self._buffer) >= self._buffer_bytes:
+            self.flush()
+
+    def reject(self, why: object) -> None:
+        """Append a bad row: the server tells its number and the text, which may be an exception's."""
+        if not self._reject_word:
+            raise ValueError(f"a row is rejected, and no server that can be told so runs this: {why}")
+        text = str(why).encode(errors="replace")[:_REJECTION_TEXT_MAX]
+        self._buffer += self._reject_word + struct.pack("<Q", len(text)) + text
         if len(self._buffer) >= self._buffer_bytes:
             self.flush()
 

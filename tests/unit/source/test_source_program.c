@@ -110,6 +110,65 @@ a_program_that_is_not_there_is_told(void **state)
     folder_close(&folder);
 }
 
+/* Instead of a row. */
+#define REJECTED(length, why)                                                                      \
+    "printf $TUNDISH_REJECT'\\\\" length "\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0" why "'"
+
+static void
+a_row_that_is_rejected_is_a_bad_row(void **state)
+{
+    (void)state;
+    assert_shell(TWO_ROWS "; " REJECTED("003", "why") "; " TWO_ROWS, ", skip: 1",
+                 "two|?sh, row 2: why|one|two|");
+    assert_shell(REJECTED("003", "why") "; " TWO_ROWS, ", skip: 1", "one|two|");
+    assert_shell(REJECTED("000", "") "; " REJECTED("003", "a\\tb"), ", repeat: 2",
+                 "?sh, row 0: |?sh, row 1: a b|?sh, row 0: |?sh, row 1: a b|");
+    /* Its word may come in parts. */
+    assert_shell("printf %.5s $TUNDISH_REJECT; sleep 0.01; printf $${TUNDISH_REJECT#?????}; "
+                 "printf '\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0'",
+                 "", "?sh, row 0: |");
+    assert_fails(
+        "printf $TUNDISH_REJECT; printf '\\\\0\\\\0\\\\1\\\\0\\\\0\\\\0\\\\0\\\\0'; " TWO_ROWS, "!",
+        "ended inside row 0");
+    assert_fails("printf $TUNDISH_REJECT; printf '\\\\0\\\\0\\\\2\\\\0\\\\0\\\\0\\\\0\\\\0'", "!",
+                 "row 0: it is rejected with a text of 131072 bytes");
+}
+
+/* How many elements a program has, and how many of them are bad. */
+static void
+assert_counts(const char *script, const char *spec, int expected, int expected_bad)
+{
+    struct folder folder;
+    struct pipeline pipeline;
+    char *stages =
+        tnd_sprintf("[program: {command: [sh, -c, \"%s\"], spec: {x: {%s}}}]", script, spec);
+    uint64_t words[WIDTH];
+    int elements = 0, bad = 0;
+    size_t count;
+
+    folder_open(&folder);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, stages), TUNDISH_OK);
+    for (; order_next(pipeline.iterator, words, 1, &count) == ORDER_OK; elements++)
+        bad += pipeline_content(&pipeline, words, 1) != TUNDISH_OK;
+    assert_int_equal(elements, expected);
+    assert_int_equal(bad, expected_bad);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+    free(stages);
+}
+
+static void
+a_rejection_and_a_row_are_never_taken_for_each_other(void **state)
+{
+    (void)state;
+    /* "rejected row 0: a" is kept of it, which is as long as a row. */
+    assert_counts(REJECTED("001", "a"), "dtype: uint8, shape: [17]", 1, 1);
+    /* Rows that are the beginning of its word. */
+    assert_counts("printf %.31s $TUNDISH_REJECT", "dtype: uint8", 31, 0);
+    /* A word that is not this run's is data. */
+    assert_counts("printf 00112233445566778899aabbccddeeff", "dtype: uint8, shape: [32]", 1, 0);
+}
+
 /* Is there a process that has this word among its arguments? */
 static bool
 is_running(const char *word)
@@ -239,6 +298,8 @@ TEST_FILE(test_source_program)
         cmocka_unit_test(it_runs_in_the_root_with_its_variables),
         cmocka_unit_test(it_cannot_stop_its_guard_for_good),
         cmocka_unit_test(what_it_does_wrong_is_told),
+        cmocka_unit_test(a_row_that_is_rejected_is_a_bad_row),
+        cmocka_unit_test(a_rejection_and_a_row_are_never_taken_for_each_other),
         cmocka_unit_test(a_program_that_is_not_there_is_told),
         cmocka_unit_test(nothing_of_it_is_left_when_it_is_not_wanted_any_more),
         cmocka_unit_test(a_program_that_hangs_does_not_hold_up_the_end),
