@@ -46,7 +46,7 @@ static void
 read_range(struct answer *answer, const char *at, const char *end)
 {
     uint64_t first = 0, last = 0, total = 0;
-    bool has_range = false;
+    bool has_range = false, is_untold;
 
     if (end - at < 6 || strncasecmp(at, "bytes ", 6) != 0)
         return;
@@ -64,9 +64,10 @@ read_range(struct answer *answer, const char *at, const char *end)
     }
     if (at == end || *at != '/')
         return;
+    is_untold = end - at == 2 && at[1] == '*';
     answer->has_total = read_number(at + 1, end, &total) == end && (!has_range || last < total);
     answer->total = total;
-    answer->has_range = has_range;
+    answer->has_range = has_range && (answer->has_total || is_untold);
     answer->first = first;
     answer->last = last;
 }
@@ -117,13 +118,22 @@ read_encoding(struct answer *answer, const char *value, size_t bytes)
 }
 
 static void
+read_length(struct answer *answer, const char *value, const char *end)
+{
+    answer->has_length = read_number(value, end, &answer->length) == end;
+    answer->has_bad_length = !answer->has_length;
+}
+
+static void
 take_header(struct answer *answer, const char *line, size_t name_bytes, const char *value,
             const char *end)
 {
     size_t bytes = (size_t)(end - value);
 
     if (is_named(line, name_bytes, "content-length"))
-        answer->has_length = read_number(value, end, &answer->length) == end;
+        read_length(answer, value, end);
+    else if (is_named(line, name_bytes, "transfer-encoding"))
+        answer->is_chunked = true;
     else if (is_named(line, name_bytes, "content-range"))
         read_range(answer, value, end);
     else if (is_named(line, name_bytes, "etag"))

@@ -14,6 +14,8 @@ enum { ANSWER_TAG_BYTES = 256, ANSWER_WORD_BYTES = 80, ANSWER_TEXT_BYTES = 256 }
 struct answer {
     int code;
     bool has_length, has_range, has_total;
+    bool is_chunked;                  /* so its length is not told */
+    bool has_bad_length;              /* a length is told that is no number */
     bool calls_expired;               /* the credentials, in its body */
     uint64_t look;                    /* ... which are of this one */
     uint64_t length;                  /* of the body */

@@ -190,6 +190,7 @@ refusal_of_attempt(const struct transfer *transfer, enum transfer_cause cause, C
                         "%s: the server's answer ends too early; check the server, and proxies on "
                         "the way",
                         name);
+    case CAUSE_ASK: /* given up in between */
     case CAUSE_WRONG:
         return tnd_fail(TUNDISH_E_SYSTEM,
                         "%s: the server sends other bytes than it was asked for; check the server, "

@@ -27,6 +27,7 @@ request_object(struct remote *remote, const struct remote_url *url,
     want->credentials = &credentials;
     if (want->store == NULL)
         want->store = stores_find(url);
+    want->whole_max = remote->options.part_bytes;
     want->total = UINT64_MAX;
     if (identity != NULL && identity->is_known) {
         want->tag = identity->tag[0] != '\0' ? identity->tag : NULL;

@@ -44,7 +44,8 @@ struct reply_range {
 tundish_status reply_ask(struct remote *remote, const struct remote_url *url,
                          const struct reply_range *range, struct reply **ret_reply);
 
-/* Its last bytes, at most so many: with the answer's total, where they are. */
+/* Its last bytes, so many, or all of a small object whose server sends no ranges: with the answer's
+ * total, where they are. */
 tundish_status reply_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
                               struct reply **ret_reply);
 

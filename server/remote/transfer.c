@@ -191,6 +191,8 @@ transfer_begin(struct transfer *transfer)
     tnd_must_have(transfer->easy != NULL);
     answer_begin(&transfer->answer);
     transfer->is_accepted = false;
+    transfer->is_whole = false;
+    transfer->has_enough = false;
     transfer->cause = CAUSE_NONE;
     /* Without a range all comes once more. */
     if (!transfer->want.is_ranged)
@@ -202,7 +204,7 @@ transfer_begin(struct transfer *transfer)
     transfer->begun_ns = tnd_clock_ns();
     set_rules(transfer);
     set_authorities(transfer);
-    if (!transfer->asks_size)
+    if (!transfer->asks_size && !transfer->asks_whole)
         set_range(transfer);
     add_conditions(transfer);
     /* A signature would hold it, and some stores change it on the way. */

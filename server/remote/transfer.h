@@ -14,6 +14,7 @@ enum transfer_cause {
     CAUSE_SERVER, /* 5xx, 429, 408 */
     CAUSE_SHORT,  /* a body that ended early */
     CAUSE_WRONG,  /* another range than the one that was asked for */
+    CAUSE_ASK,    /* nothing is wrong, but something else has to be asked first */
     CAUSE_FINAL   /* trying again cannot help */
 };
 
@@ -32,6 +33,11 @@ struct transfer {
     size_t head_bytes;
     bool is_accepted;          /* the body of this attempt is the right one */
     bool asks_size;            /* the range was refused: is the object empty? */
+    bool lacks_total;          /* ... or came without the object's size */
+    bool asks_whole;           /* nothing else tells the object's size */
+    bool is_whole;             /* this attempt's body is the object from its begin */
+    uint64_t whole_bytes;      /* ... of which so many have come */
+    bool has_enough;           /* the rest of it is not waited for */
     enum transfer_cause cause; /* of the attempt's end, if it was found before libcurl's */
     tundish_status status;     /* with CAUSE_FINAL */
     char sentence[1024];

@@ -38,12 +38,60 @@ judge_unsatisfied(struct transfer *transfer)
 }
 
 static enum transfer_cause
+ask_for_first_byte(struct transfer *transfer)
+{
+    transfer->asks_size = false;
+    transfer->want.is_ranged = true;
+    transfer->want.first = 0;
+    transfer->want.bytes = 1;
+    return CAUSE_WRONG;
+}
+
+/* HEAD does not tell the size. */
+static enum transfer_cause
+ask_without_head(struct transfer *transfer)
+{
+    if (!transfer->want.is_ranged)
+        return ask_for_first_byte(transfer);
+    transfer->asks_size = false;
+    transfer->lacks_total = false;
+    transfer->asks_whole = true;
+    return CAUSE_ASK;
+}
+
+/* The range is asked for once more: of that version, whose size is known now. */
+static enum transfer_cause
+learn_total(struct transfer *transfer)
+{
+    struct transfer_want *want = &transfer->want;
+    uint64_t total = transfer->answer.length;
+
+    transfer->answer.has_total = true;
+    transfer->answer.total = total;
+    if (transfer_has_changed(transfer))
+        return end_finally(transfer, transfer_changed(transfer));
+    transfer->asks_size = false;
+    transfer->lacks_total = false;
+    if (want->is_tail) {
+        want->bytes = want->bytes < total ? want->bytes : total;
+        want->first = total - want->bytes;
+        want->is_tail = false;
+    }
+    transfer_hold_version(transfer);
+    return CAUSE_ASK;
+}
+
+static enum transfer_cause
 judge_size(struct transfer *transfer)
 {
     struct answer *answer = &transfer->answer;
 
-    if (!answer->has_length || (answer->length > 0 && !transfer->want.is_look)) {
-        transfer->asks_size = transfer->want.is_look;
+    if (!answer->has_length || answer->is_chunked || (transfer->lacks_total && answer->length == 0))
+        return ask_without_head(transfer);
+    if (transfer->lacks_total)
+        return learn_total(transfer);
+    if (answer->length > 0 && !transfer->want.is_look) {
+        transfer->asks_size = false;
         return CAUSE_WRONG;
     }
     answer->has_total = true;
@@ -60,6 +108,8 @@ judge_body(struct transfer *transfer)
     /* A body of no bytes was never looked at. */
     if (!transfer->is_accepted && !transfer_accept_body(transfer))
         return transfer->cause;
+    if (transfer->is_whole)
+        return whole_judge(transfer);
     return !want->is_ranged || transfer->got == transfer_wanted_bytes(transfer) ? CAUSE_NONE
                                                                                 : CAUSE_SHORT;
 }
@@ -101,18 +151,8 @@ refuses_looks(const struct transfer *transfer)
 {
     int code = transfer->answer.code;
 
-    return transfer->asks_size && transfer->want.is_look && !transfer->want.is_of_store &&
-           (code == 403 || code == 405 || code == 501);
-}
-
-static enum transfer_cause
-ask_for_first_byte(struct transfer *transfer)
-{
-    transfer->asks_size = false;
-    transfer->want.is_ranged = true;
-    transfer->want.first = 0;
-    transfer->want.bytes = 1;
-    return CAUSE_WRONG;
+    return transfer->asks_size && (transfer->want.is_look || transfer->lacks_total) &&
+           !transfer->want.is_of_store && (code == 403 || code == 405 || code == 501);
 }
 
 static enum transfer_cause
@@ -121,7 +161,7 @@ judge_answer(struct transfer *transfer)
     int code = transfer->answer.code;
 
     if (refuses_looks(transfer))
-        return ask_for_first_byte(transfer);
+        return ask_without_head(transfer);
     if (transfer_is_success(code))
         return judge_success(transfer);
     if (code == 416)
@@ -139,6 +179,8 @@ judge(struct transfer *transfer, CURLcode result)
     /* Found while it came: the code of libcurl says only that it was cut. */
     if (transfer->cause != CAUSE_NONE)
         return transfer->cause;
+    if (transfer->has_enough)
+        return judge_answer(transfer);
     switch (result) {
     case CURLE_OK:
         return judge_answer(transfer);
@@ -184,7 +226,8 @@ transfer_end(struct transfer *transfer, CURLcode result)
         transfer->status = refusal_of_attempt(transfer, cause, result);
         snprintf(transfer->sentence, sizeof transfer->sentence, "%s", tnd_error_text());
     }
-    note_failure(transfer);
+    if (cause != CAUSE_ASK)
+        note_failure(transfer);
     transfer_end_attempt(transfer);
     return cause;
 }

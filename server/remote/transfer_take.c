@@ -20,8 +20,8 @@ transfer_refuse(struct transfer *transfer, tundish_status status)
     return false;
 }
 
-static bool
-try_again(struct transfer *transfer, enum transfer_cause cause)
+bool
+transfer_try_again(struct transfer *transfer, enum transfer_cause cause)
 {
     transfer->cause = cause;
     return false;
@@ -29,15 +29,17 @@ try_again(struct transfer *transfer, enum transfer_cause cause)
 
 /* ETags are compared here too: weak ones cannot be a condition, and not every server keeps to
  * conditions. */
-static bool
-has_changed(const struct transfer *transfer)
+bool
+transfer_has_changed(const struct transfer *transfer)
 {
     const struct transfer_want *want = &transfer->want;
     const struct answer *answer = &transfer->answer;
 
-    if (want->tag != NULL && answer->tag[0] != '\0')
-        return strcmp(want->tag, answer->tag) != 0;
-    if (want->modified != NULL && answer->modified[0] != '\0' &&
+    bool has_tags = want->tag != NULL && answer->tag[0] != '\0';
+
+    if (has_tags && strcmp(want->tag, answer->tag) != 0)
+        return true;
+    if (!has_tags && want->modified != NULL && answer->modified[0] != '\0' &&
         strcmp(want->modified, answer->modified) != 0)
         return true;
     return want->total != UINT64_MAX && answer->has_total && answer->total != want->total;
@@ -85,32 +87,6 @@ accept_encoding(struct transfer *transfer)
                            want->name, encoding));
 }
 
-/* 200: the server sends the whole object, which is well where it is the whole that is wanted, or no
- * more than it. */
-static bool
-accept_whole(struct transfer *transfer)
-{
-    const struct transfer_want *want = &transfer->want;
-    struct answer *answer = &transfer->answer;
-
-    if (!want->is_ranged)
-        return true;
-    if (answer->has_length && want->first == 0 && answer->length <= want->bytes) {
-        transfer->want.is_tail = false;
-        answer->has_total = true;
-        answer->total = answer->length;
-        /* The bytes before are sent once more. */
-        transfer->got = 0;
-        return !has_changed(transfer) || transfer_refuse(transfer, transfer_changed(transfer));
-    }
-    return transfer_refuse(
-        transfer,
-        tnd_fail(TUNDISH_E_DATA,
-                 "%s: the server does not send parts of files (Range), and this one is larger than "
-                 "a part; serve it from a store, or from a server that does",
-                 want->name));
-}
-
 /* The answer to a request for the last bytes says where they are: from now on those are wanted. */
 static bool
 accept_tail(struct transfer *transfer)
@@ -130,6 +106,28 @@ accept_tail(struct transfer *transfer)
     return true;
 }
 
+/* A range may come without the object's size. Then it is the known one, or has to be asked for: how
+ * many bytes come says nothing, since a server may send fewer than it has. */
+static bool
+have_total(struct transfer *transfer)
+{
+    struct answer *answer = &transfer->answer;
+    uint64_t total = transfer->want.total;
+
+    if (!answer->has_range || answer->has_total)
+        return true;
+    answer->has_total = total != UINT64_MAX && answer->last < total;
+    answer->total = total;
+    if (answer->has_total)
+        return true;
+    if (total != UINT64_MAX)
+        return transfer_try_again(transfer, CAUSE_WRONG);
+    /* Of one that is looked at, nothing else told it. */
+    transfer->asks_whole = transfer->want.is_look;
+    transfer->asks_size = transfer->lacks_total = !transfer->want.is_look;
+    return transfer_try_again(transfer, CAUSE_ASK);
+}
+
 static bool
 accept_part(struct transfer *transfer)
 {
@@ -137,23 +135,26 @@ accept_part(struct transfer *transfer)
     const struct answer *answer = &transfer->answer;
     uint64_t first;
 
+    if (transfer->asks_whole)
+        return transfer_try_again(transfer, CAUSE_WRONG);
+    if (!have_total(transfer))
+        return false;
     if (want->is_tail && !accept_tail(transfer))
-        return try_again(transfer, CAUSE_WRONG);
+        return transfer_try_again(transfer, CAUSE_WRONG);
     first = want->first + transfer->got;
     if (!want->is_ranged || !answer->has_range || !answer->has_total || answer->first != first ||
         answer->last - want->first >= want->bytes)
-        return try_again(transfer, CAUSE_WRONG);
-    if (has_changed(transfer))
+        return transfer_try_again(transfer, CAUSE_WRONG);
+    if (transfer_has_changed(transfer))
         return transfer_refuse(transfer, transfer_changed(transfer));
     /* All that there is of it. */
     if (answer->last - want->first + 1 != want->bytes && answer->last + 1 != answer->total)
-        return try_again(transfer, CAUSE_WRONG);
+        return transfer_try_again(transfer, CAUSE_WRONG);
     return true;
 }
 
-/* What is asked for again must be of the version that has begun to come. */
-static void
-hold_version(struct transfer *transfer)
+void
+transfer_hold_version(struct transfer *transfer)
 {
     struct transfer_want *want = &transfer->want;
     const struct answer *answer = &transfer->answer;
@@ -162,6 +163,8 @@ hold_version(struct transfer *transfer)
         want->tag = tnd_strdup(answer->tag);
     if (want->modified == NULL && answer->modified[0] != '\0')
         want->modified = tnd_strdup(answer->modified);
+    if (!answer->has_total)
+        return;
     want->total = answer->total;
     if (want->begun != NULL)
         want->begun(want->context, answer);
@@ -171,8 +174,11 @@ hold_version(struct transfer *transfer)
 bool
 transfer_accept_body(struct transfer *transfer)
 {
-    return accept_encoding(transfer) &&
-           (transfer->answer.code == 206 ? accept_part(transfer) : accept_whole(transfer));
+    if (!accept_encoding(transfer))
+        return false;
+    if (transfer->answer.code == 206)
+        return accept_part(transfer);
+    return !transfer->want.is_ranged || whole_accept(transfer);
 }
 
 size_t
@@ -214,7 +220,7 @@ refuse_excess(struct transfer *transfer)
                                                   transfer->want.name,
                                                   (unsigned long long)transfer->want.bytes));
     transfer->got = 0;
-    return try_again(transfer, CAUSE_WRONG);
+    return transfer_try_again(transfer, CAUSE_WRONG);
 }
 
 /* Returning less than what came ends the attempt. */
@@ -237,8 +243,10 @@ transfer_take_body(char *data, size_t size, size_t count, void *context)
             return 0;
         transfer->is_accepted = true;
         if (want->is_ranged)
-            hold_version(transfer);
+            transfer_hold_version(transfer);
     }
+    if (transfer->is_whole)
+        return whole_take(transfer, data, bytes);
     if (bytes > transfer_wanted_bytes(transfer) - transfer->got)
         return refuse_excess(transfer);
     if (!want->put(want->context, transfer->got, data, bytes))

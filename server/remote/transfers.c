@@ -187,7 +187,7 @@ count_end(const struct transfer *transfer, enum transfer_cause cause)
             store_note(store, took_ns);
     } else if (transfer->is_over)
         store_count(&store->failures, 1);
-    else
+    else if (cause != CAUSE_ASK)
         store_count(&store->retries[retries[cause]], 1);
 }
 
@@ -224,7 +224,9 @@ end_one(struct transfers *transfers, struct transfer *transfer, CURLcode result)
     if (transfer->is_over) {
         finish(transfer, cause == CAUSE_NONE ? TUNDISH_OK : transfer->status);
     } else {
-        pause_until(transfers, transfer, tnd_clock_ns() + pause_ns(transfers, transfer));
+        int64_t pause = cause == CAUSE_ASK ? 0 : pause_ns(transfers, transfer);
+
+        pause_until(transfers, transfer, tnd_clock_ns() + pause);
     }
 }
 

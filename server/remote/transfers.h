@@ -30,12 +30,13 @@ struct transfer_want {
     bool is_tail;          /* ... the last ones; it is a range once the first answer says where */
     bool is_look;          /* no bytes, but the size and the ETag (HEAD) */
     uint64_t first, bytes; /* of the range; of all, the most that it may be */
-    const char *tag;       /* the ETag that it must have; NULL: any */
-    const char *modified;  /* ... its Last-Modified, where it has no ETag; NULL: any */
-    uint64_t total;        /* the size that it must have; UINT64_MAX: any */
-    const char *region;    /* for the signature */
-    bool is_of_store;      /* signed, and not redirected */
-    bool is_urgent;        /* somebody waits */
+    uint64_t whole_max;   /* where a server sends no ranges: of the object that they are cut from */
+    const char *tag;      /* the ETag that it must have; NULL: any */
+    const char *modified; /* ... its Last-Modified, where it has no ETag; NULL: any */
+    uint64_t total;       /* the size that it must have; UINT64_MAX: any */
+    const char *region;   /* for the signature */
+    bool is_of_store;     /* signed, and not redirected */
+    bool is_urgent;       /* somebody waits */
     const struct credentials *credentials;
     struct store *store; /* where it is counted */
 

@@ -32,6 +32,8 @@ class Store:
         self.is_signed, self.page = is_signed, page
         self.ranges = True  # else whole objects only
         self.tails = True  # ranges that are the last bytes
+        self.totals = True  # else a range's answer does not tell the object's size
+        self.ending = "length"  # of bodies; or "chunks", or "close": with the connection
         self.tags = True  # else neither ETag nor Last-Modified
         self.delay_s = 0  # before each answer
         self.hold = None  # called with the method, before each answer
@@ -169,10 +171,17 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(code, body, headers)
 
     def answer(self, code, body, headers):
+        ending = self.server.store.ending if code in (200, 206) else "length"
+        how = {"length": ("Content-Length", len(body)), "chunks": ("Transfer-Encoding", "chunked"),
+               "close": ("Connection", "close")}[ending]
         self.send_response(code)
-        for name, value in {"Content-Length": len(body), **headers}.items():
+        for name, value in [how, *headers.items()]:
             self.send_header(name, str(value))
         self.end_headers()
+        if ending == "chunks":
+            cut = len(body) // 3
+            pieces = [piece for piece in (body[:cut], body[cut:]) if piece]
+            body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
         if self.command == "GET" and self.server.store.link is not None:
             self.server.store.link.send(self.connection, body)
         elif self.command == "GET":
@@ -197,7 +206,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.refuse(416, "InvalidRange", headers)
         if kind == "wrong_range":
             first, last = max(first - 1, 0), last - 1
-        headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
+        headers["Content-Range"] = f"bytes {first}-{last}/{len(data) if store.totals else '*'}"
         body = data[first : last + 1]
         if kind == "replace":
             store.objects[unquote(self.path)] = value

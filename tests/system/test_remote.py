@@ -260,7 +260,19 @@ class Remote(RemoteRig):
         self.assertIn("does not send parts of files", self.complaint(file))
         self.put_numbers("a.txt", 20)
         self.put_numbers("b.txt", 20)
+        for ending in ("length", "chunks", "close"):
+            self.store.ending = ending
+            self.assert_same(LINES, self.store.url + "/bucket")
+
+    def test_ranges_without_the_object_s_size_are_read(self):
+        self.put_public()
+        self.store.totals = False
         self.assert_same(LINES, self.store.url + "/bucket")
+        for ending in ("chunks", "close"):
+            self.store.ending = ending
+            self.put_numbers("a.txt", 20)
+            self.put_numbers("b.txt", 20)
+            self.assert_same(LINES, self.store.url + "/bucket")
 
     def test_empty_objects_have_no_rows(self):
         self.put_numbers("a.txt", 50)

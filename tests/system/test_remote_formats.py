@@ -73,6 +73,34 @@ class RemoteFormats(RemoteRig):
         self.put("part-0.parquet", data[:footer] + bytes(70000) + data[footer:])
         self.assertEqual(self.rows(file), expected)
 
+    def test_servers_without_ranges_or_lengths(self):
+        """Files are read whole, each within a part: those that are read from their end, and in pieces, too."""
+        self.store.is_signed = False
+        self.store.ranges = False
+        self.put("part-1.parquet", (PARQUET / "part-1.parquet").read_bytes())
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for i in range(20):
+                info = tarfile.TarInfo(f"s{i:03}.bin")
+                info.size = i * 70
+                tar.addfile(info, io.BytesIO(random.Random(i).randbytes(i * 70)))
+        self.put("w.tar", out.getvalue())
+        where = self.store.url + "/bucket"
+        for i in (1, 3):
+            self.put(f"one-{i}.bin", random.Random(i).randbytes(500 * i))
+        more = f", cache: '{self.path}/kept'"
+        for ending in ("length", "chunks", "close"):
+            self.store.ending = ending
+            for stages in (
+                ["parquet: {filenames: '{}/part-1.parquet'}", "shuffle: {buffer_size: 50, seed: 3}", "batch: 7"],
+                ["webdataset: {filenames: '{}/w.tar', columns: {data: bin}}",
+                 "shuffle: {buffer_size: 9, seed: 1}", "batch: 4"],
+                ["list_files: {file_pattern: ['{}/one-1.bin', '{}/one-3.bin'], shuffle: false}", "read_file",
+                 "batch: 2"],
+            ):
+                self.assert_same(stages, where)
+                self.assert_same(stages, where, more=more)
+
     def json_plan(self, stages):
         out = subprocess.run([TUNDISH, "plan", self.stream(stages), "--json"], env=self.environment,
                              capture_output=True, text=True)

@@ -244,8 +244,10 @@ bodies_that_are_too_long_are_asked_for_anew(void **state)
 
 /* Heads whose range is not the one that was asked for, and bodies that would be taken for it. */
 static const char *const wrong_ranges[] = {
-    "bytes 1-300000/300001", "bytes 0-299998/300000", "bytes 0-300000/300001", "bytes 0-299999/*",
-    "bytes */300000",        "pages 0-299999/300000", "bytes 5-2/300000",      "",
+    "bytes 1-300000/300001", "bytes 0-299998/300000",
+    "bytes 0-300000/300001", "bytes 0-300000/300000",
+    "bytes */300000",        "pages 0-299999/300000",
+    "bytes 5-2/300000",      "",
 };
 
 static void
@@ -351,31 +353,229 @@ a_byte_for_each_request_is_not_progress(void **state)
     bad_server_close(server);
 }
 
+/* Servers that send no ranges, or do not tell how much there is. */
+
+enum ending { LENGTH, CHUNKS, CLOSE };
+
+static const enum ending endings[] = { LENGTH, CHUNKS, CLOSE };
+
 static void
-answer_whole(struct bad_server *server, const struct bad_request *request, const void *context)
+say_whole(struct bad_server *server, const struct bad_request *request, enum ending ending)
 {
-    (void)request;
-    (void)context;
-    bad_say(server, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", OBJECT_BYTES);
+    static const char *const heads[] = {
+        [LENGTH] = "Content-Length: 300000\r\n",
+        /* A length beside chunks is none. */
+        [CHUNKS] = "Transfer-Encoding: chunked\r\nContent-Length: 7\r\n",
+        [CLOSE] = "Connection: close\r\n",
+    };
+
+    bad_say(server, "HTTP/1.1 200 OK\r\nETag: \"one\"\r\n%s\r\n", heads[ending]);
+    if (strncmp(request->head, "HEAD ", 5) == 0)
+        return;
+    if (ending == CHUNKS)
+        bad_say(server, "%x\r\n", OBJECT_BYTES);
     bad_send(server, object, OBJECT_BYTES);
+    if (ending == CHUNKS)
+        bad_say(server, "\r\n0\r\n\r\n");
 }
 
 static void
-the_whole_is_taken_where_no_more_was_asked_for(void **state)
+answer_whole(struct bad_server *server, const struct bad_request *request, const void *context)
 {
+    say_whole(server, request, *(const enum ending *)context);
+}
+
+static void
+ranges_are_cut_from_the_whole_where_that_is_what_comes(void **state)
+{
+    /* One that begins and ends within the object, and such as end with it. */
+    static const struct transfer_want wants[] = {
+        { .whole_max = 8 << 20 },
+        { .first = 1000, .bytes = 70000, .whole_max = OBJECT_BYTES },
+        { .first = 299999, .bytes = 1, .whole_max = OBJECT_BYTES },
+        { .first = 200000, .bytes = 200000, .whole_max = 8 << 20, .total = OBJECT_BYTES },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 3 * sizeof wants / sizeof *wants; i++) {
+        const struct transfer_want *want = &wants[i / 3];
+        uint64_t rest = OBJECT_BYTES - want->first;
+        uint64_t bytes = want->bytes != 0 && want->bytes < rest ? want->bytes : rest;
+        struct bad_server *server;
+        struct got got;
+
+        bad_server_open(answer_whole, &endings[i % 3], &server);
+        fetch(server, *want, &got);
+        assert_string_equal(got.text, "");
+        assert_int_equal(got.bytes, bytes);
+        assert_memory_equal(got.body, object + want->first, bytes);
+        assert_true(got.answer.has_total);
+        assert_int_equal(got.answer.total, OBJECT_BYTES);
+        assert_int_equal(bad_server_count(server), 1);
+        bad_server_close(server);
+    }
+}
+
+/* All come with the last ones, and the answer says where they are. */
+static void
+the_whole_comes_for_its_last_bytes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct bad_server *server;
+        struct got got;
+
+        bad_server_open(answer_whole, &endings[i], &server);
+        fetch(server,
+              (struct transfer_want){ .is_tail = true, .bytes = 500, .whole_max = OBJECT_BYTES },
+              &got);
+        assert_is_object(&got);
+        bad_server_close(server);
+    }
+}
+
+static void
+a_whole_that_is_larger_than_a_part_is_refused(void **state)
+{
+    static const struct transfer_want wants[] = {
+        { .bytes = 1000 },
+        { .first = 1000, .bytes = 299000 },
+        { .is_tail = true, .bytes = 1000, .whole_max = OBJECT_BYTES - 1 },
+        { .bytes = 1000, .whole_max = OBJECT_BYTES - 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 3 * sizeof wants / sizeof *wants; i++) {
+        struct bad_server *server;
+        struct got got;
+
+        bad_server_open(answer_whole, &endings[i % 3], &server);
+        fetch(server, wants[i / 3], &got);
+        assert_refused(&got, TUNDISH_E_DATA, "does not send parts of files (Range)");
+        assert_int_equal(bad_server_count(server), 1);
+        bad_server_close(server);
+    }
+}
+
+/* The object had more bytes, or fewer. A body that ends with its connection may have been cut. */
+static void
+a_whole_of_another_size_is_not_taken(void **state)
+{
+    static const enum ending ending = CLOSE;
     struct bad_server *server;
     struct got got;
 
     (void)state;
-    bad_server_open(answer_whole, NULL, &server);
+    bad_server_open(answer_whole, &ending, &server);
+    fetch(server, (struct transfer_want){ .total = OBJECT_BYTES + 1 }, &got);
+    assert_refused(&got, TUNDISH_E_SYSTEM, "ends too early; ");
+    assert_int_equal(bad_server_count(server), RETRIES + 1);
+    fetch(server, (struct transfer_want){ .total = OBJECT_BYTES - 1 }, &got);
+    assert_refused(&got, TUNDISH_E_DATA, "was changed or replaced");
+    bad_server_close(server);
+}
+
+/* The first attempt breaks off within a chunk. */
+static void
+cut_a_chunk_once(struct bad_server *server, const struct bad_request *request, const void *context)
+{
+    if (request->number > 0) {
+        answer_whole(server, request, context);
+        return;
+    }
+    bad_say(server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", OBJECT_BYTES);
+    bad_send(server, object + 1, 100000);
+}
+
+static void
+a_whole_that_was_cut_is_asked_for_anew(void **state)
+{
+    static const enum ending ending = CHUNKS;
+    struct bad_server *server;
+    struct got got;
+
+    (void)state;
+    bad_server_open(cut_a_chunk_once, &ending, &server);
     fetch(server, (struct transfer_want){ 0 }, &got);
     assert_is_object(&got);
-    fetch(server, (struct transfer_want){ .bytes = 1000 }, &got);
-    assert_refused(&got, TUNDISH_E_DATA, "does not send parts of files (Range)");
-    fetch(server, (struct transfer_want){ .first = 1000, .bytes = 299000 }, &got);
-    assert_refused(&got, TUNDISH_E_DATA, "does not send parts of files (Range)");
-    assert_int_equal(bad_server_count(server), 3);
+    assert_int_equal(bad_server_count(server), 2);
     bad_server_close(server);
+}
+
+static void
+the_size_is_told_by_the_whole_where_nothing_else_tells_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct bad_server *server;
+        struct got got;
+
+        bad_server_open(answer_whole, &endings[i], &server);
+        fetch(server, (struct transfer_want){ .is_look = true, .whole_max = OBJECT_BYTES }, &got);
+        assert_string_equal(got.text, "");
+        assert_true(got.answer.has_total);
+        assert_int_equal(got.answer.total, OBJECT_BYTES);
+        bad_server_close(server);
+    }
+}
+
+/* Ranges whose answers do not tell the size. HEAD does, or is not known. */
+static void
+answer_without_a_size(struct bad_server *server, const struct bad_request *request,
+                      const void *context)
+{
+    bool knows_head = *(const bool *)context;
+    uint64_t first = request->first, last = request->last;
+
+    if (strncmp(request->head, "HEAD ", 5) == 0 && !knows_head) {
+        bad_say(server, "HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n");
+        return;
+    }
+    if (strncmp(request->head, "HEAD ", 5) == 0 || strstr(request->head, "\r\nRange: ") == NULL) {
+        say_whole(server, request, knows_head ? LENGTH : CHUNKS);
+        return;
+    }
+    if (strstr(request->head, "\r\nRange: bytes=-") != NULL) {
+        first = OBJECT_BYTES - 1000;
+        last = OBJECT_BYTES - 1;
+    }
+    last = last < OBJECT_BYTES ? last : OBJECT_BYTES - 1;
+    bad_say(server, "HTTP/1.1 206 P\r\nETag: \"one\"\r\nContent-Range: bytes %llu-%llu/*\r\n\r\n",
+            (unsigned long long)first, (unsigned long long)last);
+    bad_send(server, object + first, last + 1 - first);
+}
+
+static void
+a_range_may_come_without_the_size(void **state)
+{
+    static const struct transfer_want wants[] = {
+        { .bytes = 8 << 10 },
+        { .first = 100, .bytes = 70000, .total = OBJECT_BYTES },
+        { .is_tail = true, .bytes = 1000 },
+        { .is_look = true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof wants / sizeof *wants; i++) {
+        struct transfer_want want = wants[i / 2];
+        const bool knows_head = i % 2 == 0;
+        struct bad_server *server;
+        struct got got;
+
+        want.whole_max = OBJECT_BYTES;
+        bad_server_open(answer_without_a_size, &knows_head, &server);
+        fetch(server, want, &got);
+        assert_string_equal(got.text, "");
+        assert_true(got.answer.has_total);
+        assert_int_equal(got.answer.total, OBJECT_BYTES);
+        if (want.is_tail)
+            assert_memory_equal(got.body + got.bytes - 1000, object + OBJECT_BYTES - 1000, 1000);
+        else if (!want.is_look)
+            assert_memory_equal(got.body, object + want.first, want.bytes);
+        if (want.total != 0)
+            assert_int_equal(bad_server_count(server), 1);
+        bad_server_close(server);
+    }
 }
 
 /* Another version from the second attempt on. */
@@ -983,7 +1183,13 @@ TEST_FILE(test_transfers)
         cmocka_unit_test(a_server_that_never_sends_the_range_is_left),
         cmocka_unit_test(bytes_that_come_again_are_not_progress),
         cmocka_unit_test(a_byte_for_each_request_is_not_progress),
-        cmocka_unit_test(the_whole_is_taken_where_no_more_was_asked_for),
+        cmocka_unit_test(ranges_are_cut_from_the_whole_where_that_is_what_comes),
+        cmocka_unit_test(the_whole_comes_for_its_last_bytes),
+        cmocka_unit_test(a_whole_that_is_larger_than_a_part_is_refused),
+        cmocka_unit_test(a_whole_of_another_size_is_not_taken),
+        cmocka_unit_test(a_whole_that_was_cut_is_asked_for_anew),
+        cmocka_unit_test(the_size_is_told_by_the_whole_where_nothing_else_tells_it),
+        cmocka_unit_test(a_range_may_come_without_the_size),
         cmocka_unit_test(what_changes_between_attempts_is_an_error),
         cmocka_unit_test(weak_tags_are_compared),
         cmocka_unit_test(a_busy_server_is_left_alone_as_long_as_it_asks),
