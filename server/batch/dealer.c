@@ -133,8 +133,9 @@ list_counted(const struct dealer *dealer, struct counted *ret_list)
 
         if (dealer_counts(node))
             ret_list[count++] = (struct counted){
-                &instance->iterator_counts[i],
-                ordinal != NULL ? &instance->draws[ordinal->counter] : &instance->element_counts[i],
+                &instance->iterator_counts[node->number],
+                ordinal != NULL ? &instance->draws[ordinal->counter]
+                                : &instance->element_counts[node->number],
             };
     }
     for (uint32_t i = graph->own_draw_count; i < graph->draw_count; i++)

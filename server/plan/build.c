@@ -130,16 +130,32 @@ seeds_of(const struct order_ops *order, const struct spec_stage *stage)
     return order->seeds != NULL ? order->seeds(stage) : ORDER_SEEDS_NONE;
 }
 
+/* The seeds of a stage. A dataset that is mentioned again was constructed before. */
+static struct seed_pair
+seeds_in(struct plan_builder *builder, const struct plan_graph *graph,
+         const struct spec_stage *stage, uint32_t *function_index)
+{
+    struct drawn_seeds one = { .graph = graph, .stage = stage };
+
+    for (uint32_t i = 0; i < builder->drawn_count; i++)
+        if (builder->drawn[i].graph == graph && builder->drawn[i].stage == stage)
+            return builder->drawn[i].pair;
+    one.pair = seed_source_next(&builder->seeds, spec_get(stage, "seed"), function_index);
+    builder->drawn = tnd_realloc(builder->drawn, builder->drawn_count + 1, sizeof *builder->drawn);
+    builder->drawn[builder->drawn_count++] = one;
+    return one.pair;
+}
+
 /* Draw a pair of seeds. TensorFlow draws when a dataset is constructed, so this must be called in
  * the order in which the stages are written. */
 static void
-draw_seeds(struct plan_builder *builder, struct plan_node *node, const char *parameter,
+draw_seeds(struct plan_builder *builder, const struct plan_graph *graph, struct plan_node *node,
            uint32_t *function_index)
 {
-    struct seed_pair pair =
-        seed_source_next(&builder->seeds, spec_get(node->stage, parameter), function_index);
+    struct seed_pair pair = seeds_in(builder, graph, node->stage, function_index);
 
     node->random = true;
+    node->seeds_for = node->stage;
     node->seed = pair.seed;
     node->seed2 = pair.seed2;
 }
@@ -210,7 +226,7 @@ shuffle_files(struct plan_builder *builder, struct plan_graph *graph, struct pla
     struct plan_node *shuffle = build_order_node(graph, NULL, &order_shuffle);
 
     shuffle->stage = files->stage;
-    draw_seeds(builder, shuffle, "seed", function_index);
+    draw_seeds(builder, graph, shuffle, function_index);
     shuffle->seeds_fixed = keeps_order(files->stage);
     shuffle->stage = NULL;
     add_input(shuffle, files);
@@ -297,7 +313,8 @@ is_shuffled_list(const struct spec_stage *stage, const struct plan_node *node)
 }
 
 static void
-give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *function_index)
+give_seeds(struct plan_builder *builder, const struct plan_graph *graph, struct plan_node *node,
+           uint32_t *function_index)
 {
     const struct spec_stage *stage = node->stage;
     const struct spec_value *seed;
@@ -307,12 +324,13 @@ give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *funct
     case ORDER_SEEDS_NONE:
         break;
     case ORDER_SEEDS_TENSORFLOW:
-        draw_seeds(builder, node, "seed", function_index);
+        draw_seeds(builder, graph, node, function_index);
         node->seeds_fixed = keeps_order(stage);
         break;
     case ORDER_SEEDS_OWN:
         seed = spec_get(stage, "seed");
         node->random = true;
+        node->seeds_for = stage;
         if (seed == NULL || seed->kind != SPEC_INTEGER)
             builder->plan->draws_from_root = true;
         node->seed = seed != NULL && seed->kind == SPEC_INTEGER ? (uint64_t)seed->integer
@@ -347,7 +365,7 @@ build_after(struct plan_builder *builder, struct plan_graph *graph, struct plan_
     if (node->order != NULL && node->order->form == ORDER_FUNCTION)
         return build_body(builder, graph, node);
     if (node->order != NULL)
-        give_seeds(builder, node, function_index);
+        give_seeds(builder, graph, node, function_index);
     if (is_shuffled_list(stage, node))
         *ret_node = shuffle_files(builder, graph, node, function_index);
     return TUNDISH_OK;

@@ -5,10 +5,19 @@
 #include "plan/plan.h"
 #include "plan/seeds.h"
 
+/* The seeds of a stage in a graph: a named dataset draws once, however often it is mentioned. */
+struct drawn_seeds {
+    const struct plan_graph *graph;
+    const struct spec_stage *stage;
+    struct seed_pair pair;
+};
+
 struct plan_builder {
     struct plan *plan;
     struct spec_errors *errors;
     struct seed_source seeds;
+    struct drawn_seeds *drawn;
+    uint32_t drawn_count;
     uint32_t depth; /* of functions inside functions */
 };
 
@@ -43,6 +52,9 @@ tundish_status build_distribution(struct plan_builder *builder);
 
 /* 4. Words of an element, and numbers of dataset objects. */
 tundish_status build_layout(struct plan_builder *builder, struct plan_graph *graph);
+
+/* 4a. The random nodes of a graph that are one dataset object get one number. */
+void build_objects(struct plan_graph *graph);
 
 /* 5. Content stages see what follows them; those that are cheaper together are made together. */
 tundish_status build_fusion(struct plan_builder *builder, struct plan_graph *graph);

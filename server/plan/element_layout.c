@@ -364,5 +364,6 @@ build_layout(struct plan_builder *builder, struct plan_graph *graph)
         if (graph->outside != NULL && node_captures(graph->nodes[i]))
             graph->captures = true;
     }
+    build_objects(graph);
     return TUNDISH_OK;
 }

@@ -184,7 +184,7 @@ mark_replays(const struct plan_graph *top, struct plan_node *node)
 
     if (node->order == &order_ordinal)
         mark_order(node);
-    node->replays =
+    node->replays |=
         node->order == &order_ordinal && count_ordinals(top->root, arguments->counter) > 1;
     for (uint32_t i = 0; i < node->input_count; i++)
         node->replays |= mark_replays(top, node->inputs[i]);

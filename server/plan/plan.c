@@ -78,6 +78,7 @@ plan_open(const struct spec_file *file, const struct spec_stream *stream,
     plan->global_batch = -1;
     seed_source_open(&builder.seeds, file, options->root_seed);
     status = build(&builder);
+    free(builder.drawn);
     plan->draws_from_root |= builder.seeds.root_draws > 0;
     if (status != TUNDISH_OK) {
         plan_close(plan);

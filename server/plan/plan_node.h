@@ -28,7 +28,7 @@ struct plan_node {
     struct plan_node **inputs;
     struct plan_graph *body; /* interleave, flat_map: what runs on each outer element */
 
-    uint32_t number;      /* in its graph: index of its dataset object's state */
+    uint32_t number;      /* in its graph: index of its dataset object's state, which nodes share */
     uint32_t index;       /* in the plan, bodies included: below plan->node_count */
     struct schema schema; /* of an element after this stage */
     uint32_t depth;       /* how often it has been batched */
@@ -36,7 +36,7 @@ struct plan_node {
     uint64_t run_words;   /* bit i: word i owns a run */
     uint32_t first_word;  /* as an input of a stage that unites several: where its words go */
     uint32_t draw_word; /* of a stage that draws: the word of its input that says by which number */
-    bool replays;       /* elements are numbered with stages elsewhere: none can be leapt over */
+    bool replays;       /* it counts with nodes elsewhere: no element can be leapt over */
     bool batch_wide;    /* a slice cannot be made from its rows alone */
     uint64_t learned_hash; /* of the statistics that this stage uses; 0: none */
 
@@ -52,6 +52,10 @@ struct plan_node {
     bool random;          /* draws seeds when an iterator is made */
     bool seeds_fixed;     /* reshuffle_each_iteration: false */
     uint64_t seed, seed2; /* by TensorFlow's rule */
+
+    /* The stage that the seeds were drawn for: nodes of one graph that have the same are one
+     * dataset object, which is mentioned several times. NULL: it draws nothing. */
+    const struct spec_stage *seeds_for;
 
     /* The rows of its input's elements are not in their runs but only in their content: unbatch,
      * rebatch and the stages that deal cut them from there (order/arguments.h). */

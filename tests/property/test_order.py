@@ -96,7 +96,7 @@ def modelled(case):
         dealt_to = [(case.workers, worker) for worker in range(case.workers)]
     else:
         dealt_to = [(1, 0)]
-    datasets = [build(case.stages, case.seed, one) for one in dealt_to]
+    datasets = [build(case.stages, case.seed, one, case.named) for one in dealt_to]
     epochs = []
     for _ in range(case.epochs):
         epochs.append(list(steps(datasets, case, case.steps)))

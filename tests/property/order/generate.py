@@ -14,6 +14,7 @@ NEAR_ENOUGH = 90  # elements of a dataset, about, at most
 @dataclass
 class Case:
     stages: list
+    named: dict = field(default_factory=dict)  # datasets, by name
     seed: int = 1
     workers: int = 1
     replicas: int = 1
@@ -50,8 +51,12 @@ class Case:
             # AUTO would deal the elements of some lists as if they were files; recorded cases hold that.
             distribute["auto_shard"] = "DATA"
         stages = ", ".join(map(stage_text, self.stages))
+        named = ", ".join(
+            f"{name}: [{', '.join(map(stage_text, part))}]" for name, part in self.named.items()
+        )
+        datasets = f"datasets: {{{named}}}, " if named else ""
         return (
-            f"{{seed: {self.seed}, streams: {{case: {{dataset: [{stages}], "
+            f"{{seed: {self.seed}, {datasets}streams: {{case: {{dataset: [{stages}], "
             f"distribute: {_mapping(distribute)}}}}}}}"
         )
 
@@ -128,16 +133,18 @@ class Generator:
         self.random = random
         self.files = files
         self.names = 0
+        self.named = {}
 
     def case(self):
         random = self.random
         self.names = 0
+        self.named = {}
         kind = random.choice(["plain", "dealt", "dealt", "dealt", "function", "files"])
         if kind == "files":
             shape, stages = self._of_files()
         else:
             shape, stages = self._dataset(depth_left=2, kinds=None)
-        case = Case(stages, seed=random.randrange(1000))
+        case = Case(stages, self.named, seed=random.randrange(1000))
         if kind == "plain":
             case.from_workers = case.from_replicas = 1
         elif kind == "function":
@@ -242,12 +249,16 @@ class Generator:
             kind = "concatenate"
         if kind == "zip":
             parts = [self._dataset(depth_left - 1, "keep", outer=shape.outer) for _ in range(count)]
+            if random.random() < 0.3:
+                self._mention(parts[0], parts, rename=True)
             shape.columns = [name for part, _ in parts for name in part.columns]
             shape.size = min(part.size for part, _ in parts)
             return [{"zip": {"datasets": [stages for _, stages in parts]}}]
         parts = [
             self._dataset(depth_left - 1, "keep", shape.columns, shape.outer) for _ in range(count)
         ]
+        if random.random() < 0.3:
+            self._mention(parts[0], parts, rename=False)
         arguments = {"datasets": [stages for _, stages in parts]}
         shape.size = sum(part.size for part, _ in parts)
         if kind == "choose_from_datasets":
@@ -263,6 +274,32 @@ class Generator:
         if kind == "sample_from_datasets":
             arguments["seed"] = random.randrange(100)
         return [{kind: arguments}]
+
+    def _mention(self, part, parts, rename):
+        """Give the first of the parts a name, and mention it again in others."""
+        shape, stages = part
+        text = ", ".join(map(stage_text, stages))
+        if "$" in text or "random_flip" in text:
+            return
+        name = f"named_{self._name()}"
+        self.named[name] = stages
+        parts[0] = (shape, name)
+        for i in range(1, len(parts)):
+            again = Shape(list(shape.columns), size=shape.size)
+            mention = name
+            if rename or self.random.random() < 0.5:
+                mention = [{"zip": {"datasets": [name]}}]
+                if rename:
+                    again.columns = [self._name() for _ in shape.columns]
+                    mention.append({"rename": dict(zip(shape.columns, again.columns))})
+                for _ in range(self.random.choice([0, 0, 1, 2])):
+                    stage = self._pick_whole(again)
+                    mention.append(stage)
+                if again.size == float("inf"):
+                    mention.append({"take": {"count": 9}})
+                    again.size = 9
+            if self.random.random() < 0.7:
+                parts[i] = (again, mention)
 
     # --- stages -----------------------------------------------------------------------------
 

@@ -107,6 +107,18 @@ class Map(Dataset):
             yield new
 
 
+class Rename(Dataset):
+    def cardinality(self):
+        return self.input.cardinality()
+
+    def open(self):
+        return self.run(self.input.open())
+
+    def run(self, elements):
+        for element in elements:
+            yield {self.arguments.get(column, column): value for column, value in element.items()}
+
+
 class Draw(Dataset):
     """A random layer, of Keras: COLUMN * 2, or one more where an image of both is flipped. The layer is
     one object, whose counter goes on over all iterators, and over the datasets of a function."""
@@ -562,6 +574,7 @@ STAGES = {
     "text_line": TextLine,
     "string_to_number": StringToNumber,
     "map": Map,
+    "rename": Rename,
     "draw": Draw,
     "filter": Filter,
     "shuffle": Shuffle,
@@ -595,23 +608,54 @@ def draws_seeds(name, arguments):
     return name in RANDOM or (name == "list_files" and arguments.get("shuffle", True))
 
 
-def build(stages, file_seed, dealt_to=(1, 0)):
+def build(stages, file_seed, dealt_to=(1, 0), named=None):
     """The dataset object that a list of stages makes; dealt_to: workers and this one, where files
-    are dealt to them."""
-    return _Builder(Seeds(file_seed), dealt_to).dataset(stages, None, {})
+    are dealt to them; named: the stages of named datasets."""
+    return _Builder(Seeds(file_seed), dealt_to, named or {}).dataset(stages, None, {})
+
+
+class _Body(list):
+    """One call of a function: how many seeds it has counted, and its named dataset objects."""
+
+    def __init__(self):
+        super().__init__([0])
+        self.objects = {}
 
 
 class _Builder:
-    def __init__(self, seeds, dealt_to):
+    def __init__(self, seeds, dealt_to, named):
         self.seeds = seeds
         self.dealt_to = dealt_to
+        self.named = named
+        self.objects = {}  # named ones, outside functions
         self.calls = {}  # of each layer
+        self.depth = 0  # of datasets in datasets
+        self.seen = set()
 
     def dataset(self, stages, place, outer):
+        if isinstance(stages, str):
+            return self._object(stages, place, outer)
         dataset = None
+        self.depth += 1
         for stage in stages:
             dataset = self._stage(stage, dataset, place, outer)
+            if "cache" in stage and self.depth > 1:
+                self._note("cached")
+        self.depth -= 1
         return dataset
+
+    def _object(self, name, place, outer):
+        objects = self.objects if place is None else place.objects
+        if name not in objects:
+            objects[name] = self.dataset(self.named[name], place, outer)
+        else:
+            self._note("mentioned again")
+        return objects[name]
+
+    def _note(self, seen):
+        self.seen.add(seen)
+        if len(self.seen) > 1:
+            raise Unknown("which mentions a cache keeps apart")
 
     def _stage(self, stage, before, place, outer):
         ((name, written),) = stage.items()
@@ -628,7 +672,7 @@ class _Builder:
         arguments["in_function"] = place is not None
         if name == "list_files":
             arguments["dealt_to"] = self.dealt_to
-        if name in ("from_tensor_slices", "map"):
+        if name in ("from_tensor_slices", "map", "rename"):
             del arguments["in_function"]
         body = None
         if name in ("interleave", "flat_map"):
@@ -636,7 +680,7 @@ class _Builder:
             written_body = written["dataset"]
 
             def body(element):
-                return self.dataset(written_body, [0], {**outer, **element})
+                return self.dataset(written_body, _Body(), {**outer, **element})
 
         dataset = STAGES[name](arguments, inputs, body)
         if name == "list_files" and arguments.get("shuffle", True):

@@ -11,7 +11,28 @@ def _batch(size):
     return {"batch": {"batch_size": size}}
 
 
+def _named(name):
+    return [{"zip": {"datasets": [name]}}]
+
+
 CASES = {
+    "two mentions of a dataset draw in turn, also after a place": Case(
+        [{"zip": {"datasets": ["d", [*_named("d"), {"rename": {"a": "b"}}]]}}],
+        {"d": [_range(5), {"shuffle": {"buffer_size": 3}}, {"repeat": {"count": 3}}]},
+    ),
+    "a mention behind a shuffle makes its iterator after others": Case(
+        [
+            {"zip": {"datasets": ["early", "late"]}},
+            {"shuffle": {"buffer_size": 3, "seed": 2}},
+            {"repeat": {"count": 2}},
+            {"skip": {"count": 7}},
+        ],
+        {
+            "d": [_range(6), {"shuffle": {"buffer_size": 4, "seed": 7}}],
+            "early": [*_named("d"), {"shuffle": {"buffer_size": 2, "seed": 1}}],
+            "late": [*_named("d"), {"rename": {"a": "b"}}],
+        },
+    ),
     "an empty slice of rows that were joined from several batches has no rows": Case(
         [_range(1), {"padded_batch": {"batch_size": 1}}, {"rebatch": {"batch_size": 1}}],
         replicas=2,
