@@ -309,7 +309,7 @@ class Lives(Case):
             self.skipTest("only the stand-in tells what is given out")
         gc.collect()
         before = GPU.alive()
-        with rig.serve(rig.pipeline(*ROWS)) as server:
+        with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: 2}")) as server:
             reader = server.open("train", device="cuda")
             batch = reader.next()
             taken = gpu.take(batch["value"], self.stream)
@@ -496,7 +496,7 @@ class Drivers(unittest.TestCase):
             "import sys\nsys.kept = capsule = batch['value'].__dlpack__()\nprint('bye')",
             "loop = [batch]\nloop.append(loop)\nreader.again = batch\nprint('bye')",
         )
-        with rig.serve(rig.pipeline(*ROWS)) as server:
+        with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: null}")) as server:
             for end in ends:
                 begin = "import tundish\nreader = tundish.open('train', device='cuda')\n"
                 result = server.python(f"{begin}batch = reader.next()\n{end}", **environment)
