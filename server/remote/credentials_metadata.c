@@ -13,6 +13,9 @@
 /* Outside of such a machine nobody answers: do not wait for long. */
 enum { CONNECT_MS = 1000, ANSWER_MS = 5000, BODY_BYTES_MAX = 16 << 10 };
 
+/* How long a token is good: where it is not said, and at most. */
+enum { USUAL_S = 300, LEFT_S_MAX = 24 * 3600 };
+
 struct body {
     size_t used;
     char text[BODY_BYTES_MAX + 1];
@@ -242,6 +245,7 @@ find_at_google(const struct curl_library *curl, struct body *body,
     char *url = tnd_sprintf("http://%s/computeMetadata/v1/instance/service-accounts/default/token",
                             host != NULL && host[0] != '\0' ? host : "metadata.google.internal");
     const char *left;
+    int64_t left_s = USUAL_S;
     bool found = ask(curl, &(struct question){ url, NULL, "Metadata-Flavor: Google" }, body);
 
     free(url);
@@ -250,9 +254,10 @@ find_at_google(const struct curl_library *curl, struct body *body,
     ret_credentials->bearer = json_text(body->text, "access_token");
     left = strstr(body->text, "\"expires_in\"");
     if (left != NULL)
-        left += strcspn(left + 12, "0123456789") + 12;
-    ret_credentials->expires_s =
-        tnd_clock_wall_ns() / 1000000000 + (left != NULL ? strtol(left, NULL, 10) : 300);
+        left_s = strtol(left + 12 + strcspn(left + 12, "0123456789"), NULL, 10);
+    /* The answer may say anything. */
+    left_s = left_s < LEFT_S_MAX ? left_s : LEFT_S_MAX;
+    ret_credentials->expires_s = tnd_clock_wall_ns() / 1000000000 + left_s;
     return ret_credentials->bearer != NULL;
 }
 
