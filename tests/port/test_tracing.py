@@ -83,6 +83,7 @@ class Tracing(rig.PortTest):
 
         traced, _ = self.traced(function)
         self.assertEqual(traced.result.call.specs[()].shape, [1])
+        self.assertEqual(traced.result.call.name, "tundish.set_shape")  # which is no check
 
     def test_a_tf_function_is_a_part_of_the_function(self):
         import tensorflow as tf

@@ -447,6 +447,20 @@ class Windows(unittest.TestCase):
 
 
 class Server(unittest.TestCase):
+    def test_a_shape_that_is_not_proven_is_checked_row_by_row(self):
+        read = Dataset.from_tensor_slices(["ab", "abc", "ef"]).map(
+            lambda text: tf.ensure_shape(tf.io.decode_raw(text, "uint8"), [2])
+        )
+        with tundish.open(read.batch(1)) as reader:
+            batches = iter(reader)
+            self.assertEqual(next(batches)["value"].tolist(), [[97, 98]])
+            with self.assertRaisesRegex(tundish.Error, r"'value' has the shape \[3\], not \[2\]"):
+                next(batches)
+
+    def test_a_shape_that_is_proven_needs_no_stage(self):
+        read = Dataset.from_tensor_slices([[1, 2], [3, 4]]).map(lambda x: tf.ensure_shape(x, [None]))
+        self.assertNotIn("ensure_shape", read.yaml())
+
     def test_a_dataset_is_opened(self):
         with tundish.open(Dataset.range(6).map(lambda x: x * 2).batch(3)) as reader:
             self.assertEqual([batch["value"].tolist() for batch in reader], [[0, 2, 4], [6, 8, 10]])

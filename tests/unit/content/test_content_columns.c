@@ -171,6 +171,16 @@ shapes_change_and_values_stay(void **state)
     assert_string_equal(GIVES(run, "reshape: {columns: v, shape: [-1, 2]}", "v"), "[[5 6]] []");
     assert_says(GIVES(run, "reshape: {columns: v, shape: [2]}", "v"), "0 values");
     assert_int_equal(run->errors.first_bad, 1);
+    assert_string_equal(GIVES(run, "ensure_shape: {columns: x, shape: [2, null]}", "x"),
+                        "[[1 2 3] [4 5 6]] [[7 8 9] [10 11 12]]");
+    assert_says(GIVES(run, "ensure_shape: {columns: x, shape: [3, 2]}", "x"),
+                "'x' has the shape [2,3], never [3,2]");
+    assert_says(GIVES(run, "ensure_shape: {columns: x, shape: [6]}", "x"), "never [6]");
+    assert_string_equal(GIVES(run, "ensure_shape: {columns: v, shape: [-1]}", "v"), "[5 6] []");
+    assert_says(GIVES(run, "ensure_shape: {columns: v, shape: [2]}", "v"),
+                "ensure_shape: column 'v' has the shape [0], not [2]");
+    assert_int_equal(run->errors.first_bad, 1);
+    assert_string_equal(stage_run_spec(run, "v"), "int32[2]");
     assert_string_equal(GIVES(run, "expand_dims: {columns: v, axis: 0}", "v"), "[[5 6]] [[]]");
     assert_string_equal(GIVES(run, "expand_dims: {columns: x, axis: -1}", "x"),
                         "[[[1] [2] [3]] [[4] [5] [6]]] [[[7] [8] [9]] [[10] [11] [12]]]");

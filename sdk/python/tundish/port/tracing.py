@@ -119,7 +119,7 @@ class Trace:
         """A tensor's set_shape changes the tensor itself."""
         proxy.tensor.set_shape(real(shape))
         if not self.busy:
-            call = Call("tf.ensure_shape", (proxy.value, argument(shape)), {}, origin.here())
+            call = Call("tundish.set_shape", (proxy.value, argument(shape)), {}, origin.here())
             call.specs[()] = _spec(proxy.tensor)
             proxy.value = Value(call, ())
 

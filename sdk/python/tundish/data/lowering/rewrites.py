@@ -8,6 +8,7 @@ from typing import Any
 from ..dtypes import as_dtype
 from ..graph import Column, Spec
 from .rule import Bound, Refusal, Rewrite, Rule, refuse
+from .specs import ensured_shape
 
 __all__ = ["RULES"]
 
@@ -24,13 +25,17 @@ def _identity(input: Any) -> Any:
 
 
 def _ensured(x: Any, shape: Any) -> Any:
-    """nothing: the shape changes no value"""
+    """`ensure_shape`; nothing where the shape is known to be that"""
+    spec = x.spec if isinstance(x, Column) else Spec()
+    if spec.shape is not None and len(spec.shape) == len(shape):
+        if all(wanted in (None, -1) or size == wanted for size, wanted in zip(spec.shape, shape)):
+            return x
+    return _do("tundish.ensure_shape", x, shape)
+
+
+def _believed(x: Any, shape: Any) -> Any:
+    """nothing: TensorFlow checks no row either"""
     return x
-
-
-def _ensured_spec(bound: Bound) -> Spec:
-    known = tuple(None if size in (None, -1) else int(size) for size in bound["shape"])
-    return Spec(bound["x"].spec.dtype, known, bound["x"].spec.kind)
 
 
 def _length(input: Any, unit: Any) -> Any:
@@ -182,7 +187,8 @@ RULES: list[Rule] = [
     Rewrite("tf.math.is_inf(x, name=None)", into=_is_inf),
     Rewrite("tf.strided_slice(x, slice_spec, name=None)", into=_shape),
     Rewrite("tf.identity(input, name=None)", into=_identity),
-    Rewrite("tf.ensure_shape(x, shape, name=None)", _ensured_spec, into=_ensured),
+    Rewrite("tf.ensure_shape(x, shape, name=None)", ensured_shape, into=_ensured),
+    Rewrite("tundish.set_shape(x, shape)", ensured_shape, into=_believed),
     Rewrite("tf.strings.length(input, unit='BYTE', name=None)", into=_length),
     Rewrite("tf.square(x, name=None)", into=_square),
     Rewrite("tf.math.squared_difference(x, y, name=None)", into=_squared_difference),

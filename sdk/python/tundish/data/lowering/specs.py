@@ -10,7 +10,7 @@ from ..graph import Column, Spec
 from .rule import Bound
 
 __all__ = [
-    "as_first", "as_floats", "broadcast", "constant_spec", "dense", "of_dtype", "reduced", "reduced_as", "truth",
+    "as_first", "as_floats", "broadcast", "constant_spec", "dense", "ensured_shape", "of_dtype", "reduced", "reduced_as", "truth",
     "with_dtype",
 ]  # fmt: skip
 
@@ -61,6 +61,15 @@ def _first(bound: Bound) -> Spec:
 def as_first(bound: Bound) -> Spec:
     """That of the first column."""
     return _first(bound)
+
+
+def ensured_shape(bound: Bound) -> Spec:
+    """That of the column, with the sizes that the shape tells."""
+    spec = bound["x"].spec
+    sizes = [None if size in (None, -1) else int(size) for size in bound["shape"]]
+    if spec.shape is not None and len(spec.shape) == len(sizes):
+        sizes = [own if size is None else size for own, size in zip(spec.shape, sizes)]
+    return Spec(spec.dtype, tuple(sizes), spec.kind)
 
 
 def with_dtype(dtype: str) -> Infer:

@@ -7,7 +7,7 @@ from typing import Any
 from ..dtypes import as_dtype
 from ..graph import Column, Spec
 from .rule import Bound, Rule, StageRule, refuse
-from .specs import as_first, with_dtype
+from .specs import as_first, ensured_shape, with_dtype
 
 __all__ = ["RULES"]
 
@@ -56,6 +56,9 @@ def _reshaped(bound: Bound) -> Spec:
     if isinstance(shape, Column):
         return Spec(as_first(bound).dtype)
     return Spec(as_first(bound).dtype, tuple(None if size == -1 else int(size) for size in shape))
+
+def _check_ensured(bound: Bound, parameters: Bound) -> None:
+    parameters["shape"] = [-1 if size is None else int(size) for size in bound["shape"]]
 
 
 def _check_shape(bound: Bound, parameters: Bound) -> None:
@@ -385,6 +388,13 @@ RULES: list[Rule] = [
         stage="reshape",
         columns=("tensor",),
         check=_check_shape,
+    ),
+    StageRule(
+        "tundish.ensure_shape(x, shape)",
+        ensured_shape,
+        stage="ensure_shape",
+        columns=("x",),
+        check=_check_ensured,
     ),
     StageRule(
         "tf.expand_dims(input, axis, name=None)", _expanded, stage="expand_dims", columns=("input",)
