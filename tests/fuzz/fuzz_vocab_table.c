@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "content/vocabulary/vocab_table.h"
@@ -119,6 +120,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         terms[i] = bytes_of_text(texts[i]);
     table = spoilt_table(data, bytes, terms, &table_bytes);
     must(file >= 0 && pwrite(file, table, table_bytes, 0) == (ssize_t)table_bytes);
+    /* A file that others may write to is refused before it is read. */
+    must(fchmod(file, 0600) == 0);
     free(table);
     if (vocab_table_map(file, VOCAB_STRINGS, NULL, &vocab) == TUNDISH_OK) {
         use(vocab, terms);
