@@ -55,8 +55,8 @@ class Citations(unittest.TestCase):
     def test_a_command(self):
         self.assertEqual(missing("```sh\nscripts/demo --tsv  # all\ntundish plan x --json\n```\n"), [])
         self.assertEqual(
-            missing("```sh\nscripts/dmeo\nno-such-program x\ntundish plans x\ntundish plan x --jsn\n```\n"),
-            ["scripts/dmeo", "no-such-program", "tundish plans", "--jsn"],
+            missing("```sh\nscripts/dmeo\nqz-program x\ntundish plans x\ntundish plan x --jsn\n```\n"),
+            ["scripts/dmeo", "qz-program", "tundish plans", "--jsn"],
         )
 
 
