@@ -270,7 +270,7 @@ is_unused(const struct feed *feed)
             if (group->members[i].connection != NULL)
                 return false;
     }
-    return true;
+    return !feed_begin_may_return(feed, feed->admitting);
 }
 
 bool

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "deliver/feed_begin.h"
 
@@ -28,6 +29,17 @@ feed_begin_take_closed(struct feed *feed, const char *name)
     return epoch;
 }
 
+bool
+feed_begin_may_return(const struct feed *feed, const char *but)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < feed->closed_count; i++)
+        found |= feed->closed[i].until_ns > tnd_clock_ns() &&
+                 (but == NULL || strcmp(feed->closed[i].name, but) != 0);
+    return found;
+}
+
 void
 feed_begin_ended(struct feed *feed, const struct group *group)
 {
@@ -42,8 +54,11 @@ feed_begin_ended(struct feed *feed, const struct group *group)
         return;
     if (feed->closed_count == FEED_CLOSED_MAX)
         forget_closed(feed, 0);
-    feed->closed[feed->closed_count++] =
-        (struct closed_group){ tnd_strdup(group->name), group->begin_epoch };
+    feed->closed[feed->closed_count++] = (struct closed_group){
+        .name = tnd_strdup(group->name),
+        .epoch = group->begin_epoch,
+        .until_ns = feed_begin_is_over(group) ? tnd_clock_deadline_ns(feed->config.rejoin_ns) : 0,
+    };
 }
 
 void

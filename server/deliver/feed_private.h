@@ -75,6 +75,7 @@ struct group {
 struct closed_group {
     char *name;
     uint64_t epoch;
+    int64_t until_ns; /* it may come back at a place: see feed_begin_may_return */
 };
 
 enum { FEED_CLOSED_MAX = 64 };
