@@ -80,6 +80,8 @@ use(const struct vocab *vocab, enum vocab_keys keys)
     int64_t last = (int64_t)vocab_count(vocab) - 1, line = -1, integer;
     struct byte_view term;
 
+    if (last < 0) /* what was learned of no batch */
+        return;
     if (keys == VOCAB_STRINGS) {
         must(vocab_term(vocab, last, &term));
         vocab_lookup(vocab, &term, 1, &line);
