@@ -175,16 +175,6 @@ tnd_reader_free(tundish_reader *reader)
     free(reader);
 }
 
-/* The end of an epoch that was told: nobody needs it any more. */
-static void
-give_end_back(tundish_reader *reader)
-{
-    pthread_mutex_lock(&reader->lock);
-    if (reader->attachments != NULL)
-        tnd_give_end_back(reader->attachments);
-    pthread_mutex_unlock(&reader->lock);
-}
-
 void
 tundish_close(tundish_reader *reader)
 {
@@ -196,7 +186,6 @@ tundish_close(tundish_reader *reader)
     is_ours = tnd_reader_is_ours(reader);
     if (is_ours) {
         tnd_reader_unregister(reader);
-        give_end_back(reader);
         if (reader->attachments != NULL && !reader->attachments->is_gone)
             tnd_channel_send(reader->attachments->socket, bye, NULL, NULL, 0);
         if (reader->descriptor >= 0)

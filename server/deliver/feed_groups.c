@@ -259,8 +259,16 @@ drop_group(struct feed *feed, struct group *group)
     feed_unlink_group(feed, group);
 }
 
-/* Nothing is kept for groups that have closed at an epoch's end, and for those that have closed at
- * all if nobody reads: the one that comes begins another epoch. */
+/* Nothing is kept for a group that has closed at an epoch's end: it holds up no other. At the
+ * stream's end nothing is to come, and a trainer may return at its last place. */
+static bool
+is_to_drop(struct feed *feed, const struct group *group)
+{
+    return feed_begin_is_over(group) && !feed_group_has_finished(feed, group);
+}
+
+/* Neither for those that have closed in mid-epoch, if nobody reads: the one that comes begins
+ * another epoch. */
 static void
 drop_closed(struct feed *feed, const struct feed_request *request)
 {
@@ -270,7 +278,7 @@ drop_closed(struct feed *feed, const struct feed_request *request)
     for (struct group *group = feed->groups; group != NULL; group = next) {
         next = group->next;
         if (strcmp(group->name, request->group) != 0 &&
-            (feed_begin_is_over(group) || (begins_anew && feed_begin_is_closed(group))))
+            (is_to_drop(feed, group) || (begins_anew && feed_begin_is_closed(group))))
             drop_group(feed, group);
     }
 }
@@ -417,7 +425,7 @@ leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
     if (feed_count_present(group) == 0 &&
         (group->ended || feed->config.lane.queue || feed->config.forgets))
         feed_unlink_group(feed, group);
-    else if (feed_begin_is_over(group) && is_read_by_others(feed, group))
+    else if (is_to_drop(feed, group) && is_read_by_others(feed, group))
         drop_group(feed, group);
 }
 
