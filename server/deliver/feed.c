@@ -270,7 +270,8 @@ is_unused(const struct feed *feed)
             if (group->members[i].connection != NULL)
                 return false;
     }
-    return !feed_begin_may_return(feed, feed->admitting);
+    /* Nor one that may come back soon. A session that nobody is to be admitted to keeps nothing. */
+    return feed->admitting == NULL || !feed_begin_may_return(feed, feed->admitting);
 }
 
 bool

@@ -39,7 +39,8 @@ bool feed_begin_is_closed(const struct group *group);
 uint64_t feed_begin_take_closed(struct feed *feed, const char *name);
 
 /* May a group of another name come back, that was dropped because it had closed? For `rejoin` the
- * lanes are not one group's alone, though nothing is kept for it. */
+ * lanes are not one group's alone, though nothing is kept for it. A session without groups asks
+ * nobody, and is thrown away. */
 bool feed_begin_may_return(const struct feed *feed, const char *but);
 
 /* Has its last trainer closed at the end of an epoch? */

@@ -35,8 +35,8 @@ feed_begin_may_return(const struct feed *feed, const char *but)
     bool found = false;
 
     for (uint32_t i = 0; i < feed->closed_count; i++)
-        found |= feed->closed[i].until_ns > tnd_clock_ns() &&
-                 (but == NULL || strcmp(feed->closed[i].name, but) != 0);
+        found |=
+            feed->closed[i].until_ns > tnd_clock_ns() && strcmp(feed->closed[i].name, but) != 0;
     return found;
 }
 
