@@ -9,6 +9,7 @@ import select
 import socket
 import unittest
 from pathlib import Path
+from unittest import mock
 
 LAUNCHER = Path(__file__).resolve().parents[2] / "scripts" / "tundish-launch"
 
@@ -87,9 +88,9 @@ class Calls(unittest.TestCase):
     def test_with_the_secret_are_heard(self):
         ours, caller, theirs = self.connect()
         text = json.dumps(["ssh", "/bin/sh/orted", "-x"]).encode()
-        self.launch.shutil.which = lambda name: f"/usr/bin/{name}"
-        self.assertEqual(self.hear(caller, ours, self.message(theirs, text), False),
-                         ["/usr/bin/orted", "-x"])
+        with mock.patch.object(self.launch.shutil, "which", lambda name: f"/usr/bin/{name}"):
+            self.assertEqual(self.hear(caller, ours, self.message(theirs, text), False),
+                             ["/usr/bin/orted", "-x"])
 
     def test_that_promise_too_much_are_sent_away_at_once(self):
         ours, caller, theirs = self.connect()

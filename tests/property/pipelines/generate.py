@@ -98,6 +98,9 @@ class Pipeline:
 def stage_names(stages):
     """The names of all stages, those of inner datasets too."""
     for stage in stages:
+        if isinstance(stage, str):  # without parameters
+            yield stage
+            continue
         ((name, arguments),) = stage.items()
         yield name
         yield from _inner_names(arguments)
