@@ -228,11 +228,12 @@ add_axis(struct checker *checker, const struct tree *tree, int rank, uint32_t *a
     if (axis.kind == OPERAND_BAD)
         return false;
     if (axis.kind != OPERAND_INTEGER || number < -rank || number >= rank) {
-        operand_complain(checker, tree->at,
-                         axis.kind == OPERAND_INTEGER
-                             ? "axis %lld is outside: the rank is %d"
-                             : "an axis is an integer literal, or a list of them",
-                         (long long)number, rank);
+        operand_complain(
+            checker, tree->at,
+            axis.kind == OPERAND_INTEGER
+                ? "axis %lld is outside: the rank is %d"
+                : "an axis is an integer literal, or a list of them: axis=0, axis=[0, 1]",
+            (long long)number, rank);
         return false;
     }
     /* An axis that is named twice counts once. */
@@ -304,7 +305,7 @@ reduce(struct checker *checker, const struct tree *tree, const struct function *
     if (!find_axes(checker, tree, type->spec.rank, &step.axes))
         return operand_bad();
     if (function->reduce == REDUCE_ARGMAX && __builtin_popcount(step.axes) != 1)
-        return operand_complain(checker, tree->at, "argmax needs one axis: argmax(x, axis)");
+        return operand_complain(checker, tree->at, "argmax needs one axis: argmax(x, axis=0)");
     /* Each run of axes would truncate its quotient, and TensorFlow truncates once. */
     if (function->reduce == REDUCE_MEAN && tnd_dtype_is_integer(dtype) && !is_one_run(step.axes))
         return operand_complain(
@@ -339,6 +340,25 @@ check_reduction(struct checker *checker, const struct tree *tree, const struct f
     return reduce(checker, tree, function, operand);
 }
 
+/* max(x, [0, 1]) would be the larger of x and these numbers; who writes it may well mean axes. */
+static bool
+may_be_axes(struct checker *checker, struct operand value, const struct tree *list)
+{
+    const struct value_type *type =
+        value.kind == OPERAND_STEP ? operand_type(checker, value) : NULL;
+
+    if (list->kind != TREE_VECTOR || type == NULL || type->spec.rank <= 0)
+        return false;
+    for (uint32_t i = 0; i < list->child_count; i++) {
+        struct operand axis = operand_tree(checker, list->children[i]);
+
+        if (axis.kind != OPERAND_INTEGER || axis.integer < -type->spec.rank ||
+            axis.integer >= type->spec.rank)
+            return false;
+    }
+    return true;
+}
+
 /* min and max: a reduction with one argument, by value with two. */
 static struct operand
 check_min_max(struct checker *checker, const struct tree *tree, const struct function *function)
@@ -351,6 +371,11 @@ check_min_max(struct checker *checker, const struct tree *tree, const struct fun
         return operand_complain(checker, tree->axis->at, "%s of two values has no axis",
                                 tree->text);
     left = argument(checker, tree, 0);
+    if (may_be_axes(checker, left, tree->children[1]))
+        return operand_complain(checker, tree->children[1]->at,
+                                "%s of a column and a list may mean numbers or axes: write "
+                                "axis=[...] for axes, and numbers first: %s([...], x)",
+                                tree->text, tree->text);
     return check_extremum(checker, tree, function->op, left, argument(checker, tree, 1));
 }
 

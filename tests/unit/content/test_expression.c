@@ -300,7 +300,14 @@ matrices_are_cut_and_summed_along_any_axis(void **state)
     assert_ints(table, "mean(m, axis=1)", { 2, 5 });
     assert_ints(table, "m + m[0]", { 2, 4, 6, 5, 7, 9 });
     assert_ints(table, "m - m[:, 0:1]", { 0, 1, 2, 0, 1, 2 });
+    assert_ints(table, "max(m, 2)", { 2, 2, 3, 4, 5, 6 });
+    assert_ints(table, "max(m, axis=0)", { 4, 5, 6 });
+    assert_ints(table, "max(m, [2, 0, 5])", { 2, 2, 5, 4, 5, 6 });
+    assert_ints(table, "min([0, 1, 1], m)", { 0, 1, 1, 0, 1, 1 });
     assert_refused(table, "sum(m, 2)", "axis 2", 8);
+    assert_refused(table, "sum(m, m)", "axis=0", 8);
+    assert_refused(table, "max(m, [0, 1, 1])", "axis=[...]", 8);
+    assert_refused(table, "argmax(m)", "argmax(x, axis=0)", 1);
     table_close(table);
 }
 

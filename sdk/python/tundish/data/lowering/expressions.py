@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..dtypes import as_dtype
@@ -43,9 +44,9 @@ def _reduce(function: str) -> Any:
         axis = bound["axis"]
         if axis is None:
             return f"{function}({x})"
-        return f"{function}({x}, {_axes(axis)})"
+        return f"{function}({x}, axis={_axes(axis)})"
 
-    write.__doc__ = f"{function}(x, axis)"
+    write.__doc__ = f"{function}(x, axis=axis)"
     return write
 
 
@@ -57,11 +58,23 @@ def _axes(axis: Any) -> str:
     return str(int(axis))
 
 
+def _extremum(name: str, function: str) -> Rule:
+    def write(bound: Bound, writer: Any) -> str:
+        x, y = writer(bound["x"]), writer(bound["y"])
+        if re.fullmatch(r"\[[-0-9, ]*\]", y):  # would look like axes
+            dtype = broadcast("x", "y")(bound).dtype
+            return f"{function}({y}, {x})" if dtype is None else f"{function}({x}, cast({y}, {dtype}))"
+        return f"{function}({x}, {y})"
+
+    write.__doc__ = f"{function}(x, y)"
+    return Expression(f"{name}(x, y, name=None)", broadcast("x", "y"), text=write, unified=("x", "y"))
+
+
 def _argmax(bound: Bound, writer: Any) -> str:
-    """argmax(x, axis)"""
+    """argmax(x, axis=axis)"""
     if as_dtype(bound["output_type"]) != "int64":
         refuse("the result is int64", "cast it")
-    return f"argmax({writer(bound['input'])}, {_axes(0 if bound['axis'] is None else bound['axis'])})"
+    return f"argmax({writer(bound['input'])}, axis={_axes(0 if bound['axis'] is None else bound['axis'])})"
 
 
 def _cast(bound: Bound, writer: Any) -> str:
@@ -199,8 +212,8 @@ RULES: list[Rule] = [
     _unary("tf.nn.sigmoid", "sigmoid({x})"),
     _unary("tf.math.is_nan", "isnan({x})", truth("x")),
     _unary("tf.math.is_finite", "isfinite({x})", truth("x")),
-    Expression("tf.maximum(x, y, name=None)", broadcast("x", "y"), text="max({x}, {y})", unified=("x", "y")),
-    Expression("tf.minimum(x, y, name=None)", broadcast("x", "y"), text="min({x}, {y})", unified=("x", "y")),
+    _extremum("tf.maximum", "max"),
+    _extremum("tf.minimum", "min"),
     Expression(
         "tf.clip_by_value(t, clip_value_min, clip_value_max, name=None)",
         broadcast("t", "clip_value_min", "clip_value_max"),

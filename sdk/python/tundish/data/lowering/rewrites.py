@@ -165,14 +165,19 @@ def _reduction(name: str) -> Rule:
         reduced = _do(f"tundish.reduce_{name}", input_tensor, axis)
         if not keepdims:
             return reduced
-        if not isinstance(axis, int):
-            refuse("keepdims=True of several axes", "reduce one axis at a time")
-        return _do("tf.expand_dims", reduced, axis)
+        if isinstance(axis, int):
+            return _do("tf.expand_dims", reduced, axis)
+        rank = input_tensor.spec.rank
+        if rank is None:
+            refuse("keepdims=True of several axes, where the rank is not known", "reduce one axis at a time")
+        for each in sorted({number % rank for number in (range(rank) if axis is None else axis)}):
+            reduced = _do("tf.expand_dims", reduced, each)
+        return reduced
 
     return Rewrite(
         f"tf.reduce_{name}(input_tensor, axis=None, keepdims=False, name=None)",
         into=into,
-        shown=f"`{name}(x, axis)`, and with keepdims `expand_dims`",
+        shown=f"`{name}(x, axis=axis)`, and with keepdims `expand_dims`",
     )
 
 
