@@ -1,5 +1,5 @@
 /* base64.c - decode standard base64, with or without padding. */
-#include "content/records/base64.h"
+#include "pipeline/base64.h"
 
 #include <string.h>
 

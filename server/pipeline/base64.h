@@ -1,6 +1,6 @@
 /* base64.h - bytes out of their base64 text (RFC 4648, the usual alphabet). */
-#ifndef CONTENT_BASE64_H
-#define CONTENT_BASE64_H
+#ifndef PIPELINE_BASE64_H
+#define PIPELINE_BASE64_H
 
 #include "core/bytes.h"
 

@@ -211,6 +211,20 @@ takes_lists(const struct parameter_info *parameter)
                                 TYPE_COLUMNS | TYPE_SHAPE)) != 0;
 }
 
+/* Names of files and columns, and expressions, end at a NUL; other texts go on. */
+static void
+refuse_nul(struct check *check, const struct stage_info *owner,
+           const struct parameter_info *parameter, const struct spec_value *value)
+{
+    uint32_t names =
+        TYPE_FILE_NAME | TYPE_PATHS | TYPE_COLUMNS | TYPE_EXPRESSION | TYPE_EXPRESSIONS;
+
+    if (value->kind == SPEC_TEXT && parameter->types & names &&
+        memchr(value->text, '\0', value->text_bytes) != NULL)
+        spec_complain(check->errors, value->line, value->column, "%s of %s holds a NUL",
+                      parameter->name, owner->name);
+}
+
 /* An expression is the text as written, whatever type YAML gave it. */
 static struct spec_value
 expression_text(struct check *check, const struct spec_value *value)
@@ -246,6 +260,7 @@ check_expression(struct check *check, const struct stage_info *owner,
                           parameter->name, owner->name);
         return value;
     }
+    refuse_nul(check, owner, parameter, value);
     text = spec_memory_take(check->memory, 1, sizeof *text);
     *text = expression_text(check, value);
     return text;
@@ -337,9 +352,11 @@ static const struct spec_value *
 check_list(struct check *check, const struct stage_info *owner,
            const struct parameter_info *parameter, const struct spec_value *value)
 {
-    for (uint32_t i = 0; i < value->count; i++)
+    for (uint32_t i = 0; i < value->count; i++) {
         if (!fits_item(parameter, &value->items[i]))
             refuse(check, owner, parameter, &value->items[i]);
+        refuse_nul(check, owner, parameter, &value->items[i]);
+    }
     return value;
 }
 
@@ -389,6 +406,7 @@ check_value(struct check *check, const struct stage_info *owner,
         return check_list(check, owner, parameter, value);
     if (types & TYPE_AUTOTUNE && value->kind == SPEC_TEXT && strcmp(value->text, "AUTOTUNE") == 0)
         return autotune(check, value);
+    refuse_nul(check, owner, parameter, value);
     if (!fits_scalar(parameter, value))
         refuse(check, owner, parameter, value);
     else if (types & TYPE_FILE_NAME)

@@ -143,10 +143,11 @@ spec_entry_for(const struct spec_value *map, const char *name)
     return NULL;
 }
 
+static const char placeholder[] = "{column}";
+
 char *
 spec_for_column(const char *text, const char *column)
 {
-    static const char placeholder[] = "{column}";
     char *result;
     size_t result_bytes;
     FILE *out = open_memstream(&result, &result_bytes);
@@ -154,8 +155,10 @@ spec_for_column(const char *text, const char *column)
 
     tnd_must_have(out != NULL);
     while ((found = strstr(text, placeholder)) != NULL) {
-        fwrite(text, 1, (size_t)(found - text), out);
-        fputs(column, out);
+        bool is_escaped = found > text && found[-1] == '{';
+
+        fwrite(text, 1, (size_t)(found - text) - is_escaped, out);
+        fputs(is_escaped ? placeholder : column, out);
         text = found + sizeof placeholder - 1;
     }
     fputs(text, out);
@@ -352,7 +355,7 @@ spec_expand_columns(const struct spec_value *value, const char *const *known, si
 static bool
 names_each_column(const struct spec_value *output)
 {
-    return output->kind == SPEC_TEXT && strstr(output->text, "{column}") != NULL;
+    return output->kind == SPEC_TEXT && strstr(output->text, placeholder) != NULL;
 }
 
 tundish_status

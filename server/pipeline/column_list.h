@@ -39,7 +39,7 @@ bool spec_name_matches(const char *pattern, const char *name);
  * `map`. */
 const struct spec_value *spec_entry_for(const struct spec_value *map, const char *name);
 
-/* `text` with {column} replaced by `column`. The caller frees. */
+/* `text` with {column} replaced by `column`, and {{column} by {column}. The caller frees. */
 char *spec_for_column(const char *text, const char *column);
 
 #endif

@@ -14,8 +14,13 @@ static const char *const introduction[] = {
     "replaces these columns; with `output` it keeps them and adds new columns at the end. Before "
     "batch a stage processes rows, after batch it processes batches.",
     "A list of columns may contain names, globs (C*, in the order of the columns) and ranges: "
-    "C1..C26 means C1, C2 and so on to C26; C01..C10 keeps the zeros. {column} inside a text is "
-    "replaced by the column's name.",
+    "C1..C26 means C1, C2 and so on to C26; C01..C10 keeps the zeros. {column} inside an "
+    "expression of map, a key of a feature, `output` or a vocabulary's path is replaced by the "
+    "column's name; {{column} inserts {column}.",
+    "Reductions of an expression (sum, mean, min, max, any, all, argmax) take axis=: max(x, "
+    "axis=0) "
+    "is the largest along dimension 0, max(x, 0) the larger of x and 0. In a quoted text of an "
+    "expression \\xHH is a byte.",
     "dtypes are bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, "
     "float32, float64 and string. A shape is a list; an unknown dimension is null.",
     "A dataset is a name from `datasets:` or a list of stages. Each reference to a named dataset "
@@ -25,7 +30,8 @@ static const char *const introduction[] = {
     "unquoted text or part of an expression. With from_function: true there are also "
     "$num_input_pipelines, $input_pipeline_id, $num_replicas_in_sync and "
     "$per_replica_batch_size(G).",
-    "Booleans are only true and false. Anchors, aliases, merges and tags are rejected. Quote a "
+    "Booleans are only true and false. Anchors, aliases, merges and tags are rejected, but for "
+    "!!binary: a text given in base64, of any bytes. Quote a "
     "text that starts with * & ! % @ | > or a backquote, and inside {} or [] a text that contains "
     "{ } [ ] or a comma. Relative paths start at the pipeline file's folder.",
     "Every error names file, line and column, and all errors of a file are reported.",

@@ -41,7 +41,7 @@ expand_one(const char *text, const struct spec_value *value, FILE *out, struct s
 {
     const char *name = text + 2;
     const char *end = name + name_bytes(name); /* of the name */
-    const char *closing = strchr(name, '}');
+    const char *closing = memchr(name, '}', (size_t)(value->text + value->text_bytes - name));
     const char *content;
     char name_text[256];
 
@@ -80,13 +80,14 @@ scalar_expand(struct spec_value *value, struct spec_memory *memory, struct spec_
     tundish_status status = TUNDISH_OK;
     char *expanded;
     size_t expanded_bytes;
+    const char *end = value->text + value->text_bytes;
     FILE *out;
 
-    if (strstr(value->text, "${") == NULL)
+    if (memmem(value->text, value->text_bytes, "${", 2) == NULL)
         return TUNDISH_OK;
     out = open_memstream(&expanded, &expanded_bytes);
     tnd_must_have(out != NULL);
-    for (const char *at = value->text; *at != '\0' && status == TUNDISH_OK;) {
+    for (const char *at = value->text; at < end && status == TUNDISH_OK;) {
         size_t taken = 1;
 
         /* $${ is a literal ${. */

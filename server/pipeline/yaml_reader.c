@@ -1,5 +1,5 @@
-/* yaml_reader.c - libyaml's events to a tree. Anchors, aliases, tags and merges are refused: with
- * aliases a small file could expand to an enormous tree. */
+/* yaml_reader.c - libyaml's events to a tree. Anchors, aliases, merges and tags but !!binary are
+ * refused: with aliases a small file could expand to an enormous tree. */
 #include "pipeline/yaml_reader.h"
 
 #include <stdlib.h>
@@ -7,7 +7,9 @@
 #include <yaml.h>
 
 #include "core/memory.h"
+#include "pipeline/base64.h"
 #include "pipeline/scalar.h"
+#include "pipeline/yaml_breaks.h"
 #include "pipeline/yaml_sentence.h"
 
 /* Values stay on one stack until the list or mapping around them ends. They are then copied into
@@ -16,6 +18,7 @@
 struct reader {
     yaml_parser_t parser;
     struct yaml_source source;
+    struct yaml_breaks breaks;
     struct spec_memory *memory;
     struct spec_errors *errors;
     struct spec_value *stack;
@@ -60,7 +63,8 @@ refuses_extras(struct reader *reader, const struct spec_value *value, const yaml
                       (const char *)anchor);
     if (tag != NULL)
         spec_complain(reader->errors, value->line, value->column,
-                      "tags (%s) are not supported; a text that starts with ! must be quoted",
+                      "of tags only !!binary is supported, not %s; a text that starts with ! must "
+                      "be quoted",
                       (const char *)tag);
     return anchor != NULL || tag != NULL;
 }
@@ -77,16 +81,58 @@ take_alias(struct reader *reader, const yaml_event_t *event)
     return value;
 }
 
+/* !!binary: bytes that need not be UTF-8, as base64. They are taken as they are: no ${NAME} is in
+ * them. Blanks are not counted, so that a long one may be a block. */
+static struct spec_value
+take_binary(struct reader *reader, const yaml_event_t *event, bool is_key)
+{
+    struct spec_value value = value_at(event->start_mark, SPEC_TEXT);
+    const char *scalar = (const char *)event->data.scalar.value;
+    char *bytes = spec_memory_take(reader->memory, event->data.scalar.length + 1, 1);
+    size_t count = 0;
+    uint64_t size;
+
+    for (size_t i = 0; i < event->data.scalar.length; i++)
+        if (scalar[i] == '\0' || strchr(" \t\r\n", scalar[i]) == NULL)
+            bytes[count++] = scalar[i];
+    value.quoted = true;
+    value.text = bytes;
+    if (is_key ||
+        !base64_decode((struct byte_view){ (uint8_t *)bytes, count }, (uint8_t *)bytes, &size)) {
+        spec_complain(reader->errors, value.line, value.column,
+                      is_key ? "a name must be text, not !!binary"
+                             : "expected base64 after !!binary: letters, digits, + / and =");
+        value.kind = SPEC_BROKEN;
+        return value;
+    }
+    bytes[size] = '\0';
+    value.text_bytes = size;
+    return value;
+}
+
+static bool
+is_binary(const yaml_event_t *event)
+{
+    const char *tag = (const char *)event->data.scalar.tag;
+
+    return tag != NULL && strcmp(tag, "tag:yaml.org,2002:binary") == 0 &&
+           event->data.scalar.anchor == NULL;
+}
+
 static struct spec_value
 take_scalar(struct reader *reader, const yaml_event_t *event, bool is_key)
 {
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     struct spec_value value = value_at(event->start_mark, SPEC_TEXT);
+    char *text;
 
+    if (is_binary(event))
+        return take_binary(reader, event, is_key);
+    text = spec_memory_text(reader->memory, (const char *)event->data.scalar.value,
+                            event->data.scalar.length);
     value.quoted = !plain;
-    value.text_bytes = event->data.scalar.length;
-    value.text =
-        spec_memory_text(reader->memory, (const char *)event->data.scalar.value, value.text_bytes);
+    value.text_bytes = yaml_breaks_restore(&reader->breaks, text, event->data.scalar.length);
+    value.text = text;
     if (refuses_extras(reader, &value, event->data.scalar.anchor, event->data.scalar.tag) ||
         scalar_expand(&value, reader->memory, reader->errors) != TUNDISH_OK) {
         value.kind = SPEC_BROKEN;
@@ -380,8 +426,19 @@ yaml_read(const char *text, size_t text_bytes, struct spec_memory *memory,
         return spec_complain(errors, 0, 0,
                              "%zu bytes are too many for a pipeline file (at most %d)", text_bytes,
                              YAML_BYTES_MAX);
-    if (!yaml_parser_initialize(&reader.parser))
+    if (!yaml_breaks_hide(reader.source.text, reader.source.text_bytes, &reader.breaks))
+        return spec_complain(errors, 0, 0,
+                             "the file has U+0085, U+2028 or U+2029, and all letters of private "
+                             "use: write the former as \\u0085, \\u2028 and \\u2029 in double "
+                             "quotes");
+    if (reader.breaks.text != NULL) {
+        reader.source.text = reader.breaks.text;
+        reader.source.text_bytes = reader.breaks.text_bytes;
+    }
+    if (!yaml_parser_initialize(&reader.parser)) {
+        yaml_breaks_close(&reader.breaks);
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for the YAML parser");
+    }
     /* Otherwise a byte order mark could make it UTF-16, and positions would not be those of the
      * text. */
     yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
@@ -389,6 +446,7 @@ yaml_read(const char *text, size_t text_bytes, struct spec_memory *memory,
                                  reader.source.text_bytes);
     status = read_stream(&reader, ret_root);
     yaml_parser_delete(&reader.parser);
+    yaml_breaks_close(&reader.breaks);
     free(reader.stack);
     return status;
 }

@@ -1,11 +1,16 @@
 """A program means in a pipeline file what it means in TensorFlow: axes, texts, names, parts used twice."""
 
+import os
+import random
+import re
+import tempfile
 import unittest
+from pathlib import Path
 
 import rig
-
-from tundish import tf
-from tundish.data import Dataset
+import tundish
+from tundish import layers, tf
+from tundish.data import Dataset, TextLineDataset, UnsupportedError
 
 GRID = [[[1, -2, 3], [4, 5, -6]], [[0, 0, 9], [-7, 8, -7]]]
 # What TensorFlow 2.21 gave for batches of two.
@@ -43,6 +48,201 @@ class Axes(unittest.TestCase):
         rig.needs(self, "numpy")
         rows = Dataset.from_tensor_slices(GRID).map(lambda x: tf.maximum(x, [0, 1, 1])).batch(2)
         self.assertEqual(rows.peek(1)[0]["value"].tolist()[1], [[0, 1, 9], [0, 8, 1]])
+
+
+# Of these texts are put together: what a pipeline file has a meaning for, and what YAML has one for.
+PIECES = """
+${HOME} ${ $${ $value $ {column} {{column} { } {} ' " ` \\ \\n \\x41 \\u0041 # : - ? * & ! % @ | > < ~ << , [ ] = /
+null true 1 0x1f .inf !!binary column value s a b .. I1..I3 é ü 😀
+""".split() + [" ", "  ", "\n", "\r", "\t", "\b", "\x01", "\x1b", "\x7f", "\x80", "\x85", "\xa0", "\u2028", "\u2029",
+               "\ufeff", "\ufffe", "\uffff", "\ue000", "\ue001", "\0", ": ", " #", "- ", "---\n", "...\n"]  # fmt: skip
+
+
+def texts(count, without=""):
+    """Texts as programs have them: all pieces, then random ones of them."""
+    draw = random.Random(20261126)
+    pieces = [piece for piece in PIECES if not set(piece) & set(without)]
+    yield from pieces
+    for _ in range(count):
+        yield "".join(draw.choices(pieces, k=draw.randint(2, 6)))
+
+
+def some_bytes(count):
+    """Bytes of any kind."""
+    draw = random.Random(1)
+    yield from (b"\x89PNG\r\n\x1a\n", b"\xff\x00", b"\xed\xa0\x80", b"\xc3", b"${HOME}\xff{column}\0$value")
+    for _ in range(count):
+        yield draw.randbytes(draw.randint(1, 40))
+
+
+def encoded(text):
+    return text if isinstance(text, bytes) else text.encode()
+
+
+def values(column):
+    """The bytes of a column of texts, row by row."""
+    found = column.to_list() if hasattr(column, "to_list") else column.numpy().tolist()
+    return found
+
+
+def feature(key, value):
+    """A tf.Example with one feature of one text."""
+
+    def message(*parts):
+        whole = b"".join(parts)
+        return bytes([0x0A]) + size(len(whole)) + whole
+
+    def size(number):
+        return bytes([number & 0x7F | 0x80, number >> 7]) if number > 0x7F else bytes([number])
+
+    inner = message(message(value))
+    return message(message(message(key), bytes([0x12]) + size(len(inner)) + inner))
+
+
+class Texts(unittest.TestCase):
+    """Each parameter that takes a text takes the program's own."""
+
+    def setUp(self):
+        rig.needs(self, "numpy")
+
+    def test_in_expressions_and_sources(self):
+        for text in [*texts(40), *some_bytes(20)]:
+            with self.subTest(text=text):
+                rows = Dataset.from_tensor_slices({"s": [text, b"-"], "other": [["x", text], [text, "y"]]})
+                rows = rows.map(lambda row: {
+                    **row,
+                    "added": row["s"] + text,
+                    "same": row["s"] == text,
+                    "joined": tf.strings.join([row["s"], "x", row["s"]], separator=text),
+                    "chosen": tf.where(row["s"] == b"-", text, "no"),
+                })  # fmt: skip
+                (batch,) = rows.batch(2).peek(2)
+                own = encoded(text)
+                self.assertEqual(values(batch["s"]), [own, b"-"])
+                self.assertEqual(values(batch["other"]), [[b"x", own], [own, b"y"]])
+                self.assertEqual(values(batch["added"]), [own + own, b"-" + own])
+                self.assertEqual(batch["same"].tolist(), [True, own == b"-"])
+                self.assertEqual(values(batch["joined"]), [own + own + b"x" + own + own, b"-" + own + b"x" + own + b"-"])
+                self.assertEqual(values(batch["chosen"]), [own if own == b"-" else b"no", own])
+
+    def test_in_a_filter_and_inside_of_others(self):
+        for text in [*texts(30), *some_bytes(10)]:
+            with self.subTest(text=text):
+                inner = Dataset.range(1, 3).flat_map(lambda value: Dataset.from_tensor_slices([text, "other"]))
+                (batch,) = inner.filter(lambda s: s == text).batch(4).peek(2)
+                count = 4 if encoded(text) == b"other" else 2
+                self.assertEqual(values(batch["value"]), [encoded(text)] * count)
+
+    def test_in_stages(self):
+        for text in [*texts(40), *some_bytes(20)]:
+            own = encoded(text)
+            with self.subTest(text=text):
+                special = layers.StringLookup(vocabulary=["one", "two"], oov_token=text, invert=True)
+                rows = Dataset.from_tensor_slices({"s": ["a|b", "c"]}).map(lambda row: {
+                    "pairs": tf.strings.ngrams(tf.strings.split(row["s"], "|"), 2, separator=text, pad_values=(text, "r")),
+                    "parts": tf.strings.split(row["s"] + text + row["s"], sep=text),
+                    "dense": tf.RaggedTensor.to_tensor(tf.strings.split(tf.stack([row["s"], "d|e|f"]), "|"), text),
+                    "back": special(0),
+                })  # fmt: skip
+                padded = Dataset.from_tensor_slices(["a", "b c"]).map(lambda s: tf.strings.split(s))
+                (batch,) = padded.padded_batch(2, padding_values=text).peek(1)
+                self.assertEqual(values(batch["value"]), [[b"a", own], [b"b", b"c"]])
+                first, second = rows.peek(2)
+                self.assertEqual(values(first["pairs"]), [own * 2 + b"a", b"a" + own + b"b", b"b" + own + b"r"])
+                self.assertEqual(values(second["pairs"]), [own * 2 + b"c", b"c" + own + b"r"])
+                self.assertEqual(values(second["parts"]), (b"c" + own + b"c").split(own))
+                self.assertEqual(values(second["dense"]), [[b"c", own, own], [b"d", b"e", b"f"]])
+                self.assertEqual(values(first["back"]), own)
+
+    def test_in_vocabularies_and_tables(self):
+        for text in [*texts(40), *some_bytes(20)]:
+            own = encoded(text)
+            if own in (b"", b"a", b"[UNK]"):
+                continue
+            with self.subTest(text=text):
+                table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", text], [5, 7]), -1)
+                few = layers.StringLookup(vocabulary=["a", text])
+                many = layers.StringLookup(vocabulary=[f"w{i}" for i in range(40)] + [text])
+                mask = layers.StringLookup(vocabulary=["a"], mask_token=text)
+                rows = Dataset.from_tensor_slices([text, "a"]).map(lambda s: {
+                    "few": few(s), "many": many(s), "table": table.lookup(s), "mask": mask(s),
+                    "hash": layers.Hashing(3, mask_value=text)(s),
+                })  # fmt: skip
+                (batch,) = rows.batch(2).peek(1)
+                self.assertEqual(batch["few"].tolist(), [2, 1])
+                self.assertEqual(batch["many"].tolist(), [41, 0])
+                self.assertEqual(batch["table"].tolist(), [7, 5])
+                self.assertEqual(batch["mask"].tolist(), [0, 2])
+                self.assertEqual(batch["hash"].tolist()[0], 0)
+
+    def test_in_patterns_and_rewrites(self):
+        for text in texts(40):
+            with self.subTest(text=text):
+                pattern = re.sub(r"([^\w\0])", r"\\\1", text, flags=re.ASCII).replace("\0", "\\x00")
+                pattern = re.sub(r"\\([^\x00-\x7f])", r"\1", pattern)
+                rows = Dataset.from_tensor_slices([f"({text})"])
+                rows = rows.map(lambda s: {
+                    "cut": tf.strings.regex_replace(s, pattern, ""),
+                    "put": tf.strings.regex_replace(s, "[()]", text.replace("\\", r"\\")),
+                    "whole": tf.strings.regex_full_match(s, r"\(" + pattern + r"\)"),
+                })  # fmt: skip
+                (row,) = rows.peek(1)
+                self.assertEqual(values(row["cut"]), f"({text})".replace(text, "").encode())
+                self.assertEqual(values(row["put"]), re.sub("[()]", lambda _: text, f"({text})").encode())
+                self.assertTrue(row["whole"])
+
+    def test_in_records(self):
+        for text in [*texts(40), *some_bytes(20)]:
+            own = encoded(text)
+            with self.subTest(text=text):
+
+                def parse(record):
+                    features = {"x": tf.io.FixedLenFeature([], tf.string, text)}
+                    features["y"] = tf.io.FixedLenFeature([2], tf.string, [text, "z"])
+                    features["z"] = tf.io.FixedLenSequenceFeature([], tf.string, True, text)
+                    return tf.io.parse_single_example(record, features)
+
+                (row,) = Dataset.from_tensor_slices([b""]).map(parse).peek(1)
+                self.assertEqual([values(row["x"]), values(row["y"])], [own, [own, b"z"]])
+                lines = Dataset.from_tensor_slices([","])
+                (row,) = lines.map(lambda line: tf.io.decode_csv(line, [[text], [1]])).peek(1)
+                self.assertEqual(values(row["column_0"]), own)
+
+    def test_as_keys_of_records(self):
+        for text in texts(40, without="\0"):
+            with self.subTest(text=text):
+                records = Dataset.from_tensor_slices([feature(text.encode(), b"found")])
+                wanted = {text: tf.io.FixedLenFeature([], tf.string)}
+                rows = records.map(lambda record: tf.io.parse_single_example(record, wanted)[text])
+                rows = rows.map(lambda value: {"found": value})
+                (row,) = rows.peek(1)
+                self.assertEqual(values(row["found"]), b"found")
+
+    def test_as_missing_fields(self):
+        for text in texts(30, without='",\r\n\0'):
+            with self.subTest(text=text):
+                lines = Dataset.from_tensor_slices([text + ",1"])
+                lines = lines.map(lambda line: tf.io.decode_csv(line, [["none"], [1]], na_value=text))
+                self.assertEqual(values(lines.peek(1)[0]["column_0"]), b"none")
+
+    def test_in_paths(self):
+        names = [name for name in texts(40, without="/\0") if name not in (".", "..")]
+        for name in [*names, os.fsdecode(b"caf\xe9\xff")]:
+            with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "x" + name + "x")
+                Path(path).write_bytes(b"first\nsecond\n")
+                read = TextLineDataset(path).batch(2)
+                self.assertEqual(values(read.peek(1)[0]["value"]), [b"first", b"second"])
+                self.assertEqual(values(TextLineDataset([path, path]).batch(9).peek(1)[0]["value"]), [b"first", b"second"] * 2)
+                looked_up = Dataset.from_tensor_slices(["second"]).map(layers.StringLookup(vocabulary=path))
+                self.assertEqual(looked_up.peek(1)[0]["value"].tolist(), 2)
+                listed = Dataset.list_files(re.sub(r"[*?\[\\]", "?", path), shuffle=False)
+                self.assertEqual(values(listed.peek(1)[0]["value"]), os.fsencode(path))
+
+    def test_a_text_of_a_megabyte(self):
+        text = "${HOME}" * 150_000
+        (row,) = Dataset.from_tensor_slices([text]).peek(1)
+        self.assertEqual(values(row["value"]), text.encode())
 
 
 if __name__ == "__main__":

@@ -182,6 +182,12 @@ read_allow_missing(const struct entry *entry)
     return TUNDISH_OK;
 }
 
+static bool
+is_key(const struct spec_value *value)
+{
+    return value->kind == SPEC_TEXT && memchr(value->text, '\0', value->text_bytes) == NULL;
+}
+
 static tundish_status
 read_key(const struct entry *entry)
 {
@@ -190,9 +196,9 @@ read_key(const struct entry *entry)
 
     if (value != NULL && value->kind == SPEC_NULL)
         value = NULL;
-    if (value != NULL && value->kind != SPEC_TEXT)
-        return COMPLAIN(entry, value, "feature '%s': %s must be text", entry->feature->column,
-                        name);
+    if (value != NULL && !is_key(value))
+        return COMPLAIN(entry, value, "feature '%s': %s must be text, without a NUL",
+                        entry->feature->column, name);
     entry->feature->key = value == NULL ? tnd_strdup(entry->feature->column)
                                         : spec_for_column(value->text, entry->feature->column);
     return TUNDISH_OK;
@@ -223,7 +229,7 @@ read_partition(const struct entry *entry, const struct spec_value *value)
                             feature->column);
         partition->length = argument->integer;
     } else {
-        if (argument->kind != SPEC_TEXT)
+        if (!is_key(argument))
             return COMPLAIN(entry, argument, "feature '%s': %s must be a key of the record",
                             feature->column, partition_names[type]);
         partition->key = spec_for_column(argument->text, feature->column);

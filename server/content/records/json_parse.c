@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "column/literal.h"
-#include "content/records/base64.h"
 #include "content/records/json_hint.h"
 #include "content/records/json_reading.h"
 #include "content/records/json_scan.h"
+#include "pipeline/base64.h"
 
 /* The parser recurses on the way to features, so hostile nesting must be bounded there. */
 enum { DEPTH_MAX = JSON_LEVELS_MAX };

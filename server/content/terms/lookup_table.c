@@ -212,6 +212,8 @@ open_file(const struct stage_config *config, const struct lookup_rules *rules,
     if (rules->mode == ENCODE_TF_IDF)
         return COMPLAIN(config, value,
                         "output_mode tf_idf takes no vocabulary file: idf_weights go with a list");
+    if (strlen(value->text) < value->text_bytes)
+        return COMPLAIN(config, value, "the name of a vocabulary file holds a NUL");
     if (first != NULL && strstr(value->text, "{column}") == NULL) {
         share(first, table);
         return TUNDISH_OK;

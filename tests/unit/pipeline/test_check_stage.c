@@ -20,6 +20,17 @@ a_scalar_is_short_for_the_first_parameter(void **state)
 }
 
 static void
+names_and_expressions_hold_no_nul(void **state)
+{
+    (void)state;
+    assert_error_has(STREAM_OF("tfrecord: \"a\\0b\""), "filenames of tfrecord holds a NUL");
+    assert_error_has(STREAM_OF("tfrecord: [a, \"a\\0b\"]"), "holds a NUL");
+    assert_error_has(STREAM_OF("range: 5", "drop: \"value\\0\""), "columns of drop holds a NUL");
+    assert_error_has(STREAM_OF("range: 5", "map: {value: \"value\\0 + 1\"}"), "holds a NUL");
+    assert_error_has(STREAM_OF("range: 5", "filter: !!binary \"dgB2\""), "holds a NUL");
+}
+
+static void
 what_is_not_written_takes_its_default(void **state)
 {
     struct spec_file *file = parse(STREAM_OF("range: 5", "shuffle: {buffer_size: 2}", "repeat"));
@@ -357,6 +368,7 @@ TEST_FILE(test_check_stage)
         cmocka_unit_test(autotune_is_a_number_of_calls),
         cmocka_unit_test(readers_have_the_parameters_of_their_namesakes),
         cmocka_unit_test(a_scalar_is_short_for_the_first_parameter),
+        cmocka_unit_test(names_and_expressions_hold_no_nul),
         cmocka_unit_test(what_is_not_written_takes_its_default),
         cmocka_unit_test(null_is_the_same_as_leaving_out_unless_it_means_something),
         cmocka_unit_test(range_takes_a_number_a_list_or_a_mapping),

@@ -184,6 +184,9 @@ the_columns_name_is_put_in(void **state)
     text = spec_for_column("{columns} {", "x");
     assert_string_equal(text, "{columns} {");
     free(text);
+    text = spec_for_column("{{column}/{column} {{{column}}{{columns", "x");
+    assert_string_equal(text, "{column}/x {{column}}{{columns");
+    free(text);
 }
 
 static void

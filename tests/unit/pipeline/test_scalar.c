@@ -155,6 +155,21 @@ environment_variables_are_put_in(void **state)
     assert_string_equal(expanded(state, "${TUNDISH_TEST_EMPTY:-x}"), "x");
     assert_string_equal(expanded(state, "$${TUNDISH_TEST_FIVE}"), "${TUNDISH_TEST_FIVE}");
     assert_string_equal(expanded(state, "$name and $"), "$name and $");
+    assert_string_equal(expanded(state, "$$${A}$${}${TUNDISH_TEST_FIVE}"), "$${A}${}5");
+}
+
+static void
+a_nul_ends_no_text(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spec_value value = { .text = "a\0${TUNDISH_TEST_FIVE}\0", .text_bytes = 23 };
+
+    assert_int_equal(scalar_expand(&value, fixture->memory, &fixture->errors), TUNDISH_OK);
+    assert_int_equal(value.text_bytes, 4);
+    assert_memory_equal(value.text,
+                        "a\0"
+                        "5",
+                        4);
 }
 
 static void
@@ -199,6 +214,7 @@ TEST_FILE(test_scalar)
         SCALAR_TEST(floats_have_a_point_or_an_exponent),
         SCALAR_TEST(a_name_behind_a_dollar_is_a_variable),
         SCALAR_TEST(environment_variables_are_put_in),
+        SCALAR_TEST(a_nul_ends_no_text),
         SCALAR_TEST(an_unset_variable_without_default_is_an_error),
         SCALAR_TEST(an_expanded_text_is_bounded),
     };

@@ -100,6 +100,73 @@ a_quoted_text_may_hold_a_nul(void **state)
 }
 
 static void
+letters_that_ended_a_line_once_stay(void **state)
+{
+    struct document document =
+        read_text("# a \xc2\x85 b\na: \"x \xc2\x85 y\xe2\x80\xa8 \xee\x80\x80\"\n"
+                  "b: '\xe2\x80\xa9'\nc: p\xc2\x85q\nd: \"\\ue001\xc2\x85\"\n"
+                  "k\xc2\x85: \"z\xc2\x85\n  z\"\n");
+
+    (void)state;
+    assert_int_equal(document.status, TUNDISH_OK);
+    assert_int_equal(document.errors.count, 0);
+    assert_string_equal(spec_map_get(&document.root, "a")->text,
+                        "x \xc2\x85 y\xe2\x80\xa8 \xee\x80\x80");
+    assert_int_equal(spec_map_get(&document.root, "a")->text_bytes, 13);
+    assert_int_equal(spec_map_get(&document.root, "a")->line, 2);
+    assert_string_equal(spec_map_get(&document.root, "b")->text, "\xe2\x80\xa9");
+    assert_string_equal(spec_map_get(&document.root, "c")->text, "p\xc2\x85q");
+    assert_string_equal(spec_map_get(&document.root, "d")->text, "\xee\x80\x81\xc2\x85");
+    assert_string_equal(spec_map_get(&document.root, "k\xc2\x85")->text, "z\xc2\x85 z");
+    close_document(&document);
+    refuses("a: \"\xc2\x85\n", 1, 4, "never closed");
+}
+
+static void
+a_file_without_a_letter_left_is_told_so(void **state)
+{
+    size_t bytes = 3;
+    char *text = malloc(3 * 0x1900 + 64);
+
+    (void)state;
+    memcpy(text, "a: ", bytes);
+    for (unsigned i = 0; i < 0x1900; i++) {
+        text[bytes++] = (char)(0xe0 | (0xe000 + i) >> 12);
+        text[bytes++] = (char)(0x80 | ((0xe000 + i) >> 6 & 0x3f));
+        text[bytes++] = (char)(0x80 | (i & 0x3f));
+    }
+    memcpy(text + bytes, "\nb: \xc2\x85", 7);
+    text[bytes + 6] = '\0';
+    refuses(text, 0, 0, "private");
+    free(text);
+}
+
+static void
+bytes_are_given_in_base64(void **state)
+{
+    struct document document = read_text("a: !!binary \"/wAK\"\nb: [!!binary JHtIT01FfQ==]\n"
+                                         "c: !!binary |\n  iVBO\n  Rw==\nd: !!binary \"\"\n");
+    const struct spec_value *a, *b, *c;
+
+    (void)state;
+    assert_int_equal(document.status, TUNDISH_OK);
+    assert_int_equal(document.errors.count, 0);
+    a = spec_map_get(&document.root, "a");
+    assert_true(a->kind == SPEC_TEXT && a->quoted && a->text_bytes == 3);
+    assert_memory_equal(a->text, "\xff\0\n", 3);
+    b = &spec_map_get(&document.root, "b")->items[0];
+    assert_string_equal(b->text, "${HOME}");
+    c = spec_map_get(&document.root, "c");
+    assert_true(c->text_bytes == 4 && memcmp(c->text, "\x89PNG", 4) == 0);
+    assert_int_equal(spec_map_get(&document.root, "d")->kind, SPEC_TEXT);
+    assert_int_equal(spec_map_get(&document.root, "d")->text_bytes, 0);
+    close_document(&document);
+    refuses("a: !!binary \"?\"\n", 1, 4, "base64");
+    refuses("!!binary YQ==: 1\n", 1, 1, "name");
+    refuses("a: !!binary [YQ==]\n", 1, 4, "binary");
+}
+
+static void
 what_yaml_has_beyond_trees_is_refused(void **state)
 {
     (void)state;
@@ -234,6 +301,9 @@ TEST_FILE(test_yaml_reader)
         cmocka_unit_test(values_know_where_they_stand),
         cmocka_unit_test(quotes_comments_and_blocks_are_understood),
         cmocka_unit_test(a_quoted_text_may_hold_a_nul),
+        cmocka_unit_test(letters_that_ended_a_line_once_stay),
+        cmocka_unit_test(a_file_without_a_letter_left_is_told_so),
+        cmocka_unit_test(bytes_are_given_in_base64),
         cmocka_unit_test(what_yaml_has_beyond_trees_is_refused),
         cmocka_unit_test(keys_are_taken_once),
         cmocka_unit_test(every_refusal_is_found_in_one_pass),

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from .dtypes import as_text
+from .folding import escaped
+
 __all__ = ["Beside"]
 
 ARRAY_VALUES = 64  # more go to a file
@@ -49,13 +52,14 @@ class Beside:
             or {"max_tokens", "idf_weights"} & set(params)
         ):
             return
-        texts = [term if isinstance(term, str) else str(term) for term in terms]
+        texts = [as_text(term) if isinstance(term, (str, bytes)) else str(term) for term in terms]
+        if any(isinstance(text, bytes) for text in texts):
+            return
         special = {"", str(params.get("oov_token", "-1" if stage == "integer_lookup" else "[UNK]"))}
         special.add(str(params.get("mask_token", "")))
         is_same = len(set(texts)) == len(texts) and not special & set(texts)
-        if is_same and not any("\n" in text or text.endswith("\r") for text in texts):
+        if is_same and not any("\n" in text or "\r" in text or "\0" in text for text in texts):
             columns = params.get("columns", stage)
             name = columns if isinstance(columns, str) else columns[0]
-            params["vocabulary"] = self._put(
-                f"{name}.vocabulary.txt", "".join(t + "\n" for t in texts).encode()
-            )
+            content = "".join(text + "\n" for text in texts).encode()
+            params["vocabulary"] = escaped(self._put(f"{name}.vocabulary.txt", content))

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import nest
 from .absent import ABSENT
-from .dtypes import DType, Typed, as_dtype
+from .dtypes import DType, Typed, as_dtype, as_text
 from .graph import Column, Field, Name, Node, Origin, Spec, Unsupported, caller
 from .lowering import constant_spec, record
 from .lowering.schedule import base_name
@@ -628,13 +628,9 @@ def _constant(value: Any) -> Any:
         value = value.call.args[0]
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, bytes):
-        return value.decode()
     if isinstance(value, tuple):
         return [_constant(item) for item in value]
-    if hasattr(value, "as_list"):
-        return value.as_list()
-    return value
+    return value.as_list() if hasattr(value, "as_list") else as_text(value)
 
 
 def _pair(structure: Any, value: Any, entries: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["DTYPES", "DType", "Typed", "as_dtype", "of_value"]
+__all__ = ["DTYPES", "DType", "Typed", "as_dtype", "as_text", "of_value"]
 
 DTYPES = (
     "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
@@ -82,6 +82,14 @@ def as_dtype(dtype: Any) -> str:
     if name not in DTYPES:
         raise ValueError(f"{dtype!r} is not a dtype: take one of {', '.join(DTYPES)}")
     return name
+
+
+def as_text(value: Any) -> Any:
+    """Bytes as a text if they are UTF-8; everything else as it is."""
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
 
 
 def of_value(value: Any) -> str:

@@ -10,11 +10,12 @@ from typing import Any
 from . import nest
 from .beside import Beside
 from .distribution import CONTEXT
-from .folding import fold_columns, fold_entries
+from .folding import fold_columns, fold_entries, reads_as_several
 from .graph import Column, Field, Name, Node, Scope, Unsupported
+from .lowering.rule import Refused
 from .lowering.schedule import Stage, base_name, leaves, lower
 from .lowering.writer import column_name
-from .yaml_text import block, flow, scalar
+from .yaml_text import Variable, block, flow, scalar
 
 __all__ = ["Emission", "document"]
 
@@ -31,6 +32,10 @@ SHORT = {
 }  # fmt: skip
 
 
+_RANGE = re.compile(r"[0-9]\.\.|\{column\}|\0")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
 @dataclass
 class Level:
     """A function that is being written: its columns, and those to make before it for its datasets."""
@@ -45,6 +50,7 @@ class Level:
             if value is column:
                 return name.text
         text = base_name(column)
+        text = text if _WORD.fullmatch(text) else "value"
         while text in self.names:
             text += "_"
         self.names.append(text)
@@ -78,7 +84,21 @@ class Emission:
         for told in node.facts.get("unsupported", []):
             self.complain(node, told.name, told.why, told.remedy)
         make = _MAKERS.get(node.stage, Emission._plain)
-        return before + make(self, node)
+        try:
+            made = make(self, node)
+        except Refused as refused:
+            self.complain(node, node.stage, refused.why, refused.remedy)
+            made = []
+        self._check_names(node, made)
+        return before + made
+
+    def _check_names(self, node: Node, made: list[Stage]) -> None:
+        """A file cannot say each name of a column that is new."""
+        names = {name for stage in made for name in _named(stage) if reads_as_several(name)}
+        names |= {each.text for each in _names(node) if _RANGE.search(each.text)}
+        for name in sorted(names):
+            why = f"a pipeline file would take the column {name!r} for several"
+            self.complain(node, node.stage, why, "give it another name")
 
     def complain(self, node: Node, name: str, why: str, remedy: str) -> None:
         told = Unsupported(node.origin, name, why, remedy)
@@ -106,14 +126,14 @@ class Emission:
         self.drawing.append(node)
 
     def outer_name(self, column: Column) -> str | None:
-        """$name, unless an inner function has a column of that name."""
+        """$name, unless an inner function has a column of that name, or it is no word."""
         assert column.field is not None
         text = column.field.name.text
         if column.scope is CONTEXT:
-            return "$" + text
+            return Variable("$" + text)
         for level in reversed(self.levels):
             if level.scope is column.scope:
-                return "$" + text
+                return Variable("$" + text) if _WORD.fullmatch(text) else None
             if text in level.names:
                 return None
         return None
@@ -138,7 +158,7 @@ class Emission:
         scopes = {each.scope for each in leaves(value)}
         if not self.levels or scopes != {self.levels[-1].scope}:
             return None
-        return "$" + self.levels[-1].name(value)
+        return Variable("$" + self.levels[-1].name(value))
 
     def _sections(self, node: Node) -> list[Stage]:
         for section, values in node.facts["sections"].items():
@@ -178,7 +198,8 @@ class Emission:
 
     def _reader(self, node: Node) -> list[Stage]:
         stage = self._plain(node)[0]
-        if stage.params.get("filenames") == "$value":
+        filenames = stage.params.get("filenames")
+        if isinstance(filenames, Variable) and filenames == "$value":
             del stage.params["filenames"]
         return [stage]
 
@@ -274,15 +295,8 @@ def _tensor(value: Any) -> Any:
     from .dtypes import of_value
 
     plain = value.tolist() if hasattr(value, "tolist") else value
-    plain = _decoded(plain)
     dtype = of_value(value)
     return plain if dtype == of_value(plain) else {"values": plain, "dtype": dtype}
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_decoded(item) for item in value]
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def _is_batched(node: Node) -> bool:
@@ -296,6 +310,14 @@ def _is_batched(node: Node) -> bool:
 
 def _names(node: Node) -> list[Name]:
     return [leaf.name for leaf in nest.flatten(node.structure) if isinstance(leaf, Field)]
+
+
+def _named(stage: Stage) -> list[str]:
+    """The new columns that a stage names."""
+    if not isinstance(stage.params, dict):
+        return []
+    listed = stage.params.get("column_names", []), stage.params.get("features", [])
+    return [*_made(stage), *(name for names in listed for name in names if name is not None)]
 
 
 def _made(stage: Stage) -> list[str]:
@@ -364,7 +386,7 @@ def _tidy(stage: Stage) -> Any:
     """Parameters with columns folded and inner datasets written out."""
     params = stage.params
     if stage.name == "map":
-        return fold_entries(params, list(params), _with_column)
+        return fold_entries(params, stage.columns, is_map=True)
     if stage.name == "parse_example":
         return _features(params)
     if stage.name in ("from_tensors", "from_tensor_slices", "rename", "values"):
@@ -391,10 +413,6 @@ def _features(params: dict[str, Any]) -> dict[str, Any]:
         return {"features": features, **rest}
     columns = fold_columns(list(features))
     return {"features": folded, "columns": columns if isinstance(columns, list) else [columns], **rest}
-
-
-def _with_column(name: str, text: str) -> str:
-    return re.sub(rf"(?<![\w$`'{{]){re.escape(name)}(?![\w`'(])", "{column}", text)
 
 
 def document(

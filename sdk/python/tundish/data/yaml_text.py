@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import numbers
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["block", "flow", "scalar"]
+__all__ = ["Variable", "block", "flow", "scalar"]
 
 WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_./$+\-][A-Za-z0-9_./$*?+\-]*(?: [A-Za-z0-9_./*+\-]+)*")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0x[0-9A-Fa-f]+|0o[0-7]+")
+# What may stand in a file as it is, though not outside of quotes: all but controls, what YAML 1.1 took for
+# line breaks, byte order marks, and what is no character.
+_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+EXPANDED_BYTES = 1 << 20  # of a text with escapes a server takes no more
 _WORDS = ("null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", "~", "")
 
 
+class Variable(str):
+    """$name, which a pipeline file has no quotes around: any other text is one, whatever it says."""
+
+
 def scalar(value: Any) -> str:
-    """A scalar; text that YAML would read as something else is quoted."""
+    """A scalar; text that YAML would read as something else is quoted. Bytes that are not UTF-8 are base64."""
+    if isinstance(value, Variable):
+        return value
     if value is None:
         return "null"
     if isinstance(value, bool) or type(value).__name__ == "bool":  # numpy's
@@ -26,7 +38,15 @@ def scalar(value: Any) -> str:
         return str(int(value))
     if isinstance(value, numbers.Real):
         return _number(float(value))
-    text = str(value)
+    if isinstance(value, bytes):
+        return _of_bytes(value)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if any("\ud800" <= letter <= "\udfff" for letter in text):  # a path, as Python has one
+        return _of_bytes(text.encode(errors="surrogateescape"))
+    if "${" in text:
+        text = text.replace("${", "$${")
+        if len(text) > EXPANDED_BYTES // 4:
+            return _binary(text.replace("$${", "${").encode())
     is_plain = _PLAIN.fullmatch(text) and not _NUMBER.fullmatch(text) and text not in _WORDS
     if (
         is_plain
@@ -34,9 +54,18 @@ def scalar(value: Any) -> str:
         and not text.startswith(("-", "$", "?", "---"))
     ):
         return text
-    if re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*(\([0-9]+\))?", text):
-        return text
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def _of_bytes(value: bytes) -> str:
+    try:
+        return scalar(value.decode())
+    except UnicodeDecodeError:
+        return _binary(value)
+
+
+def _binary(value: bytes) -> str:
+    return "!!binary " + base64.b64encode(value).decode()
 
 
 def _number(value: float) -> str:

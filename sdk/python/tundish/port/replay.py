@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..data import Column, Origin, Spec
-from ..data.dtypes import DType, of_value
+from ..data.dtypes import DType, as_text, of_value
 from ..data.distribution import variable
 from ..data.graph import Call as Recorded
 from ..data.graph import caller
@@ -178,7 +178,7 @@ def _table(call: Call) -> dict[str, Any]:
 
 def _listed(values: Any) -> list[Any]:
     plain: list[Any] = _plain(values)
-    return [each.decode() if isinstance(each, bytes) else each for each in plain]
+    return [as_text(each) for each in plain]
 
 
 def _plain(value: Any) -> Any:
@@ -237,11 +237,8 @@ def _partition(partition: Any) -> Any:
 
 
 def _texts(array: np.ndarray[Any, Any]) -> Any:
-    """Bytes as texts, which a pipeline file holds."""
-    try:
-        return [_texts(each) if isinstance(each, np.ndarray) else each.decode() for each in array]
-    except (AttributeError, UnicodeDecodeError):
-        return array.tolist()
+    """Bytes as texts, where they are UTF-8."""
+    return [_texts(each) if isinstance(each, np.ndarray) else as_text(each) for each in array]
 
 
 def _spec(spec: Any) -> Spec:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtypes import as_dtype, of_value
+from ..dtypes import as_dtype, as_text, of_value
+from ..folding import escaped
 from ..graph import Column, Spec
 from .rule import Bound, Parse, Rule, refuse
 from .specs import as_first
@@ -101,28 +102,26 @@ def _feature(key: str, name: str, feature: Any) -> Bound:
         if feature.validate or as_dtype(feature.row_splits_dtype) not in ("int32", "int64"):
             refuse("validate=True is not offered", "leave it out: rows are always checked")
         if feature.partitions:
-            entry["partitions"] = [
-                {
-                    type(part).__name__: getattr(
-                        part, "length" if "Uniform" in type(part).__name__ else "key"
-                    )
-                }
-                for part in feature.partitions
-            ]
+            entry["partitions"] = [_partition(part) for part in feature.partitions]
         if feature.value_key is not None and feature.value_key != name:
-            entry["value_key"] = feature.value_key
+            entry["value_key"] = escaped(feature.value_key)
         elif feature.value_key is None and key != name:
-            entry["value_key"] = key
+            entry["value_key"] = escaped(key)
     elif key != name:
-        entry["key"] = key
+        entry["key"] = escaped(key)
     if kind not in ("FixedLen", "FixedLenSequence", "VarLen", "Ragged"):
         refuse(f"{type(feature).__name__} is not offered", "use VarLenFeature, or RaggedFeature")
     return entry
 
 
+def _partition(part: Any) -> Bound:
+    kind = type(part).__name__
+    return {kind: part.length if kind == "UniformRowLength" else escaped(part.key)}
+
+
 def _plain(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value
-    return value.decode() if isinstance(value, bytes) else value
+    return as_text(value)
 
 
 def _features_spec(is_batched: bool) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..folding import escaped, reads_as_several, with_column
 from ..graph import Call, Column, Name, Origin, Scope, Unsupported
 from ..remaining import remedy
 from . import find, record, results
@@ -21,12 +22,13 @@ Key = tuple[Any, ...]
 @dataclass
 class Stage:
     """A line of a pipeline file. `origins`: the lines of the program that it came from. `layer`: the
-    object that draws, if one does."""
+    object that draws, if one does. `columns`: those that there are before it, where they are known."""
 
     name: str
     params: Any = None
     origins: list[Origin] = field(default_factory=list)
     layer: object = None
+    columns: list[str] | None = None
 
 
 @dataclass(eq=False)
@@ -60,7 +62,7 @@ def base_name(column: Any, names: dict[int, str] | None = None) -> str:
         if column.field is not None:
             return column.field.name.text
         if isinstance(column.index, str):
-            return column.index
+            return "value" if reads_as_several(column.index) else column.index
         call = column.call
         if call is None:
             break
@@ -372,10 +374,7 @@ class _Lowering:
     def _with_column(self, unit: Unit) -> Any:
         """The parameters with {column} for the column's name."""
         name = self.name_of[key_of(unit.reads[0])]
-        return {
-            key: value.replace(name, "{column}") if isinstance(value, str) else value
-            for key, value in unit.parameters.items()
-        }
+        return _for_columns(unit, lambda path: with_column(path, name))
 
     def _emit(self, group: list[Unit]) -> None:
         for unit in group:
@@ -427,6 +426,7 @@ class _Lowering:
             self.columns.append(name)
 
     def _emit_map(self, group: list[Unit]) -> None:
+        before = list(self.columns)
         texts: dict[str, str] = {}
         chosen: list[tuple[Unit, str]] = []
         for unit in group:
@@ -436,6 +436,7 @@ class _Lowering:
         for unit, name in chosen:
             self._put(unit.value, name)
         self._add("map", texts, group)
+        self.stages[-1].columns = before
 
     def _emit_stage(self, group: list[Unit]) -> None:
         first = group[0]
@@ -448,7 +449,7 @@ class _Lowering:
         if len(group) > 1 and any(unit.parameters != first.parameters for unit in group):
             parameters = self._with_column(first)
         else:
-            parameters = dict(first.parameters)
+            parameters = _for_columns(first, lambda path: path)
         parameters |= {rule.renamed.get(name, name): column for name, column in by_name.items()}
         targets: list[str] = []
         for unit, names in zip(group, sources):
@@ -544,9 +545,10 @@ class _Lowering:
             is_used = self.uses.get(key, 0) > 0 or key in self.wanted
             if rule.stage == "parse_example" and not is_used:
                 continue
-            text = (
-                write.index if isinstance(write.index, str) else self._choose(write, set(names.values()))
-            )
+            is_sayable = isinstance(write.index, str) and not reads_as_several(write.index)
+            text = write.index if is_sayable else self._choose(write, set(names.values()))
+            if reads_as_several(text):
+                text = "value"
             if text in self.columns or text in names.values():
                 text = self._free(text, names)
             names[write.index] = text
@@ -624,7 +626,16 @@ class _Lowering:
             texts = {
                 name: column_name(renames.get(text.strip("`"), text)) for name, text in copies.items()
             }
-            self.stages.append(Stage("map", texts, [self.origin]))
+            columns = [renames.get(name, name) for name in kept]
+            self.stages.append(Stage("map", texts, [self.origin], columns=columns))
+
+
+def _for_columns(unit: Unit, change: Callable[[str], str]) -> Any:
+    """The parameters of a stage, with its vocabulary's path as it is written: there alone {column} is not what
+    it says."""
+    path = unit.parameters.get("vocabulary")
+    changed = {"vocabulary": change(escaped(path))} if isinstance(path, str) else {}
+    return unit.parameters | changed
 
 
 def _all(made: Any) -> list[Column]:

@@ -109,12 +109,7 @@ def literal(value: Any) -> str:
         if not math.isfinite(value):
             refuse(f"an expression has no literal for {value}", "compute it from a column")
         return repr(value)
-    if isinstance(value, bytes):
-        try:
-            value = value.decode()
-        except UnicodeDecodeError:
-            refuse("an expression has no literal for bytes that are not UTF-8")
-    if isinstance(value, str):
+    if isinstance(value, (str, bytes)):
         return quoted(value)
     if isinstance(value, (list, tuple)) and value:
         if _count(value) > LITERALS:
@@ -128,13 +123,24 @@ def _count(value: Any) -> int:
     return sum(map(_count, value)) if isinstance(value, (list, tuple)) else 1
 
 
-def quoted(text: str) -> str:
-    """A text of an expression."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t")
-    return f"'{escaped}'"
+def quoted(text: str | bytes) -> str:
+    """A text of an expression. It has no {column}, which the file would replace."""
+    text = text.decode(errors="surrogateescape") if isinstance(text, bytes) else text
+    return "'" + _ESCAPED.sub(_escape, text) + "'"
+
+
+_ESCAPED = re.compile("[\\\\'\x00-\x1f\x7f\udc80-\udcff]|\\{(?=column\\})")
+_SHORT = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
+
+
+def _escape(match: re.Match[str]) -> str:
+    return _SHORT.get(match[0]) or f"\\x{ord(match[0]) & 0xFF:02x}"
 
 
 def column_name(name: str) -> str:
     """A column's name in an expression."""
-    is_plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name not in _WORDS
-    return name if is_plain else f"`{name}`"
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name not in _WORDS:
+        return name
+    if "`" in name or "{column}" in name:
+        refuse(f"no expression can name the column {name!r}", "give it another name")
+    return f"`{name}`"
