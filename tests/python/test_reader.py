@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import json
+import os
 import pickle
 import select
 import signal
@@ -174,6 +175,7 @@ class Facts(unittest.TestCase):
     def test_a_server_that_is_suspended_is_named(self):
         with rig.serve(rig.pipeline(*ROWS)) as server:
             server.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, server.process.pid, os.WSTOPPED)  # each of its threads stands still
             try:
                 with self.assertRaisesRegex(tundish.Timeout, f"kill -CONT {server.process.pid}"):
                     server.open("train", timeout=1)

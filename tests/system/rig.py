@@ -146,6 +146,7 @@ class Rig(unittest.TestCase):
     def come_together(self, server, starters):
         """What the starters start, trainers, of which the server hears at one time."""
         server.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, server.pid, os.WSTOPPED)  # each of its threads stands still
         readers = [start() for start in starters]
         while connections(self.socket) < len(readers):
             time.sleep(0.01)
