@@ -48,6 +48,7 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
         .stride = request->stride,
         .count = request->count,
         .output = ret_frame,
+        .skips_bad = evaluation->skip_bad,
     };
     tundish_status status;
 
@@ -57,6 +58,8 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
     if (node->run_words != 0)
         read_runs(evaluation, &read);
     status = node->source->read(node->state, &read);
+    if (ret_frame->errors->bad_count > 0)
+        evaluate_say_stage(node, ret_frame->errors);
     return status != TUNDISH_OK ? status : evaluate_settle(evaluation, NULL, 0, ret_frame);
 }
 
@@ -156,11 +159,11 @@ evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
     status = evaluate_apply(evaluation, node, request, &input, ret_frame);
     count_rows_between(evaluation, before, node, input.count);
     if (status == TUNDISH_OK && ret_frame->errors->bad_count > 0 && evaluation->skip_bad)
-        status = evaluate_leave_out_rows(evaluation, node, &input, &again);
+        status = evaluate_leave_out_rows(evaluation, node, request, &input, &again);
     if (status == TUNDISH_OK && again)
         status = evaluate_apply(evaluation, node, request, &input, ret_frame);
     if (ret_frame->errors->bad_count > 0)
-        evaluate_say_where(evaluation, node, request, ret_frame);
+        evaluate_say_where(evaluation, node, request, &input, ret_frame);
     return status != TUNDISH_OK ? status
                                 : evaluate_settle(evaluation, &input, before->depth, ret_frame);
 }

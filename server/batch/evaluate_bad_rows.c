@@ -98,9 +98,46 @@ ask_rows(struct evaluation *evaluation, const struct plan_node *node, const stru
     return status;
 }
 
+int64_t
+evaluate_bad_row(struct evaluation *evaluation, const struct plan_node *node,
+                 const struct frame *batches, int64_t index)
+{
+    struct frame one = *batches, rows;
+    int64_t splits[2];
+
+    if (!minds_its_rows(node, evaluate_before(node)))
+        return -1;
+    one.columns = evaluate_take(evaluation, batches->column_count, sizeof *one.columns);
+    for (uint32_t i = 0; i < batches->column_count; i++)
+        column_copy(&one.columns[i], &batches->columns[i]);
+    one.outer = evaluate_outer_kept(evaluation, batches->outer, &index, 1);
+    evaluate_gather(evaluation, &one, &index, 1);
+    if (!collect_rows(evaluation, &one, &rows, splits) ||
+        ask_rows(evaluation, node, &one, splits, &rows) != TUNDISH_OK ||
+        rows.errors->bad_count == 0)
+        return -1;
+    return rows.errors->first_bad;
+}
+
+/* Say where the first bad row is from. */
+static void
+say_bad_row(struct evaluation *evaluation, const struct plan_node *node,
+            const struct evaluate_request *request, const struct frame *batches,
+            const int64_t *splits, struct frame_errors *errors)
+{
+    int64_t batch = 0;
+
+    while (splits[batch + 1] <= errors->first_bad)
+        batch++;
+    evaluate_say_row(evaluation, node, request,
+                     batches->kept != NULL ? batches->kept[batch] : batch,
+                     errors->first_bad - splits[batch], errors);
+}
+
 tundish_status
 evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *node,
-                        struct frame *batches, bool *ret_done)
+                        const struct evaluate_request *request, struct frame *batches,
+                        bool *ret_done)
 {
     const struct plan_node *before = evaluate_before(node);
     int64_t *splits = evaluate_take(evaluation, (size_t)batches->count + 1, sizeof *splits);
@@ -114,7 +151,7 @@ evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *n
     status = ask_rows(evaluation, node, batches, splits, &rows);
     if (status != TUNDISH_OK || rows.errors->bad_count == 0)
         return status;
-    evaluate_say_stage(node, rows.errors);
+    say_bad_row(evaluation, node, request, batches, splits, rows.errors);
     status = evaluate_settle(evaluation, &rows, before->depth - 1, &rows);
     if (status != TUNDISH_OK)
         return status;

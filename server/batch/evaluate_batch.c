@@ -118,7 +118,7 @@ leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
                                   batching->batches->count, rows);
     }
     if (rows->errors->bad_count > 0 && batching->rows_request != NULL)
-        evaluate_say_where(evaluation, node, batching->rows_request, rows);
+        evaluate_say_where(evaluation, node, batching->rows_request, NULL, rows);
     return evaluate_settle(evaluation, rows, node->depth - 1, rows);
 }
 

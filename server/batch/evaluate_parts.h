@@ -23,10 +23,17 @@ tundish_status evaluate_settle(struct evaluation *evaluation, const struct frame
 void evaluate_check_shapes(const struct plan_node *node, uint32_t index, const int64_t *splits,
                            int64_t batch_count, struct frame *rows);
 
-/* Complete the sentence about the frame's first bad element, which `node` gave: where the element
- * comes from, if it is a record of a file, and which stage of the pipeline file it failed at. */
+/* Complete the sentence about the frame's first bad element, which `node` made of `input` (NULL: it
+ * is a row): where the element comes from, if it is a record of a file or a batch of such, and
+ * which stage of the pipeline file it failed at. */
 void evaluate_say_where(struct evaluation *evaluation, const struct plan_node *node,
-                        const struct evaluate_request *request, struct frame *frame);
+                        const struct evaluate_request *request, const struct frame *input,
+                        struct frame *frame);
+
+/* The same where element `index` of `request` is a batch: of its row `row`; -1: it is not known. */
+void evaluate_say_row(struct evaluation *evaluation, const struct plan_node *node,
+                      const struct evaluate_request *request, int64_t index, int64_t row,
+                      struct frame_errors *errors);
 
 /* The second half of that: the stage alone. */
 void evaluate_say_stage(const struct plan_node *node, struct frame_errors *errors);
@@ -43,7 +50,13 @@ tundish_status evaluate_apply(struct evaluation *evaluation, const struct plan_n
  * so that it can be applied again. Not *ret_done: its rows depend on each other, or none is bad
  * alone. */
 tundish_status evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *node,
+                                       const struct evaluate_request *request,
                                        struct frame *batches, bool *ret_done);
+
+/* The first row that makes batch `index` of `batches`, input of the stage `node`, bad; -1: its rows
+ * depend on each other, or none is bad alone. */
+int64_t evaluate_bad_row(struct evaluation *evaluation, const struct plan_node *node,
+                         const struct frame *batches, int64_t index);
 
 /* The outer elements of those that are left. */
 const struct frame *evaluate_outer_kept(struct evaluation *evaluation, const struct frame *outer,

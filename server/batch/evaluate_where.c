@@ -12,36 +12,83 @@
 
 #include "core/redact.h"
 
-/* The source of an element and its words there. NULL if the element has more than one row. */
-static const uint64_t *
-origin_of(const struct plan_node *node, const uint64_t *words, const struct plan_node **ret_source)
+/* An element on its way down to what it was made of; a batch with that row of it. */
+struct trail {
+    const struct plan_node *node;
+    const uint64_t *words;
+    int64_t row; /* -1: not known */
+};
+
+/* The row of a batch made of pieces. */
+static bool
+enter_piece(struct trail *trail)
 {
-    while (node->source == NULL) {
-        switch (node->order != NULL ? node->order->form : ORDER_PASSES) {
-        case ORDER_FUNCTION:
-            node = node->body->root;
-            break;
-        case ORDER_BRANCHES:
-            if (words[0] >= node->input_count)
-                return NULL;
-            node = node->inputs[words[0]];
-            words += node->first_word;
-            break;
-        case ORDER_PASSES:
-        case ORDER_NUMBERS:
-        case ORDER_SLICES:
-            node = node->inputs[0];
-            break;
-        case ORDER_READS:
-        case ORDER_BATCHES:
-        case ORDER_REBATCHES:
-        case ORDER_UNBATCHES:
-        case ORDER_ZIPS:
-            return NULL;
+    const struct plan_node *node = trail->node;
+    const struct run *run = run_of_word(trail->words[0]);
+    uint64_t rows;
+
+    for (uint64_t i = 0; trail->row >= 0 && !node->cuts_content && i < run->element_count; i++) {
+        trail->words = run->words + i * run->width;
+        if (!run_words_rows(trail->words, run->width, run->run_words, &rows))
+            return false;
+        if (trail->row < (int64_t)rows) {
+            trail->node = node->inputs[0];
+            return true;
         }
+        trail->row -= (int64_t)rows;
     }
-    *ret_source = node;
-    return words;
+    return false;
+}
+
+static bool
+enter_batch(struct trail *trail)
+{
+    const struct run *run = run_of_word(trail->words[0]);
+
+    if (trail->row < 0 || run == NULL || (uint64_t)trail->row >= run->element_count)
+        return false;
+    trail->words = run->words + (uint64_t)trail->row * run->width;
+    trail->node = trail->node->inputs[0];
+    trail->row = -1;
+    return true;
+}
+
+/* To the input that the element is of. False: to several, or it is not known of which rows. */
+static bool
+step_down(struct trail *trail)
+{
+    const struct plan_node *node = trail->node;
+
+    switch (node->order != NULL ? node->order->form : ORDER_PASSES) {
+    case ORDER_FUNCTION:
+        trail->node = node->body->root;
+        return true;
+    case ORDER_BRANCHES:
+        if (trail->words[0] >= node->input_count)
+            return false;
+        trail->node = node->inputs[trail->words[0]];
+        trail->words += trail->node->first_word;
+        return true;
+    case ORDER_PASSES:
+    case ORDER_NUMBERS:
+    case ORDER_SLICES:
+        trail->node = node->inputs[0];
+        return true;
+    case ORDER_BATCHES:
+        return enter_batch(trail);
+    case ORDER_REBATCHES:
+        return enter_piece(trail);
+    case ORDER_UNBATCHES:
+        if (node->cuts_content || node->inputs[0]->width != 1 ||
+            order_gathered(node->inputs[0], 0).in_pieces)
+            return false;
+        trail->node = order_gathered(node->inputs[0], 0).elements;
+        return true;
+    case ORDER_READS:
+    case ORDER_ZIPS:
+        break;
+    }
+    return false;
 }
 
 /* Append the stage to the message: several stages of a pipeline may report the same. */
@@ -96,7 +143,24 @@ find_path(const struct evaluation *evaluation, const struct plan_node *node, uin
     return true;
 }
 
-/* The only column that `node` wrote; -1 if there are several. */
+/* The only column that the stage reads, in its input; -1: there are several. */
+static int32_t
+read_column(const struct plan_node *node)
+{
+    const struct schema *input = &node->inputs[0]->schema;
+    const struct spec_value *columns =
+        node->stage != NULL && stage_parameter(node->stage->info, "columns") >= 0
+            ? spec_get(node->stage, "columns")
+            : NULL;
+
+    if (columns != NULL && columns->kind == SPEC_LIST && columns->count == 1)
+        columns = &columns->items[0];
+    if (columns != NULL && columns->kind == SPEC_TEXT)
+        return schema_find(input, columns->text);
+    return input->count == 1 ? 0 : -1;
+}
+
+/* The only column that the stage writes; -1: there are several. */
 static int32_t
 written_column(const struct plan_node *node)
 {
@@ -112,40 +176,75 @@ written_column(const struct plan_node *node)
     return found;
 }
 
-/* The stage that read the file whose bytes the element is: read_file, or a source of whole files.
- */
-static const struct plan_node *
-file_reader_of(const struct plan_node *node)
+/* One step down, to what the column was made from: -1 where that is not known. */
+static bool
+follow(struct trail *trail, int32_t *column)
 {
-    while (node->source == NULL && (node->content == NULL || !node->content->whole_files)) {
-        if (node->content == NULL || node->body != NULL)
-            return NULL;
-        node = node->inputs[0];
-    }
-    return node;
+    const struct plan_node *node = trail->node;
+    int32_t from = *column >= 0 ? node->schema.columns[*column].passed_from : -1;
+
+    if ((node->body != NULL && node->body->captures) ||
+        (node->order != NULL && node->order->form == ORDER_UNBATCHES) || !step_down(trail))
+        return false;
+    if (node->order == NULL)
+        *column = from >= 0 ? from : read_column(node);
+    else if (from >= 0)
+        *column = from;
+    return true;
 }
 
-/* If the row is a whole file: name its path, which read_file was given or the source provides. */
-static void
-say_file(const struct evaluation *evaluation, const struct plan_node *node,
-         const struct evaluate_request *element, struct frame_errors *errors)
+/* If the stage reads files: the column of its input with the paths of those that `column` holds. */
+static int32_t
+paths_of(const struct plan_node *node, int32_t column)
 {
-    const struct plan_node *reader = file_reader_of(node->inputs[0]), *paths = reader;
+    if (node->content == NULL || node->content->paths_of == NULL)
+        return -1;
+    if (column < 0)
+        column = written_column(node);
+    return column >= 0 && node->schema.columns[column].passed_from < 0
+               ? node->content->paths_of(node->state, (uint32_t)column)
+               : -1;
+}
+
+/* Is the element, or what its column `column` was made from, a whole file? Then the trail leads to
+ * the column with its path: of what read_file was given, or of a source of files. */
+static bool
+find_whole_file(struct trail *trail, int32_t column, int32_t *ret_path)
+{
+    int32_t path = -1;
+
+    while (trail->node->source == NULL && path < 0) {
+        path = paths_of(trail->node, column);
+        if (path >= 0)
+            trail->node = trail->node->inputs[0];
+        else if (!follow(trail, &column))
+            return false;
+    }
+    if (path < 0 && trail->node->source->path_column != NULL)
+        path = schema_find(&trail->node->schema, trail->node->source->path_column);
+    while (path >= 0 && trail->row >= 0 && trail->node->source == NULL)
+        if (!follow(trail, &path))
+            return false;
+    *ret_path = path;
+    return path >= 0 && trail->row < 0;
+}
+
+/* Name the file that the row is, or that its bytes are. */
+static void
+say_file(const struct evaluation *evaluation, const struct plan_node *node, struct trail trail,
+         const struct frame *outer, struct frame_errors *errors)
+{
+    const struct plan_node *first = node->first != NULL ? node->first : node;
     struct byte_view path;
     int32_t column;
 
-    if (reader == NULL || evaluation->files == NULL)
+    if (!find_whole_file(&trail, read_column(first), &column))
         return;
-    if (reader->source == NULL) {
-        column = written_column(reader);
-        paths = reader->inputs[0];
-        column = column < 0 ? -1 : schema_find(&paths->schema, reader->schema.columns[column].name);
-    } else {
-        column = reader->source->path_column != NULL
-                     ? schema_find(&paths->schema, reader->source->path_column)
-                     : -1;
-    }
-    if (column >= 0 && find_path(evaluation, paths, (uint32_t)column, element, &path))
+    if (find_path(
+            evaluation, trail.node, (uint32_t)column,
+            &(struct evaluate_request){
+                .words = trail.words, .stride = trail.node->width, .count = 1, .outer = outer },
+            &path))
         prepend(errors, "%.*s", path.size < 500 ? (int)path.size : 500, (const char *)path.data);
 }
 
@@ -161,37 +260,52 @@ say_told(const struct evaluation *evaluation, const struct plan_node *source, co
             (const char *)where.file.data, (unsigned long long)where.record);
 }
 
+/* Name the record that the row is. */
 static void
-say_record(const struct evaluation *evaluation, const struct plan_node *node,
-           const struct evaluate_request *element, struct frame_errors *errors)
+say_record(const struct evaluation *evaluation, struct trail trail, struct frame_errors *errors)
 {
-    const struct plan_node *source = NULL;
-    const uint64_t *words = origin_of(node->inputs[0], element->words, &source);
-    struct source_read read = { .files = evaluation->files, .words = words, .count = 1 };
+    char where[WHEREABOUTS_TEXT_BYTES];
+    struct source_read read = { .files = evaluation->files, .count = 1 };
 
-    if (words == NULL || evaluation->files == NULL)
-        return;
-    if (source->source->refers_to_records)
-        prepend(errors, "%s, at byte %llu", fetch_file_name(&read, 0),
-                (unsigned long long)words[0]);
-    else if (source->source->tells_records)
-        say_told(evaluation, source, words, errors);
-    else
-        say_file(evaluation, node, element, errors);
+    while (trail.node->source == NULL)
+        if (!step_down(&trail))
+            return;
+    read.words = trail.words;
+    if (trail.node->source->refers_to_records) {
+        whereabouts_say(evaluation->files, trail.words, evaluation->skip_bad, where);
+        prepend(errors, "%s, %s", fetch_file_name(&read, 0), where);
+    } else if (trail.node->source->tells_records) {
+        say_told(evaluation, trail.node, trail.words, errors);
+    }
+}
+
+void
+evaluate_say_row(struct evaluation *evaluation, const struct plan_node *node,
+                 const struct evaluate_request *request, int64_t index, int64_t row,
+                 struct frame_errors *errors)
+{
+    struct trail trail = { evaluate_before(node), request->words + (size_t)index * request->stride,
+                           row };
+    const struct frame *outer = request->outer;
+
+    if (evaluation->files != NULL) {
+        if (outer != NULL)
+            outer = evaluate_outer_kept(evaluation, outer, &index, 1);
+        say_file(evaluation, node, trail, outer, errors);
+        say_record(evaluation, trail, errors);
+    }
+    evaluate_say_stage(node, errors);
 }
 
 void
 evaluate_say_where(struct evaluation *evaluation, const struct plan_node *node,
-                   const struct evaluate_request *request, struct frame *frame)
+                   const struct evaluate_request *request, const struct frame *input,
+                   struct frame *frame)
 {
     int64_t index = frame->errors->first_bad;
-    struct evaluate_request element = { .count = 1 };
+    int64_t row = input != NULL ? evaluate_bad_row(evaluation, node, input, index) : -1;
 
     if (frame->kept != NULL)
         index = frame->kept[index];
-    element.words = request->words + (size_t)index * request->stride;
-    if (request->outer != NULL)
-        element.outer = evaluate_outer_kept(evaluation, request->outer, &index, 1);
-    say_record(evaluation, node, &element, frame->errors);
-    evaluate_say_stage(node, frame->errors);
+    evaluate_say_row(evaluation, node, request, index, row, frame->errors);
 }

@@ -74,7 +74,9 @@ struct content_ops {
 
     const struct content_learning *learning; /* content/learned/learning.h; NULL: nothing */
 
-    bool whole_files; /* reads files as they are, by their paths */
+    /* Of a stage that reads files as they are: the column of its input with the paths of its column
+     * `column`, or -1. NULL: it reads none. */
+    int32_t (*paths_of)(const void *state, uint32_t column);
 
     /* Prepare the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
      * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so that

@@ -293,7 +293,8 @@ check_local_node(struct plan_builder *builder, const struct plan_node *node)
                               "distribute.files: local is for files that lie on the nodes; URLs "
                               "are read by every node with files: shared");
     /* A name that only a row holds may be another file on each node, or none. */
-    if (node->content != NULL && node->content->whole_files && !lists_files(builder->plan->graph))
+    if (node->content != NULL && node->content->paths_of != NULL &&
+        !lists_files(builder->plan->graph))
         return order_complain(builder->errors, node,
                               "%s with distribute.files: local reads files that list_files or "
                               "directory names, so that all nodes know where they are; this stream "

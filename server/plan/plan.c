@@ -123,7 +123,7 @@ plan_find_whole_files(const struct plan_graph *graph)
         const struct plan_node *node = graph->nodes[i];
 
         if ((node->source != NULL && node->source->whole_files) ||
-            (node->content != NULL && node->content->whole_files))
+            (node->content != NULL && node->content->paths_of != NULL))
             found = node;
         else if (node->body != NULL)
             found = plan_find_whole_files(node->body);

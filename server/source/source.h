@@ -48,6 +48,7 @@ struct source_read {
     size_t stride;         /* from a row's words to the next one's */
     int64_t count;
     struct frame *output; /* columns to fill; outer is set inside functions */
+    bool skips_bad; /* rows that cannot be read are left out: nobody waits for their sentences */
 };
 
 struct source_ops {

@@ -6,6 +6,7 @@
 #include "content/records/csv_fields.h"
 #include "source/file_source.h"
 #include "source/files/fetch.h"
+#include "source/files/whereabouts.h"
 
 struct csv {
     struct reader reader; /* first, as file_source.h asks for */
@@ -37,8 +38,12 @@ say_where(const void *context, int64_t record, char *text, size_t bytes)
 {
     const struct source_read *read = context;
 
-    snprintf(text, bytes, " in %s at byte %llu", fetch_file_name(read, record),
-             (unsigned long long)fetch_words(read, record)[0]);
+    const struct frame_errors *errors = read->output->errors;
+    bool is_kept = errors->status == TUNDISH_OK || record < errors->first_bad;
+    char where[WHEREABOUTS_TEXT_BYTES];
+
+    whereabouts_say(read->files, fetch_words(read, record), read->skips_bad || !is_kept, where);
+    snprintf(text, bytes, " in %s, %s", fetch_file_name(read, record), where);
 }
 
 static tundish_status

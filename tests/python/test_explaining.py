@@ -152,7 +152,7 @@ class Files(Explained):
     def test_of_bad_rows_are_named_with_the_error(self):
         file = self.folder(IN_CSV, {"rows.csv": b"1,0.5\n2,x\n3,2\n"})
         rows = tundish.explain(file, show=True)
-        self.assertIn("rows.csv at byte 6", rows.error)
+        self.assertIn("rows.csv, line 2", rows.error)
         self.assertEqual(rows[1].sources[0].raw, b"2,x")
 
     def test_numbers_and_draws_are_told(self):

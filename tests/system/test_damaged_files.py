@@ -48,6 +48,52 @@ class DamagedFiles(Rig):
         self.assertIn(said, log)
         self.assertIn(" 1 so far", log)
 
+    def said_of(self, *stages):
+        done = subprocess.run([TUNDISH, "peek", self.pipeline(stages)], env=self.environment,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        return done.stdout
+
+    def test_a_bad_row_is_named_by_file_and_line(self):
+        """Whether its stage stands before the batch or after it, and whatever its column is called."""
+        self.write("rows.txt", b"1\n2\n\n\nx\n")
+        for batches in (["batch: 9"], ["batch: 2", "rebatch: 9"], ["batch: 3", "unbatch", "batch: 9"]):
+            stages = ["text_line: rows.txt", 'filter: "value != \'\'"', *batches]
+            said = self.said_of(*stages, NUMBER)
+            self.assertIn("rows.txt, line 5: ", said)
+            self.assertIn(f"(string_to_number, line {5 + len(stages)} of", said)
+            self.assertIn("rows.txt, line 5: ", self.said_of(*stages[:2], NUMBER, *batches))
+        self.write("rows.csv", b'a\n"1\n1"\n2\n1,2\n')
+        csv = "csv: {filenames: rows.csv, header: true, column_names: [value], record_defaults: "
+        self.assertIn("Field 0 ('value') in rows.csv, line 2 is not a valid int64: 1\n1 (csv, line 5 of",
+                      self.said_of(csv + "[int64]}", "batch: 9"))
+        self.assertIn("in rows.csv, line 5: name a column for each field",
+                      self.said_of(csv + "[string]}", "batch: 9"))
+
+    def test_a_file_that_is_no_image_is_named(self):
+        for name in ("one.png", "two.png"):
+            self.write(name, name.encode())
+        self.write("names.txt", b"one.png,two.png\n")
+        decode = "{channels: 3, expand_animations: false, columns: "
+        stages = ["text_line: names.txt",
+                  "decode_csv: {record_defaults: [string, string], column_names: [value, other]}",
+                  "read_file: {columns: [value, other], output: [first, second]}"]
+        for column, name in (("first", "one.png"), ("second", "two.png")):
+            said = self.said_of(*stages, f"decode_image: {decode}{column}}}", "batch: 1")
+            self.assertIn(f"names.txt, line 1: {name}: decode_image: the bytes are not an image", said)
+        said = self.said_of(*stages[:2], "batch: 1", "read_file: {columns: other}",
+                            "decode_base64: {columns: other}")
+        self.assertIn("names.txt, line 1: two.png: decode_base64", said)
+
+    def test_a_vocabulary_that_is_missing_is_named_with_its_folder(self):
+        (self.path / "vocabularies").mkdir()
+        self.write("vocabularies/city.txt", b"Rome\n")
+        file = self.pipeline(["from_tensor_slices: {value: [a]}",
+                              "string_lookup: {vocabulary: vocabularies/cty.txt}", "batch: 1"])
+        done = subprocess.run([TUNDISH, "plan", file], env=self.environment, capture_output=True, text=True)
+        self.assertIn(f"cty.txt does not exist (in {self.path}/vocabularies; the nearest name there is "
+                      "'city.txt')", done.stderr)
+
     def test_the_next_file_goes_on(self):
         expected = self.write_tfrecords()
         names = "tfrecord: [a.tfrecord, b.tfrecord, c.tfrecord]"

@@ -321,7 +321,7 @@ class Explain(Rig):
         out = self.said(file, "--json", "--show")
         self.assertEqual(out.returncode, 1)
         explained = json.loads(out.stdout)
-        self.assertIn("bad.txt, at byte 4", explained["error"])
+        self.assertIn("bad.txt, line 3", explained["error"])
         self.assertEqual([row["sources"][0]["record"] for row in explained["rows"]], [0, 1, 2, 3])
         self.assertEqual(explained["rows"][2]["sources"][0]["bytes"], "x")
         file = self.pipeline(stages, deliver="{epochs: 1, on_error: skip}")

@@ -126,10 +126,21 @@ read_file_close(void *memory)
     content_targets_close(&state->targets);
 }
 
+static int32_t
+read_file_paths_of(const void *memory, uint32_t column)
+{
+    const struct read_file *state = memory;
+
+    for (uint32_t t = 0; t < state->targets.count; t++)
+        if (state->targets.list[t].output == column)
+            return (int32_t)state->targets.list[t].input;
+    return -1;
+}
+
 const struct content_ops content_read_file = {
     .name = "read_file",
     .takes_missing = true,
-    .whole_files = true,
+    .paths_of = read_file_paths_of,
     .state_bytes = sizeof(struct read_file),
     .open = read_file_open,
     .apply = read_file_apply,

@@ -278,7 +278,9 @@ reject_count(const struct reading *reading, int64_t record, int64_t count)
     char position[512];
 
     where(reading, record, position, sizeof position);
-    frame_reject(reading->frame, element_of(reading, record), "Expect %u fields but have %lld%s",
+    frame_reject(reading->frame, element_of(reading, record),
+                 "Expect %u fields but have %lld%s: name a column for each field, or say with "
+                 "select_cols which fields the columns are",
                  reading->table->count, (long long)count, position);
 }
 

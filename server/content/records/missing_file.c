@@ -2,10 +2,12 @@
 #include "content/records/missing_file.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/memory.h"
 #include "core/printable.h"
@@ -42,12 +44,22 @@ nearest_in(DIR *folder, const char *name)
     return found;
 }
 
-const char *
-missing_file_note(const char *path)
+/* The caller frees. */
+static char *
+absolute(const char *path)
 {
-    static _Thread_local char note[NOTE_BYTES];
+    char here[PATH_MAX];
+
+    return path[0] != '/' && getcwd(here, sizeof here) != NULL ? tnd_sprintf("%s/%s", here, path)
+                                                               : tnd_strdup(path);
+}
+
+/* Into `note`, for an absolute path. */
+static void
+write_note(const char *path, char note[NOTE_BYTES])
+{
     char *folder_path = tnd_strdup(path), *slash = strrchr(folder_path, '/'), *nearest;
-    const char *name = path + (slash - folder_path) + 1;
+    const char *name = slash != NULL ? path + (slash - folder_path) + 1 : path;
     char shown[300] = "", where[300];
     bool is_folder = false; /* what is missing */
     DIR *folder;
@@ -64,7 +76,7 @@ missing_file_note(const char *path)
     }
     if (slash == NULL) {
         free(folder_path);
-        return note;
+        return;
     }
     if (is_folder) {
         char *next = tnd_strndup(path + (slash - folder_path) + 1,
@@ -78,16 +90,26 @@ missing_file_note(const char *path)
     }
     closedir(folder);
     (void)tnd_printable(slash == folder_path ? "/" : folder_path, where, sizeof where);
-    snprintf(note, sizeof note, is_folder ? " (there is no folder '%s' in %s" : " (%sin %s", shown,
+    snprintf(note, NOTE_BYTES, is_folder ? " (there is no folder '%s' in %s" : " (%sin %s", shown,
              where);
     if (nearest != NULL) {
         size_t used = strlen(note);
 
         (void)tnd_printable(nearest, shown, sizeof shown);
-        snprintf(note + used, sizeof note - used, "; the nearest name there is '%s'", shown);
+        snprintf(note + used, NOTE_BYTES - used, "; the nearest name there is '%s'", shown);
     }
-    strncat(note, ")", sizeof note - strlen(note) - 1);
+    strncat(note, ")", NOTE_BYTES - strlen(note) - 1);
     free(nearest);
     free(folder_path);
+}
+
+const char *
+missing_file_note(const char *path)
+{
+    static _Thread_local char note[NOTE_BYTES];
+    char *whole = absolute(path);
+
+    write_note(whole, note);
+    free(whole);
     return note;
 }

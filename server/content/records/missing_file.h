@@ -2,8 +2,8 @@
 #ifndef CONTENT_MISSING_FILE_H
 #define CONTENT_MISSING_FILE_H
 
-/* " (in /data; the nearest name there is 'people.csv')", for an absolute path; or the folder on the
- * way to it that is not there. Kept until the thread's next call. Only errors come here: it reads
+/* " (in /data; the nearest name there is 'people.csv')", or the folder on the way to it that is not
+ * there. Kept until the thread's next call. Only errors come here: it reads
  * the folder. */
 const char *missing_file_note(const char *path);
 

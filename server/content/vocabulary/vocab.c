@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "content/records/missing_file.h"
 #include "content/vocabulary/vocab_stat_cache.h"
 #include "content/vocabulary/vocab_table.h"
 #include "content/vocabulary/vocab_text.h"
@@ -152,7 +153,8 @@ open_file(int folder, const char *path, enum vocab_keys keys, struct vocab **ret
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary file %s does not exist", path);
+        return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary file %s does not exist%s", path,
+                        missing_file_note(path));
     if (file < 0)
         return tnd_fail_errno(errno, "open vocabulary %s", path);
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {

@@ -1,6 +1,7 @@
 /* whereabouts.c - see whereabouts.h. */
 #include "source/files/whereabouts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,49 @@ whereabouts_of(const struct plan_node *source, struct source_files *files, const
         whereabouts_of_reference(files, words, ret_where);
     if (source->source->tell != NULL)
         source->source->tell(source->state, files, words, ret_where);
+}
+
+/* 0: it cannot be read. */
+static uint64_t
+line_of(struct source_file *file, uint64_t offset)
+{
+    enum { CHUNK_BYTES = 1 << 16 };
+    char *bytes = tnd_alloc(CHUNK_BYTES);
+    uint64_t line = 1;
+
+    for (uint64_t at = 0; at < offset && line > 0;) {
+        size_t count = offset - at < CHUNK_BYTES ? (size_t)(offset - at) : CHUNK_BYTES;
+        const char *found = bytes, *end = bytes + count;
+
+        if (file_read(file, bytes, count, at) != TUNDISH_OK) {
+            line = 0;
+            break;
+        }
+        while ((found = memchr(found, '\n', (size_t)(end - found))) != NULL) {
+            line++;
+            found++;
+        }
+        at += count;
+    }
+    free(bytes);
+    return line;
+}
+
+void
+whereabouts_say(const struct source_files *files, const uint64_t *words, bool is_quick,
+                char text[WHEREABOUTS_TEXT_BYTES])
+{
+    struct source_file *file = table_file(files, reference_file(words));
+    uint64_t line = 0;
+
+    must(file != NULL);
+    if (!is_quick && file->format.scanner != NULL && file->format.scanner->is_text &&
+        file->peers == NULL && !file->is_url)
+        line = line_of(file, words[0]);
+    if (line > 0)
+        snprintf(text, WHEREABOUTS_TEXT_BYTES, "line %llu", (unsigned long long)line);
+    else
+        snprintf(text, WHEREABOUTS_TEXT_BYTES, "at byte %llu", (unsigned long long)words[0]);
 }
 
 tundish_status

@@ -112,7 +112,7 @@ a_failed_row_is_told_and_the_pass_not_kept(void **state)
     put_text(&folder, "a", "b\nnone\nb\n");
     put_text(&folder, "b", "B");
     assert_run(&folder, "[text_line: a, read_file, cache: {filename: c}]", 64,
-               "B|!a, at byte 2: none: cannot be opened: No such file or directory|B|");
+               "B|!a, line 2: none: cannot be opened: No such file or directory|B|");
     assert_false(is_there(&folder, "c"));
     folder_close(&folder);
 }

@@ -49,9 +49,9 @@ a_stray_quote_is_an_error_of_its_row_alone(void **state)
                      TUNDISH_OK);
     texts = pipeline_texts(&pipeline, 64);
     assert_memory_equal(texts, "a|?", 3);
-    assert_non_null(strstr(texts, "in a at byte 2"));
+    assert_non_null(strstr(texts, "in a, line 2"));
     assert_non_null(strstr(texts, "|d|?"));
-    assert_non_null(strstr(texts, "in a at byte 8"));
+    assert_non_null(strstr(texts, "in a, line 4"));
     free(texts);
     pipeline_close(&pipeline);
     folder_close(&folder);

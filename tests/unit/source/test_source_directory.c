@@ -141,8 +141,10 @@ a_file_that_is_gone_is_a_bad_row_and_no_other(void **state)
     snprintf(path, sizeof path, "%s/d/cat/b.png", folder.path);
     assert_int_equal(unlink(path), 0);
     texts = pipeline_texts(&pipeline, 64);
-    assert_string_equal(texts, "d/cat/a.JPG|?d/cat/b.png: cannot be opened: No such file or "
-                               "directory|d/cat/more/c.gif|d/cat/more-x/d.jpg|d/dog/z.jpeg|");
+    assert_string_equal(texts,
+                        "d/cat/a.JPG|?d/cat/b.png: cannot be opened: No such file or directory "
+                        "(directory, line 3 of case.yaml)|d/cat/more/c.gif|d/cat/more-x/d.jpg|"
+                        "d/dog/z.jpeg|");
     free(texts);
     pipeline_close(&pipeline);
     folder_close(&folder);
@@ -174,9 +176,9 @@ read_file_gives_what_a_path_names(void **state)
     put_text(&folder, "list", "d/loose.jpg\nnone\n\nd\n");
     assert_texts(
         &folder, "[text_line: list, read_file]",
-        "d/loose.jpg|?list, at byte 12: none: cannot be opened: No such file or directory" STAGE
-        "|?list, at byte 17: an empty path names no file" STAGE
-        "|?list, at byte 18: d: it is not a regular file: Is a directory" STAGE "|");
+        "d/loose.jpg|?list, line 2: none: cannot be opened: No such file or directory" STAGE
+        "|?list, line 3: an empty path names no file" STAGE
+        "|?list, line 4: d: it is not a regular file: Is a directory" STAGE "|");
     folder_close(&folder);
 }
 

@@ -110,6 +110,8 @@ a_program_that_is_not_there_is_told(void **state)
     folder_close(&folder);
 }
 
+#define STAGE " (program, line 3 of case.yaml)"
+
 /* Instead of a row. */
 #define REJECTED(length, why)                                                                      \
     "printf $TUNDISH_REJECT'\\\\" length "\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0" why "'"
@@ -119,14 +121,15 @@ a_row_that_is_rejected_is_a_bad_row(void **state)
 {
     (void)state;
     assert_shell(TWO_ROWS "; " REJECTED("003", "why") "; " TWO_ROWS, ", skip: 1",
-                 "two|?sh, row 2: why|one|two|");
+                 "two|?sh, row 2: why" STAGE "|one|two|");
     assert_shell(REJECTED("003", "why") "; " TWO_ROWS, ", skip: 1", "one|two|");
     assert_shell(REJECTED("000", "") "; " REJECTED("003", "a\\tb"), ", repeat: 2",
-                 "?sh, row 0: |?sh, row 1: a b|?sh, row 0: |?sh, row 1: a b|");
+                 "?sh, row 0: " STAGE "|?sh, row 1: a b" STAGE "|?sh, row 0: " STAGE
+                 "|?sh, row 1: a b" STAGE "|");
     /* Its word may come in parts. */
     assert_shell("printf %.5s $TUNDISH_REJECT; sleep 0.01; printf $${TUNDISH_REJECT#?????}; "
                  "printf '\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0'",
-                 "", "?sh, row 0: |");
+                 "", "?sh, row 0: " STAGE "|");
     assert_fails(
         "printf $TUNDISH_REJECT; printf '\\\\0\\\\0\\\\1\\\\0\\\\0\\\\0\\\\0\\\\0'; " TWO_ROWS, "!",
         "ended inside row 0");

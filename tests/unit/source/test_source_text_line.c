@@ -262,17 +262,17 @@ a_bad_row_is_named_by_its_place(void **state)
         char *stages = tnd_sprintf("[text_line: a, %sdecode_base64]", between[i]);
 
         assert_texts(&folder, stages,
-                     "12|?a, at byte 4: decode_base64: no base64 text has so many characters "
+                     "12|?a, line 2: decode_base64: no base64 text has so many characters "
                      "(decode_base64, line 3 of case.yaml)|");
         free(stages);
     }
     assert_texts(&folder, "[text_line: names, flat_map: {dataset: [text_line]}, decode_base64]",
-                 "12|?a, at byte 4: decode_base64: no base64 text has so many characters "
+                 "12|?a, line 2: decode_base64: no base64 text has so many characters "
                  "(decode_base64, line 3 of case.yaml)|");
     assert_texts(&folder,
                  "[concatenate: {datasets: [[text_line: names, take: 0], [text_line: a]]}, "
                  "decode_base64]",
-                 "12|?a, at byte 4: decode_base64: no base64 text has so many characters "
+                 "12|?a, line 2: decode_base64: no base64 text has so many characters "
                  "(decode_base64, line 3 of case.yaml)|");
     folder_close(&folder);
 }

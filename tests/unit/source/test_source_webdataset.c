@@ -170,13 +170,14 @@ missing_columns_are_an_error_or_no_row(void **state)
     end_tar(&tar);
     assert_tar(
         &tar, "a.tar", JOINED,
-        "?a.tar: sample 'a' at 0 has no member for column 'c' (missing: skip drops such samples)|");
+        "?a.tar: sample 'a' at 0 has no member for column 'c' (missing: skip drops such samples) "
+        "(webdataset, line 3 of case.yaml)|");
     add_member(&tar, "a.txt", "A");
     add_member(&tar, "a.txt", "B");
     end_tar(&tar);
     assert_tar(&tar, "a.tar", TXT,
                "?a.tar: sample 'a' at 0 has two members with the same "
-               "extension|");
+               "extension (webdataset, line 3 of case.yaml)|");
 }
 
 static void
