@@ -17,6 +17,7 @@
 #include "core/dtype.h"
 #include "core/mapped.h"
 #include "core/must.h"
+#include "order/arguments.h"
 #include "order/run.h"
 #include "source/source.h"
 
@@ -211,11 +212,18 @@ static tundish_status
 evaluate_deal(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, struct frame *ret_frame)
 {
+    const struct slices_arguments *arguments = node->arguments;
+    tundish_status status;
+
     if (node->cuts_content)
-        return evaluate_slices(evaluation, node, request, ret_frame);
-    return evaluate_is_empty_slice(node, request)
-               ? evaluate_empty_slice(evaluation, node, request, ret_frame)
-               : evaluate_input(evaluation, node, request, ret_frame);
+        status = evaluate_slices(evaluation, node, request, ret_frame);
+    else if (evaluate_is_empty_slice(node, request))
+        status = evaluate_empty_slice(evaluation, node, request, ret_frame);
+    else
+        status = evaluate_input(evaluation, node, request, ret_frame);
+    return status == TUNDISH_OK && arguments->even
+               ? evaluate_mask(evaluation, node, request, ret_frame)
+               : status;
 }
 
 static tundish_status

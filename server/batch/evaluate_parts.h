@@ -129,4 +129,8 @@ void evaluate_none(struct evaluation *evaluation, const struct plan_node *node,
 tundish_status evaluate_slices(struct evaluation *evaluation, const struct plan_node *node,
                                const struct evaluate_request *request, struct frame *ret_frame);
 
+/* The last column of a node that deals even slices: false for the rows that were repeated. */
+tundish_status evaluate_mask(struct evaluation *evaluation, const struct plan_node *node,
+                             const struct evaluate_request *request, struct frame *ret_frame);
+
 #endif

@@ -2,6 +2,8 @@
  */
 #include "batch/evaluate_parts.h"
 
+#include <string.h>
+
 #include "batch/combine.h"
 #include "order/arguments.h"
 
@@ -76,11 +78,94 @@ evaluate_slices(struct evaluation *evaluation, const struct plan_node *node,
         return TUNDISH_OK;
     }
     evaluate_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
-    for (uint32_t c = 0; c < node->schema.count; c++) {
+    for (uint32_t c = 0; c < node->inputs[0]->schema.count; c++) {
         for (int64_t i = 0; i < request->count; i++)
             columns[i] = slices[i].columns[c];
         column_join(columns, (uint32_t)request->count, node->schema.columns[c].dtype,
                     evaluation->scratch, &ret_frame->columns[c]);
     }
+    return TUNDISH_OK;
+}
+
+/* How many rows the slice has, and how many of them, at its end, are repeated. */
+static int64_t
+count_even(const struct plan_node *node, const uint64_t *words, int64_t *ret_repeated)
+{
+    const struct slices_arguments *arguments = node->arguments;
+    const struct run *run = NULL;
+    uint64_t rows, begin = 0;
+
+    for (uint32_t i = 0; i < node->width && run == NULL; i++)
+        if ((node->run_words >> i & 1) != 0)
+            run = run_of_word(words[i]);
+    if (run == NULL)
+        return *ret_repeated = 0;
+    rows = run->row_count;
+    if (node->cuts_content) {
+        rows /= (uint64_t)arguments->slices;
+        begin = words[node->width - 1] * rows;
+    }
+    *ret_repeated = (int64_t)run_repeated(run, begin, rows);
+    return (int64_t)rows;
+}
+
+static tundish_status
+check_even(const struct plan_node *node, const struct frame *frame, int64_t index, int64_t rows)
+{
+    for (uint32_t i = 0; i < frame->column_count; i++) {
+        const struct column *column = &frame->columns[i];
+
+        if (column->level_count > 0 && node->schema.columns[i].kind != TUNDISH_SPARSE &&
+            level_length(&column->levels[0], index) != rows)
+            return tnd_fail(TUNDISH_E_DATA,
+                            "even: repeat: column '%s' has %lld rows in a slice of %lld: a stage "
+                            "after `batch` changes their number",
+                            node->schema.columns[i].name,
+                            (long long)level_length(&column->levels[0], index), (long long)rows);
+    }
+    return TUNDISH_OK;
+}
+
+tundish_status
+evaluate_mask(struct evaluation *evaluation, const struct plan_node *node,
+              const struct evaluate_request *request, struct frame *ret_frame)
+{
+    struct frame input = *ret_frame;
+    uint32_t last = node->schema.count - 1;
+    int64_t *splits = evaluate_take(evaluation, (size_t)input.count + 1, sizeof *splits);
+    int64_t *repeated = evaluate_take(evaluation, (size_t)input.count, sizeof *repeated);
+    struct column *mask;
+    uint8_t *values;
+
+    splits[0] = 0;
+    for (int64_t i = 0; i < input.count; i++) {
+        int64_t element = input.kept != NULL ? input.kept[i] : i;
+        int64_t rows =
+            count_even(node, request->words + (size_t)element * request->stride, &repeated[i]);
+        tundish_status status = check_even(node, &input, i, rows);
+
+        if (status != TUNDISH_OK)
+            return status;
+        splits[i + 1] = splits[i] + rows;
+    }
+    evaluate_ready(evaluation, &node->schema, input.count, request->outer, ret_frame);
+    ret_frame->kept = input.kept;
+    memcpy(ret_frame->columns, input.columns, last * sizeof *input.columns);
+    values = request->destinations != NULL && request->destinations[last] != NULL &&
+                     request->destination_bytes[last] == (size_t)splits[input.count]
+                 ? request->destinations[last]
+                 : evaluate_take(evaluation, (size_t)splits[input.count], 1);
+    for (int64_t i = 0; i < input.count; i++) {
+        int64_t own = splits[i + 1] - splits[i] - repeated[i];
+
+        memset(values + splits[i], true, (size_t)own);
+        memset(values + splits[i] + own, false, (size_t)repeated[i]);
+    }
+    mask = &ret_frame->columns[last];
+    mask->count = input.count;
+    mask->level_count = 1;
+    mask->levels[0] = (struct level){ .uniform = -1, .splits = splits };
+    mask->value_count = splits[input.count];
+    mask->values = values;
     return TUNDISH_OK;
 }

@@ -14,7 +14,7 @@ enum { DEPTH_MAX = 32 };
 
 /* `shares`: it is rows of the run that follows, from `begin` on, instead of having its own. */
 struct run_head {
-    uint64_t run_words, element_count, row_count, begin;
+    uint64_t run_words, element_count, row_count, repeated, begin;
     uint32_t width;
     uint8_t in_pieces, has_parent, shares, reserved;
 };
@@ -116,6 +116,7 @@ write_run(const struct run *run, struct portable_bytes *to)
         .run_words = run->run_words,
         .element_count = run->element_count,
         .row_count = run->row_count,
+        .repeated = run->repeated,
         .width = run->width,
         .in_pieces = run->in_pieces,
         .has_parent = has_parent,
@@ -188,7 +189,7 @@ is_head(const struct run_head *head, const struct byte_view *rest)
            head->shares == (head->has_parent && !head->in_pieces) &&
            (head->in_pieces ? head->row_count <= INT64_MAX
                             : head->row_count == head->element_count) &&
-           (!head->has_parent || head->row_count == 0);
+           head->repeated <= head->row_count && (!head->has_parent || head->row_count == 0);
 }
 
 static tundish_status
@@ -206,6 +207,7 @@ read_own(struct byte_view *from, const struct run_head *head, uint32_t depth, st
                               : run_new(words, head->element_count, head->width, head->run_words);
 
         run->parent = parent;
+        run->repeated = head->repeated;
         *ret_word = run_word(run);
     }
     free(words);

@@ -12,7 +12,7 @@ stacks(const struct plan_node *node)
     return arguments->rows == ORDER_ROWS_STACKED;
 }
 
-/* Follow a column through a content stage. False: the stage wrote it. */
+/* Follow a column through a stage. False: the stage wrote it. */
 static bool
 follow_column(const struct plan_node *node, uint32_t *column)
 {
@@ -31,8 +31,12 @@ verbatim_source(const struct plan_node *node, uint32_t column)
         if (node->order == NULL && !follow_column(node, &column))
             return NULL;
         switch (node->order != NULL ? node->order->form : ORDER_PASSES) {
-        case ORDER_PASSES:
         case ORDER_SLICES:
+            if (!follow_column(node, &column))
+                return NULL;
+            node = node->inputs[0];
+            break;
+        case ORDER_PASSES:
             node = node->inputs[0];
             break;
         case ORDER_BATCHES:

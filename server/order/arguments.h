@@ -24,8 +24,10 @@ struct rebatch_arguments {
 /* ORDER_SLICES. Where content is cut, each column by its own length: the element is the input's
  * and, as the last word, the slice's number. Else each run word is a slice's. */
 struct slices_arguments {
-    int64_t slices;  /* that each batch is cut into */
-    bool whole_only; /* batches of which a slice would have no row are left out */
+    int64_t slices;    /* that each batch is cut into */
+    bool whole_only;   /* batches of which a slice would have no row are left out */
+    bool even;         /* batches are filled up until all slices have equally many rows */
+    bool rows_unknown; /* even: the order does not know how many rows a batch has */
 };
 
 /* Does each slice get a row, if `rows` rows are cut into slices of ceil(rows / slices)? */

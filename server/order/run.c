@@ -92,6 +92,7 @@ run_view(struct run *parent, uint64_t begin, uint64_t count)
         .run_words = parent->run_words,
         .element_count = count,
         .row_count = count,
+        .repeated = run_repeated(parent, begin, count),
         .words = parent->words + begin * parent->width,
         /* Refer to the first parent, so that chains of slices stay one level deep. */
         .parent = run_retain(parent->parent != NULL ? parent->parent : parent),
@@ -137,6 +138,7 @@ slice_pieces(struct run *run, uint64_t begin, uint64_t count)
         first_row += rows;
     }
     slice = run_join(pieces, piece_count, run->width, run->run_words, count);
+    slice->repeated = run_repeated(run, begin, count);
     slice->parent = run_retain(run->parent != NULL ? run->parent : run);
     free(pieces);
     return slice;
@@ -147,6 +149,61 @@ run_slice(struct run *run, uint64_t begin, uint64_t count)
 {
     must(begin + count >= begin && begin + count <= run->row_count);
     return run->in_pieces ? slice_pieces(run, begin, count) : run_view(run, begin, count);
+}
+
+struct run
+run_part(const struct run *run, uint64_t begin, uint64_t count)
+{
+    return (struct run){
+        .width = run->width,
+        .run_words = run->run_words,
+        .element_count = count,
+        .row_count = count,
+        .repeated = run_repeated(run, begin, count),
+        .words = run->words + begin * run->width,
+    };
+}
+
+uint64_t
+run_repeated(const struct run *run, uint64_t begin, uint64_t count)
+{
+    uint64_t own = run->row_count - run->repeated;
+
+    if (begin + count <= own)
+        return 0;
+    return begin >= own ? count : begin + count - own;
+}
+
+static struct run *
+append_elements(struct run *to, const struct run *from)
+{
+    size_t bytes = (size_t)from->element_count * from->width * sizeof *from->words;
+
+    to = run_grow(to, to->element_count + from->element_count);
+    if (bytes > 0)
+        memcpy(to->storage + to->element_count * to->width, from->words, bytes);
+    run_words_retain(from->words, from->element_count, from->width, from->run_words);
+    to->element_count += from->element_count;
+    to->row_count += from->row_count;
+    return to;
+}
+
+struct run *
+run_fill(const struct run *run, struct run *from, uint64_t rows)
+{
+    struct run *filled = append_elements(run_begin(run->width, run->run_words, 0), run);
+
+    must(from->row_count > 0 && from->width == run->width && from->in_pieces == run->in_pieces);
+    filled->in_pieces = run->in_pieces;
+    filled->repeated = rows;
+    while (rows > 0) {
+        struct run *part = run_slice(from, 0, rows < from->row_count ? rows : from->row_count);
+
+        filled = append_elements(filled, part);
+        rows -= part->row_count;
+        run_release(part);
+    }
+    return filled;
 }
 
 bool

@@ -30,6 +30,7 @@ struct run {
     uint64_t element_count;
     bool in_pieces;     /* the elements are pieces */
     uint64_t row_count; /* rows of the batch: element_count, unless in pieces */
+    uint64_t repeated;  /* of them the last ones, which run_fill has added */
     struct run *parent; /* of a slice: the whole batch. A view's elements lie in there; the pieces
                            of a run of pieces are its own */
     const uint64_t *words; /* element_count * width */
@@ -56,6 +57,16 @@ struct run *run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t widt
 
 /* Rows [begin, begin + count) of a batch: a view, or of a run of pieces another one. */
 struct run *run_slice(struct run *run, uint64_t begin, uint64_t count);
+
+/* The same for a while, of a run whose elements are rows: what it returns owns nothing. */
+struct run run_part(const struct run *run, uint64_t begin, uint64_t count);
+
+/* How many of rows [begin, begin + count) run_fill has added. */
+uint64_t run_repeated(const struct run *run, uint64_t begin, uint64_t count);
+
+/* The rows of `run` and, after them, `rows` rows from the beginning of `from`, over and over if it
+ * has fewer. Both hold elements of one node; `from` has a row. */
+struct run *run_fill(const struct run *run, struct run *from, uint64_t rows);
 
 /* How many rows an element has that holds runs. False if they disagree, or if it holds none. */
 bool run_words_rows(const uint64_t *words, uint32_t width, uint64_t run_words, uint64_t *ret_rows);

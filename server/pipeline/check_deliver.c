@@ -127,6 +127,35 @@ evaluation_shards_of(const struct section *section)
     return -1;
 }
 
+/* What cannot be made even, and why. The rest follows from the stages (plan/rebatch.c). */
+static void
+check_even(const struct section *section, const struct spec_distribute *asked)
+{
+    const struct {
+        bool is_asked;
+        const char *why;
+    } obstacles[] = {
+        { asked->delivery != DELIVER_LANES, "is for lanes: readers of a queue or a broadcast get "
+                                            "whole batches" },
+        { asked->evaluation_shards != 0, "is for training: readers of an evaluation get each row "
+                                         "once" },
+        { asked->from_function, "divides global batches: with from_function the pipeline deals "
+                                "its own" },
+        { asked->rebatch == REBATCH_CARRY, "divides each batch by itself: use rebatch: split" },
+        { asked->drop_remainder_step, "fills the steps that drop_remainder_step leaves out: set "
+                                      "one of the two" },
+    };
+
+    for (size_t i = 0; asked->even_repeat && i < sizeof obstacles / sizeof *obstacles; i++)
+        if (obstacles[i].is_asked)
+            spec_complain(section->check->errors, asked->line, asked->column, "even: repeat %s",
+                          obstacles[i].why);
+    if (!asked->even_repeat && text_of(section, "mask")[0] != '\0')
+        spec_complain(section->check->errors, asked->line, asked->column,
+                      "mask: '%.60s' is a column that even: repeat adds: set that, too",
+                      text_of(section, "mask"));
+}
+
 void
 check_distribute(struct check *check, const struct spec_value *value,
                  struct spec_distribute *ret_distribute)
@@ -141,6 +170,8 @@ check_distribute(struct check *check, const struct spec_value *value,
         .files_local = is_text(&section, "files", "local"),
         .groups = (uint32_t)integer_of(&section, "groups", 1),
         .drop_remainder_step = bool_of(&section, "drop_remainder_step"),
+        .even_repeat = is_text(&section, "even", "repeat"),
+        .mask = text_of(&section, "mask")[0] != '\0' ? text_of(&section, "mask") : "mask",
         .evaluation_shards = evaluation_shards_of(&section),
         .line = value->line,
         .column = value->column,
@@ -152,6 +183,7 @@ check_distribute(struct check *check, const struct spec_value *value,
         spec_complain(check->errors, value->line, value->column,
                       "with delivery: %s, replicas must be 1, not %" PRIu32,
                       text_of(&section, "delivery"), distribute.replicas);
+    check_even(&section, &distribute);
     *ret_distribute = distribute;
 }
 

@@ -114,6 +114,10 @@ check_stream(struct check *check, const struct spec_value *name, const struct sp
     deliver = arguments[stage_parameter(info, "deliver")];
     check_distribute(check, distribute != NULL ? distribute : &nothing, &ret_stream->distribute);
     check_deliver(check, deliver != NULL ? deliver : &nothing, &ret_stream->deliver);
+    if (ret_stream->distribute.even_repeat && ret_stream->deliver.skip_errors)
+        spec_complain(check->errors, ret_stream->deliver.line, ret_stream->deliver.column,
+                      "on_error: skip leaves rows out once they are dealt, so replicas would not "
+                      "get equally many: with distribute.even: repeat, on_error is stop");
     if (dataset == NULL || dataset->kind != SPEC_DATASET)
         return;
     ret_stream->dataset = *dataset->dataset;

@@ -81,6 +81,8 @@ struct spec_distribute {
     bool files_local;
     uint32_t groups;
     bool drop_remainder_step;
+    bool even_repeat;
+    const char *mask;          /* the column that even_repeat adds */
     int32_t evaluation_shards; /* 0: off; -1: auto */
     uint32_t line, column;
 };

@@ -51,6 +51,14 @@ SECTION(
     DEFAULT(drop_remainder_step, "false", BOOL, ANY_VALUE,
             "Leave out steps in which some replica would have no row, instead of empty batches: "
             "with several nodes, an epoch ends at the first of them."),
+    DEFAULT(even, "empty", TEXT, ONE_OF("empty|repeat"),
+            "What fills a batch of fewer rows than the replicas divide evenly, as the last of an "
+            "epoch may be. empty: nothing: replicas get fewer rows, or an empty batch, as in "
+            "TensorFlow. repeat: rows from the epoch's beginning, as torch's DistributedSampler "
+            "does, so that all replicas get equally many; `mask` says which rows these are."),
+    MAY(mask, TEXT | NOTHING, ANY_VALUE,
+        "With even: repeat, the name of the bool column that is added: true (1) for each row of "
+        "the stream, false (0) for a repeated one, which metrics leave out; default: mask."),
     MAY(evaluation_shards, INTEGER | TEXT | NOTHING, BETWEEN(1, 1000000),
         "Divide the stream into this many shards; one reader reads a whole shard. auto: five "
         "times the number of readers at the start."))

@@ -144,6 +144,10 @@ resolve_policy(struct plan_builder *builder, struct edges *files)
         if (is_of_replicas(plan->graph->nodes[i]))
             return order_complain(builder->errors, plan->graph->nodes[i],
                                   "values is the only stage: replicas get its values unchanged");
+    if (is_of_replicas(plan->user_root) && asked->even_repeat)
+        return order_complain(builder->errors, plan->user_root,
+                              "values gives each replica one value, so there are no rows to make "
+                              "even: remove even: repeat");
     if (is_of_replicas(plan->user_root)) {
         set_policy(plan, SHARD_OFF, "values: one for each replica, by its number");
         return TUNDISH_OK;
@@ -364,6 +368,17 @@ deals_files(const struct plan *plan, uint32_t worker_count)
            (asked->line != 0 && asked->auto_shard == SHARD_AUTO && asked->evaluation_shards == 0);
 }
 
+/* Whole batches go to a single replica, unless they get a mask. */
+static bool
+is_rebatched(const struct plan *plan)
+{
+    const struct spec_distribute *asked = &plan->stream->distribute;
+
+    return !asked->from_function && !is_of_replicas(plan->user_root) &&
+           asked->delivery == DELIVER_LANES && asked->evaluation_shards == 0 &&
+           (plan->options.worker_count > 1 || plan->replicas > 1 || asked->even_repeat);
+}
+
 tundish_status
 build_distribution(struct plan_builder *builder)
 {
@@ -380,9 +395,7 @@ build_distribution(struct plan_builder *builder)
     if (plan->policy == SHARD_FILE || plan->policy == SHARD_HINT)
         plan->own_draws = find_own_draws(plan->graph, &files, false);
     rebatch_resolve_rule(plan);
-    if (!plan->stream->distribute.from_function && !is_of_replicas(plan->user_root) &&
-        plan->stream->distribute.delivery == DELIVER_LANES &&
-        plan->stream->distribute.evaluation_shards == 0 && (worker_count > 1 || plan->replicas > 1))
+    if (is_rebatched(plan))
         status = rebatch_insert(builder);
     if (status != TUNDISH_OK)
         goto done;

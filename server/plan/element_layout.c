@@ -245,11 +245,16 @@ rebatch_layout(struct plan_node *node)
     run_layout(node);
 }
 
+/* Whether content stages after the batch keep its rows is found out when they are made. */
 static void
 slices_layout(struct plan_node *node)
 {
-    const struct plan_node *input = node->inputs[0];
+    const struct plan_node *input = node->inputs[0], *batch = input;
+    struct slices_arguments *arguments = node->arguments;
 
+    while (batch->order == NULL)
+        batch = batch->inputs[0];
+    arguments->rows_unknown = input->run_words == 0 || rows_are_content(batch, 0);
     node->cuts_content = node->batch_wide = are_rows_cut(input);
     node->width = input->width + node->cuts_content;
     node->run_words = input->run_words;

@@ -185,6 +185,7 @@ insert_split(struct plan *plan, int64_t slices)
     struct slices_arguments *arguments = deal->arguments;
 
     arguments->slices = slices;
+    arguments->even = plan->stream->distribute.even_repeat;
     /* Else the slices of a batch are of several steps. */
     arguments->whole_only = plan->stream->distribute.drop_remainder_step &&
                             (plan->options.worker_count == 1 || plan->policy == SHARD_DATA);
@@ -208,6 +209,44 @@ check_whole(const struct plan_builder *builder, int64_t slices)
                          (long long)plan->global_batch, (long long)slices);
 }
 
+/* What the stages and the policy have to say to even: repeat. */
+static tundish_status
+check_even(const struct plan_builder *builder, int64_t slices)
+{
+    const struct plan *plan = builder->plan;
+    const struct spec_distribute *asked = &plan->stream->distribute;
+    const char *why = NULL;
+
+    if (plan->rule == REBATCH_CARRY)
+        why = "each batch is divided by itself: use rebatch: split";
+    else if (plan->options.worker_count > 1 &&
+             (plan->policy == SHARD_FILE || plan->policy == SHARD_HINT))
+        why = "nodes that have files or shards of their own have unequal numbers of rows: use "
+              "auto_shard: DATA";
+    else if (schema_find(&plan->user_root->schema, asked->mask) >= 0)
+        why = "there is a column of the mask's name already: give it another with mask: NAME";
+    if (why != NULL)
+        return spec_complain(builder->errors, asked->line, asked->column, "even: repeat: %s", why);
+    if (plan->global_batch < 0 || plan->global_batch % slices == 0)
+        return TUNDISH_OK;
+    return spec_complain(builder->errors, asked->line, asked->column,
+                         "even: repeat: a batch of %lld rows cannot be divided evenly among %lld "
+                         "replicas, so rows would be repeated in every step: make batches a "
+                         "multiple of the replicas",
+                         (long long)plan->global_batch, (long long)slices);
+}
+
+/* The column that says which rows are the stream's, and not repeated. */
+static void
+add_mask(const struct plan *plan, struct schema *schema)
+{
+    int64_t rows = schema->columns[0].rank > 0 ? schema->columns[0].shape[0] : -1;
+    struct column_spec *mask = schema_add(schema, plan->stream->distribute.mask, TUNDISH_BOOL);
+
+    mask->rank = 1;
+    mask->shape[0] = rows;
+}
+
 /* Rotate so that each worker begins with the sizes of its own replicas. Under DATA all workers see
  * the same rows, so the sizes must be the same. */
 static struct plan_node *
@@ -227,12 +266,14 @@ tundish_status
 rebatch_insert(struct plan_builder *builder)
 {
     struct plan *plan = builder->plan;
+    const struct spec_distribute *asked = &plan->stream->distribute;
     int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
     struct plan_node *deal;
 
     if (!has_batches(plan->user_root))
         return complain_of_no_batch(builder);
-    if (check_whole(builder, slices) != TUNDISH_OK)
+    if (check_whole(builder, slices) != TUNDISH_OK ||
+        (asked->even_repeat && check_even(builder, slices) != TUNDISH_OK))
         return TUNDISH_E_PIPELINE;
     plan->rebatched = true;
     deal = plan->rule == REBATCH_CARRY ? insert_carry(plan, slices) : insert_split(plan, slices);
@@ -244,6 +285,8 @@ rebatch_insert(struct plan_builder *builder)
         if (column->rank > 0)
             column->shape[0] = slice_rows(column->shape[0], slices);
     }
+    if (asked->even_repeat)
+        add_mask(plan, &deal->schema);
     plan->graph->root = deal;
     return TUNDISH_OK;
 }

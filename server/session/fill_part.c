@@ -186,12 +186,7 @@ fill_part(const struct fill *fill, struct evaluation *evaluation, const struct d
 {
     const struct plan_node *root = fill->plan->graph->root;
     const struct run *run = run_of_word(slice->words[0]);
-    struct run part = {
-        .width = run->width,
-        .run_words = run->run_words,
-        .element_count = (uint64_t)(end - begin),
-        .words = run->words + (size_t)begin * run->width,
-    };
+    struct run part = run_part(run, (uint64_t)begin, (uint64_t)(end - begin));
     uint64_t word = run_word(&part);
     uint32_t count = root->schema.count;
     void **destinations = scratch_array(evaluation->scratch, count, sizeof *destinations);

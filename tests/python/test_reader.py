@@ -140,6 +140,25 @@ class Facts(unittest.TestCase):
             with server.open("train", place=again["place"]) as reader:
                 self.assertEqual((reader.next().epoch, reader.next().step), (1, 1))
 
+    def test_a_place_before_the_last_step_brings_its_repeated_rows(self):
+        stages = ("range: 13", "shuffle: {buffer_size: 13, seed: 1}", "batch: 4")
+        text = rig.pipeline(*stages, replicas=2, distribute="even: repeat", deliver="{epochs: 2}")
+        with rig.serve(text) as server:
+            with server.open("train", replica=0) as zero, server.open("train", replica=1) as one:
+                self.assertEqual(one.spec["mask"][:2], ("mask", "bool"))
+                first = zero.next()["value"].tolist()
+                for reader in (one, zero, one, zero, one):
+                    batch = reader.next()
+                self.assertEqual((batch.step, batch["mask"].tolist()), (2, [True, True]))
+                places = [zero.place, one.place]
+        with rig.serve(text) as server:
+            with server.open("train", replica=0, place=places[0]) as zero:
+                with server.open("train", replica=1, place=places[1]) as one:
+                    self.assertEqual(zero.next()["mask"].tolist(), [True])
+                    last = one.next()
+                    self.assertEqual((last.step, last["mask"].tolist()), (3, [False]))
+                    self.assertEqual(last["value"].tolist(), first[:1])
+
     def test_replicas_that_are_open_load_their_states_one_after_the_other(self):
         text = rig.pipeline(*ROWS, replicas=2)
         with rig.serve(text) as server:

@@ -51,6 +51,37 @@ class Sharding(Rig):
             self.assertLessEqual(sum(parsed), ROWS * 1.02)
             self.assertGreaterEqual(min(parsed), ROWS // workers)
 
+    def slices(self, file, *options):
+        """Of each step, the rows of each worker's replicas, those that are repeated as texts."""
+        lines, _ = self.peeked(file, *options)
+        steps = {}
+        for line in lines:
+            if "columns" not in line:
+                continue
+            columns = line["columns"]
+            rows = [value if own else str(value)
+                    for value, own in zip(columns["value"]["values"], columns["real"]["values"])]
+            steps.setdefault((line["epoch"], line["step"]), []).append(rows)
+        return [steps[step] for step in sorted(steps)]
+
+    def test_replicas_get_equally_many_rows_where_asked_for(self):
+        """For one node and for two, and for stages that see whole batches."""
+        self.file_of("rows.txt", range(13))
+        stages = [
+            "text_line: {filenames: rows.txt}",
+            "decode_csv: {record_defaults: [int64], column_names: [value]}",
+            "batch: 8",
+        ]
+        even = "even: repeat, mask: real, auto_shard: DATA"
+        expected = [[[0, 1], [2, 3], [4, 5], [6, 7]], [[8, 9], [10, 11], [12, "0"], ["1", "2"]]]
+        for more in ([], ['map: {less: "value - max(value, axis=0)"}']):
+            file = self.pipeline(stages + more, f"{{replicas: 4, {even}}}")
+            self.assertEqual(self.slices(file), expected)
+        file = self.pipeline(stages, f"{{replicas: 2, {even}}}")
+        # Slice s of a batch is worker s mod 2's.
+        self.assertEqual(self.slices(file, "--num-workers", "2"),
+                         [[step[s] for s in (0, 2, 1, 3)] for step in expected])
+
     def test_a_filter_parses_for_itself_and_the_rest_is_still_shared(self):
         self.file_of("rows.txt", range(ROWS))
         stages = [

@@ -180,15 +180,8 @@ helper_line_take_sentence(struct helper_line *line, uint64_t bytes,
 static struct run
 rows_of_part(const struct part *part, const struct deal_slice *slice)
 {
-    const struct run *run = run_of_word(slice->words[0]);
-
-    return (struct run){
-        .width = run->width,
-        .run_words = run->run_words,
-        .element_count = (uint64_t)(part->end - part->begin),
-        .row_count = (uint64_t)(part->end - part->begin),
-        .words = run->words + (size_t)part->begin * run->width,
-    };
+    return run_part(run_of_word(slice->words[0]), (uint64_t)part->begin,
+                    (uint64_t)(part->end - part->begin));
 }
 
 static tundish_status

@@ -1,8 +1,23 @@
 """tf.distribute: how what a dataset yields is dealt to replicas."""
 
-from itertools import islice
+from itertools import cycle, islice
 
 from .model import joined, rows_of, stack
+
+
+def filled(batches, slices):
+    """Each batch with rows of the first one, or of its own where columns differ, until replicas get
+    equally many; and a column that says which rows are the dataset's."""
+    first = None
+    for batch in batches:
+        (rows,) = {len(column) for column in batch.values()}
+        first = first if first or not rows else batch
+        missing = -rows % slices
+        more = {name: cycle(column) for name, column in (first or batch).items()}
+        batch = {
+            name: [*column, *islice(more[name], missing)] for name, column in batch.items()
+        }
+        yield {**batch, "mask": [True] * rows + [False] * missing}
 
 
 def split(batches, slices):
@@ -44,7 +59,9 @@ def steps(datasets, case, limit):
     dealt = []
     for worker, dataset in enumerate(datasets):
         elements = dataset.open()
-        if count > 1 and not case.from_function:
+        if case.even:
+            elements = split(filled(elements, count), count)
+        elif count > 1 and not case.from_function:
             if case.rebatch == "carry":
                 elements = carry(elements, case.global_batch, count, worker * replicas)
             else:

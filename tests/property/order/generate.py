@@ -20,6 +20,7 @@ class Case:
     replicas: int = 1
     rebatch: str = "split"
     from_function: bool = False
+    even: bool = False  # even: repeat
     epochs: int = 2
     steps: int = 24
     from_workers: int = 0  # whose places are resumed at
@@ -50,6 +51,8 @@ class Case:
         elif not self.by_file:
             # AUTO would deal the elements of some lists as if they were files; recorded cases hold that.
             distribute["auto_shard"] = "DATA"
+        if self.even:
+            distribute["even"] = "repeat"
         stages = ", ".join(map(stage_text, self.stages))
         named = ", ".join(
             f"{name}: [{', '.join(map(stage_text, part))}]" for name, part in self.named.items()
@@ -163,8 +166,14 @@ class Generator:
         case.workers, case.replicas = random.randint(1, 3), random.randint(1, 4)
         case.from_workers, case.from_replicas = random.randint(1, 3), random.randint(1, 4)
         if random.random() < 0.7 or shape.depth == 0:
-            case.rebatch = random.choice(["split", "carry"])
-            self._final_batch(case, shape, random.randint(1, 9))
+            size = random.randint(1, 9)
+            if shape.even and not case.by_file and random.random() < 0.2:
+                case.even = True
+                case.from_workers, case.from_replicas = case.workers, case.replicas
+                size = case.workers * case.replicas * random.randint(1, 3)
+            else:
+                case.rebatch = random.choice(["split", "carry"])
+            self._final_batch(case, shape, size)
         for _ in range(random.randint(0, 2)):
             case.stages.append(self._pick_whole(shape))
 

@@ -113,10 +113,14 @@ def _rows(pipeline, peeked):
 
 
 def rows_of(pipeline, columns):
-    """The rows of a batch as tuples, of those columns that are dense and have one number a row."""
+    """The rows of a batch as tuples, of those columns that are dense and have one number a row;
+    without those that were repeated."""
     told = [columns[name] for name in pipeline.columns if name in columns]
     told = [column["values"] for column in told if len(column.get("shape", ())) == 1]
-    return list(zip(*told))
+    rows = list(zip(*told))
+    if "even" not in pipeline.distribute:
+        return rows
+    return [row for row, own in zip(rows, columns["mask"]["values"]) if own]
 
 
 def _few(rows):

@@ -112,7 +112,7 @@ def _inner_names(value):
             inner = value.get(name)
             if isinstance(inner, list):
                 for one in inner if name == "datasets" else [inner]:
-                    yield from stage_names(one)
+                    yield from [] if isinstance(one, str) else stage_names(one)
 
 
 class PipelineGenerator(Generator):
@@ -301,6 +301,8 @@ class PipelineGenerator(Generator):
             distribute["replicas"] = random.choice([1, 1, 2, 2, 3])
             distribute["rebatch"] = random.choice(["split", "split", "carry", "tensorflow"])
             distribute["drop_remainder_step"] = random.random() < 0.1
+            if random.random() < 0.15:
+                distribute |= {"even": "repeat", "drop_remainder_step": False, "rebatch": "split"}
         elif kind == "function":
             distribute["from_function"] = True
         elif kind == "evaluation":

@@ -109,6 +109,71 @@ batches_of_branches_keep_their_branch(void **state)
     fixture_close(&fixture);
 }
 
+static uint64_t
+count_repeated(const struct plan_node *root, const uint64_t *words)
+{
+    for (uint32_t i = 0; i < root->width; i++)
+        if ((root->run_words >> i & 1) != 0 && words[i] != 0)
+            return run_of_word(words[i])->repeated;
+    return 9;
+}
+
+/* Of the rows of each slice, how many at its end are repeated. */
+static void
+assert_even(const char *pipeline, int64_t slices, const char *expected, const char *repeated)
+{
+    const struct slices_arguments arguments = { .slices = slices, .even = true };
+    char counts[64] = "";
+    uint64_t words[PLAN_WIDTH_MAX], passed;
+    const struct plan_node *root;
+    struct fixture fixture;
+    size_t count;
+
+    fixture_open(&fixture, pipeline);
+    fixture_append(&fixture, &order_deal_split, &arguments);
+    root = fixture.graph->root;
+    assert_string_equal(fixture_epoch(&fixture, 100, 1), expected);
+    assert_string_equal(fixture_epoch(&fixture, 100, 5), expected);
+    /* The same after any number of slices was passed over: it stands in the right place. */
+    for (uint64_t i = 0; repeated[i] != '\0'; i++) {
+        fixture_epoch(&fixture, 0, 1);
+        if (i > 0)
+            assert_int_equal(order_pass_over(fixture.iterator, i, &passed), ORDER_OK);
+        assert_int_equal(order_next(fixture.iterator, words, 1, &count), ORDER_OK);
+        counts[i] = (char)('0' + count_repeated(root, words));
+        run_words_release(words, 1, root->width, root->run_words);
+    }
+    assert_string_equal(counts, repeated);
+    fixture_close(&fixture);
+}
+
+static void
+the_last_batch_is_filled_from_the_beginning(void **state)
+{
+    (void)state;
+    assert_even("{range: 9}, {batch: 4}", 4, "[0] [1] [2] [3] [4] [5] [6] [7] [8] [0] [1] [2]",
+                "000000000111");
+    assert_even("{range: 11}, {batch: 6}", 3, "[0 1] [2 3] [4 5] [6 7] [8 9] [10 0]", "000001");
+    assert_even("{range: 8}, {batch: 4}", 2, "[0 1] [2 3] [4 5] [6 7]", "0000");
+    assert_even("{range: 2}, {batch: 5}", 5, "[0] [1] [0] [1] [0]", "00111");
+    assert_even("{range: 3}, {batch: 3}", 1, "[0 1 2]", "0");
+    assert_even("{range: 0}, {batch: 3}", 3, "", "");
+    /* Each that is short, as where batches are repeated. */
+    assert_even("{range: 3}, {batch: 2}, {repeat: 2}", 2, "[0] [1] [2] [0] [0] [1] [2] [0]",
+                "00010001");
+}
+
+static void
+batches_of_other_kinds_are_filled_too(void **state)
+{
+    (void)state;
+    assert_even("{range: 7}, {batch: 2}, {rebatch: 4}", 4, "[0] [1] [2] [3] [4] [5] [6] [0]",
+                "00000001");
+    /* The rows of the first batch are of the other branch. */
+    assert_even("{concatenate: [[{range: 2}, {batch: 2}], [{range: [10, 13]}, {batch: 4}]]}", 2,
+                "[0] [1] [10 11] [12 10]", "0001");
+}
+
 static void
 slices_know_their_batch(void **state)
 {
@@ -148,6 +213,8 @@ TEST_FILE(test_order_deal_split)
         cmocka_unit_test(each_component_is_cut_by_its_own_count),
         cmocka_unit_test(joined_batches_are_cut_by_rows),
         cmocka_unit_test(batches_of_branches_keep_their_branch),
+        cmocka_unit_test(the_last_batch_is_filled_from_the_beginning),
+        cmocka_unit_test(batches_of_other_kinds_are_filled_too),
         cmocka_unit_test(slices_know_their_batch),
         cmocka_unit_test(an_early_close_gives_up_the_batch),
     };

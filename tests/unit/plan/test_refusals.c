@@ -18,10 +18,10 @@ struct refusal {
 
 /* What is said of the pipeline, for the caller to free; "" if it is taken. */
 static char *
-complaints_of(const char *stages)
+complaints_of(const char *stages, const char *rest, uint32_t workers)
 {
-    char *text = tnd_sprintf("streams: {case: {dataset: [%s]}}", stages);
-    struct plan_options options = { .worker_count = 1, .root_seed = 1 };
+    char *text = tnd_sprintf("streams: {case: {dataset: [%s]%s}}", stages, rest);
+    struct plan_options options = { .worker_count = workers, .root_seed = 1 };
     struct spec_errors errors = { 0 };
     struct spec_file *file = NULL;
     struct plan *plan = NULL;
@@ -37,25 +37,30 @@ complaints_of(const char *stages)
     return complaints;
 }
 
+/* `rest`: of the stream. */
+static void
+assert_refused(const struct refusal *refusal, const char *rest, uint32_t workers)
+{
+    char *complaints = complaints_of(refusal->stages, rest, workers);
+
+    if (strstr(complaints, refusal->sentence) == NULL)
+        fail_msg("%s%s: '%s' is not in '%s'", refusal->stages, rest, refusal->sentence, complaints);
+    /* One error, one line. */
+    assert_int_equal(strcspn(complaints, "\n") + 1, strlen(complaints));
+    free(complaints);
+}
+
 static void
 assert_refusals(const struct refusal *refusals, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        char *complaints = complaints_of(refusals[i].stages);
-
-        if (strstr(complaints, refusals[i].sentence) == NULL)
-            fail_msg("%s: '%s' is not in '%s'", refusals[i].stages, refusals[i].sentence,
-                     complaints);
-        /* One error, one line. */
-        assert_int_equal(strcspn(complaints, "\n") + 1, strlen(complaints));
-        free(complaints);
-    }
+    for (size_t i = 0; i < count; i++)
+        assert_refused(&refusals[i], "", 1);
 }
 
 static void
 assert_taken(const char *stages)
 {
-    char *complaints = complaints_of(stages);
+    char *complaints = complaints_of(stages, "", 1);
 
     assert_string_equal(complaints, "");
     free(complaints);
@@ -322,6 +327,52 @@ draws_that_cannot_be_shared(void **state)
                         "{columns: b, draws: d}}");
 }
 
+static void
+slices_that_cannot_be_even(void **state)
+{
+    const struct {
+        struct refusal refusal;
+        const char *even;
+        uint32_t workers;
+    } refusals[] = {
+        { { "range: 8, batch: 3", "a batch of 3 rows cannot be divided evenly among 2 replicas" },
+          "replicas: 2",
+          1 },
+        { { "range: 8, batch: 4", "use rebatch: split" }, "replicas: 2, rebatch: carry", 1 },
+        { { "range: 8, batch: 4", "readers of a queue" }, "delivery: queue", 1 },
+        { { "range: 8, batch: 4", "readers of an evaluation" }, "evaluation_shards: 2", 1 },
+        { { "range: 8, batch: 4", "from_function" }, "from_function: true", 1 },
+        { { "range: 8, batch: 4", "set one of the two" }, "drop_remainder_step: true", 1 },
+        { { "range: 8, batch: 4", "name already" }, "replicas: 2, mask: value", 1 },
+        { { "range: 8, batch: 4", "use auto_shard: DATA" }, "replicas: 2, auto_shard: HINT", 2 },
+        { { "list_files: \"*.txt\", {flat_map: {dataset: [{text_line: {filenames: $value}}]}}, "
+            "batch: 4",
+            "use auto_shard: DATA" },
+          "replicas: 2",
+          2 },
+        { { "range: 8", "add `batch: G`" }, "replicas: 1", 1 },
+        { { "from_tensors: {value: [1, 2, 3, 4]}, {batch: 1}, {unbatch: }",
+            "known only once it is made" },
+          "replicas: 2",
+          1 },
+        { { "values: {value: replica_id_in_sync_group}", "remove even: repeat" },
+          "replicas: 2",
+          1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        char *rest = tnd_sprintf(", distribute: {even: repeat, %s}", refusals[i].even);
+
+        assert_refused(&refusals[i].refusal, rest, refusals[i].workers);
+        free(rest);
+    }
+    assert_refused(&(struct refusal){ "range: 8, batch: 4", "mask: 'real'" },
+                   ", distribute: {mask: real}", 1);
+    assert_refused(&(struct refusal){ "range: 8, batch: 4", "on_error: skip" },
+                   ", distribute: {even: repeat}, deliver: {on_error: skip}", 1);
+}
+
 TEST_FILE(test_refusals)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +389,7 @@ TEST_FILE(test_refusals)
         cmocka_unit_test(rows_that_no_memory_holds),
         cmocka_unit_test(sparse_rows_that_are_none),
         cmocka_unit_test(draws_that_cannot_be_shared),
+        cmocka_unit_test(slices_that_cannot_be_even),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,7 +133,7 @@ slices_of_an_outer_column_that_it_has_not_are_refused(void **state)
               "");
     make_part();
     helper_pair_ask(&pair, &ask);
-    word = (uint64_t *)(void *)(ask.bytes + sizeof(struct helper_ask) + sizeof(uint64_t) + 40);
+    word = (uint64_t *)(void *)(ask.bytes + sizeof(struct helper_ask) + sizeof(uint64_t) + 48);
     assert_int_equal(*word, 0);
     *word = 2;
     assert_int_equal(answered(), TUNDISH_E_CORRUPT);

@@ -17,7 +17,7 @@ __all__ = [
 CONTEXT = Scope()  # of the variables that a stream from a function has
 KEYS = (
     "replicas", "auto_shard", "rebatch", "delivery", "files", "groups", "drop_remainder_step",
-    "evaluation_shards",
+    "evaluation_shards", "even", "mask",
 )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def distribute(
     A function is that of tf.distribute's distribute_datasets_from_function: its context has
     num_input_pipelines, input_pipeline_id, num_replicas_in_sync and get_per_replica_batch_size.
     Options are those of the pipeline file: replicas, auto_shard, rebatch, delivery, files, groups,
-    drop_remainder_step, evaluation_shards.
+    drop_remainder_step, evaluation_shards, even, mask.
     """
     unknown = [name for name in options if name not in KEYS]
     if unknown:
