@@ -443,12 +443,18 @@ attach_once(tundish_reader *reader, const struct attempt *attempt,
 
 /* Nothing listens, as the thread's error says. Add the remedy for a user who forgot the server. */
 static tundish_status
-fail_without_server(const tundish_reader *reader)
+fail_without_server(const tundish_reader *reader, int64_t waited_ns)
 {
+    char how_long[64] = "";
+
+    /* Less is how a trainer asks that waits itself. */
+    if (waited_ns >= SECOND_NS)
+        snprintf(how_long, sizeof how_long, ", and none was there in all of %lld s",
+                 (long long)(waited_ns / SECOND_NS));
     return tnd_fail(TUNDISH_E_SERVER_GONE,
-                    "no server listens at %s; start one: tundish serve FILE, or both: "
+                    "no server listens at %s%s; start one: tundish serve FILE, or both: "
                     "tundish-launch FILE -- TRAINER",
-                    reader->path);
+                    reader->path, how_long);
 }
 
 /* Until then the reader could not say where it stands, should the server die. If it dies first,
@@ -471,6 +477,7 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     struct attempt attempt = { .is_survivor = is_survivor, .deadline_ns = deadline_ns };
     struct attachment *attachment = NULL;
     uint8_t *place = NULL;
+    int64_t begun_ns = (int64_t)tnd_clock_ns();
     tundish_status status = TUNDISH_OK;
 
     /* Before the new attachment: the old server's lane is still mapped. */
@@ -487,7 +494,7 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
         pause_for(KNOCK_AGAIN_NS);
     free(place);
     if (status == TUNDISH_E_SERVER_GONE && !is_survivor)
-        return fail_without_server(reader);
+        return fail_without_server(reader, (int64_t)tnd_clock_ns() - begun_ns);
     if (status != TUNDISH_OK)
         return status;
     pthread_mutex_lock(&reader->lock);

@@ -18,9 +18,10 @@ static const struct status_row rows[] = {
       "this replica's epoch is over; tundish_restart begins another" },
     { TUNDISH_STOPPED, "STOPPED", "the server drained and stopped on request" },
     { TUNDISH_E_TIMEOUT, "E_TIMEOUT", "try again: nothing is broken" },
-    { TUNDISH_E_SERVER_GONE, "E_SERVER_GONE", "try again or reopen: the server died or restarted" },
+    { TUNDISH_E_SERVER_GONE, "E_SERVER_GONE", "call again: the server died or restarted" },
     { TUNDISH_E_PEER_LOST, "E_PEER_LOST",
-      "reopen at a saved place: another replica of the group died" },
+      "call again, and reopen at a saved place if it is said again: another replica of the group "
+      "died" },
     { TUNDISH_E_DETACHED, "E_DETACHED",
       "reopen: the server detached this group, which was too slow" },
     { TUNDISH_E_DATA, "E_DATA", "fix the input: this step's data is bad" },

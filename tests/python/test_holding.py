@@ -179,6 +179,19 @@ class Pressure(unittest.TestCase):
             self.assertEqual(reader.next().step, reader.info.slot_count - 2)
             timer.join()
 
+    def test_wait_of_a_program_of_one_thread_is_an_error(self):
+        script = (
+            "import sys, tundish\n"
+            "with tundish.open('train', on_hold='wait') as reader:\n"
+            "    try: kept = [batch['value'] for batch in reader]\n"
+            "    except tundish.ArgumentError as error: print(error)\n"
+            "    print(reader.next()['value'][0])\n"
+        )
+        with rig.serve(rig.pipeline(*ROWS)) as server:
+            said = server.python(script).stdout
+        self.assertRegex(said, r"no other thread that could drop the oldest, taken at .*:3: .*copy")
+        self.assertRegex(said, r"\n\d+0\n$")
+
     def test_another_word_for_on_hold_is_refused(self):
         with rig.serve(rig.pipeline(*ROWS)) as server:
             with self.assertRaisesRegex(tundish.ArgumentError, "on_hold"):

@@ -164,6 +164,37 @@ class Servers(unittest.TestCase):
             with self.assertRaisesRegex(tundish.ServerGone, "tundish serve"):
                 tundish.open("train", server=f"{folder}/none", timeout=0.2)
 
+    def test_a_wait_for_a_server_is_told_and_so_is_its_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = (
+                "import sys, tundish\n"
+                "try: tundish.open('train', server=sys.argv[1], timeout=1.5)\n"
+                "except tundish.ServerGone as gone: print(gone)\n"
+            )
+            done = subprocess.run(
+                [sys.executable, "-c", script, f"{folder}/none"],
+                env=dict(os.environ, PYTHONPATH=rig.PACKAGE),
+                capture_output=True,
+                text=True,
+                timeout=rig.DEADLINE_S,
+            )
+        line = r"^tundish: no server listens at .*/none; start one: .*; waiting for it until \d\d:\d\d:\d\d\n$"
+        self.assertRegex(done.stderr, line)
+        self.assertRegex(done.stdout, r"none was there in all of the timeout, 1.5 s\)\n$")
+        self.assertNotIn("died", done.stdout)
+
+    def test_a_replica_in_use_by_this_program_is_said_to_be(self):
+        with rig.serve(rig.pipeline(*ROWS)) as server, server.open("train") as reader:
+            with self.assertRaisesRegex(tundish.ArgumentError, "an earlier reader of this program"):
+                server.open("train")
+            self.assertEqual(reader.next().step, 0)
+            other = server.python(
+                "import tundish\n"
+                "try: tundish.open('train')\n"
+                "except tundish.ArgumentError as error: print(error)\n"
+            )
+            self.assertIn(f"in use by process {os.getpid()}: close its reader there", other.stdout)
+
     def test_a_server_that_does_not_return_is_told_after_the_timeout(self):
         with rig.serve(rig.pipeline(*ROWS, **WAITS)) as server:
             with server.open("train", timeout=0.5) as reader:

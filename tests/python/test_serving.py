@@ -209,6 +209,57 @@ class Ends(Case):
         gc.collect()
         self.assert_gone(pid)
 
+    def test_not_before_a_reader_that_it_opened(self):
+        reader = tundish.serve(text=ENDLESS).open("train")
+        gc.collect()
+        batches = iter(reader)
+        pid = reader._kept.pid
+        self.assertEqual([next(batches).step for _ in range(5)], list(range(5)))
+        reader.close()
+        gc.collect()
+        self.assert_gone(pid)
+        reader = tundish.serve(text=PIPELINE).open("train")
+        pid = reader._kept.pid
+        self.assertEqual(sum(1 for _ in reader), 10)
+        del reader
+        gc.collect()
+        self.assert_gone(pid)
+
+    def test_at_once_beside_readers_that_nobody_told_it_of(self):
+        for opened in ("tundish.open('train', server=server.socket)", "server.open()"):
+            process, pid = self.python(
+                f"reader = {opened}\nbatch = reader.next()\n"
+                "try:\n"
+                "    print('reads', flush=True)\n"
+                "    time.sleep(1000)\n"
+                "except KeyboardInterrupt: pass\n"
+                "print(server.stop(), reader.closed)"
+            )
+            self.assertEqual(process.stdout.readline(), "reads\n")
+            process.send_signal(signal.SIGINT)
+            # In good order: it did not have to be told twice.
+            self.assertEqual(process.stdout.read().split(), ["0", "True"])
+            self.assert_gone(pid)
+
+    def test_by_an_interrupt_also_beside_a_reader_of_another_process(self):
+        process, pid = self.python(
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+            "    reader = server.open()\n"
+            "    batch = reader.next()\n"
+            "    print(os.getpid(), flush=True)\n"
+            "    time.sleep(1000)\n"
+            "with server:\n"
+            "    print('waits', flush=True)\n"
+            "    time.sleep(1000)"
+        )
+        (child,) = {process.stdout.readline().strip() for _ in range(2)} - {"waits"}
+        self.addCleanup(os.kill, int(child), signal.SIGKILL)
+        process.send_signal(signal.SIGINT)
+        self.assertNotEqual(process.wait(rig.DEADLINE_S), 0)
+        self.assert_gone(pid)
+
     def test_in_good_order_beside_a_reader_that_reads_no_more(self):
         server = tundish.serve(text=ENDLESS)
         reader = server.open()

@@ -2,6 +2,7 @@
 
 import pickle
 import resource
+import signal
 import threading
 import unittest
 
@@ -179,7 +180,7 @@ class Memory(Torch):
 
         with rig.serve(kinds.pipeline("brain")) as server, server.open("train") as reader:
             batch = reader.next()
-            tensor = dlpack.from_dlpack(batch.array("brain").__dlpack__())
+            tensor = dlpack.from_dlpack(batch.array("brain").__dlpack__(copy=False))
             self.assertEqual((tensor.dtype, tensor.tolist()), (self.torch.bfloat16, [0.5, -1]))
             self.assertEqual(tensor.data_ptr(), batch["brain"].ctypes.data)
 
@@ -245,6 +246,43 @@ class Epochs(Torch):
             self.assertEqual([ids.tolist() for (ids,) in loader], kinds.IDS)
 
 
+class Written(Torch):
+    """torch has no read-only tensors, and a batch's memory is."""
+
+    def run_of(self, make, before="", write="x.div_(2)"):
+        script = (
+            f"import sys, warnings, numpy, torch, tundish\n{before}\nwarnings.simplefilter('ignore')\n"
+            f"with tundish.open('train') as reader:\n    batch = [reader.next(), reader.next()][1]\n"
+            f"    x = {make}\n    {write}\n    print(x.tolist())\n"
+        )
+        text = rig.pipeline("range: {stop: 8}", "map: {x: 'cast(value, float32)'}", "batch: 2", deliver="{}")
+        with rig.serve(text) as server:
+            return server.python(script, check=False)
+
+    def test_a_write_is_named_before_the_signal_ends_the_process(self):
+        line = (
+            r'tundish: the program wrote to column "x" of the batch of epoch 0, step 1, which is '
+            r'read-only: change a copy, as of batch\["x"\]\.copy\(\)\n'
+        )
+        for make in ("torch.from_dlpack(batch['x'])", "torch.from_numpy(batch.x)[1:]"):
+            done = self.run_of(make)
+            self.assertEqual(done.returncode, -signal.SIGSEGV, make)
+            self.assertRegex(done.stderr, f"^{line}$")
+
+    def test_the_handler_that_was_there_before_is_called_as_well(self):
+        done = self.run_of("torch.from_dlpack(batch['x'])", "import faulthandler; faulthandler.enable()")
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.assertRegex(done.stderr, r"^tundish: the program wrote to column .*\n.*Segmentation fault")
+
+    def test_another_fault_has_its_usual_end_without_a_line(self):
+        done = self.run_of("torch.zeros(1)", write="import ctypes; ctypes.string_at(8)")
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGSEGV, ""))
+
+    def test_the_older_capsules_which_cannot_say_read_only_are_copies(self):
+        done = self.run_of("torch.utils.dlpack.from_dlpack(batch.array('x').__dlpack__())")
+        self.assertEqual(done.stdout, "[1.0, 1.5]\n", done.stderr)
+
+
 class Closing(Torch):
     def test_a_block_closes_the_reader_that_the_loader_opened(self):
         with rig.serve(kinds.pipeline("id")) as server:
@@ -282,6 +320,31 @@ class Refusals(Torch):
         for option, remedy in places.items():
             with self.assertRaisesRegex(tundish.ArgumentError, f"no {option}: .*{remedy}"):
                 DataLoader("train", **{option: 4})
+
+    def test_what_a_user_of_torch_writes_first_is_answered_when_it_is_made(self):
+        from tundish.torch import DataLoader
+
+        class Rows(self.torch.utils.data.Dataset):
+            pass
+
+        answers = (
+            (([1, 2, 3],), {}, r"takes a stream's name or a Reader, not list: .*pipeline file.*`program`"),
+            ((Rows(),), {}, "takes a stream's name or a Reader, not Rows"),
+            (("a.yaml",), {}, r"'a.yaml' is a pipeline file.*tundish.serve\('a.yaml'\).open\(\)"),
+            (("train",), {"batch_size": 4}, "no batch_size: its place is the pipeline file"),
+            (("train",), {"dataset": 4}, "no dataset: the pipeline file says what is read"),
+            (("train",), {"colums": ["x"]}, "no option 'colums': did you mean 'columns'"),
+            (("train",), {"sever": "x"}, "no option 'sever': did you mean 'server'"),
+            (("train",), {"batchsize": 4}, "no option 'batchsize': did you mean 'batch_size'"),
+            (("train",), {"pin_memory_device": "cuda"}, "no pin_memory_device: device="),
+            (("train",), {"snapshot_every_n_steps": 1}, "no snapshot_every_n_steps: state_dict"),
+        )
+        for arguments, options, answer in answers:
+            with self.assertRaisesRegex(tundish.ArgumentError, answer):
+                DataLoader(*arguments, **options)
+        for wrong, answer in (([1, 2, 3], "a stream's name, not list"), ("a.yml", "pipeline file")):
+            with self.assertRaisesRegex(tundish.ArgumentError, answer):
+                tundish.open(wrong)
 
     def test_a_missing_column_names_the_nearest(self):
         with rig.serve(kinds.pipeline("label")) as server:

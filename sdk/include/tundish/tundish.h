@@ -53,8 +53,9 @@ typedef enum tundish_status {
     TUNDISH_NO_VALUE = 3,        /* tundish_next_optional: this replica's epoch is over */
     TUNDISH_STOPPED = 4,         /* the server drained and stopped on request */
     TUNDISH_E_TIMEOUT = -1,      /* try again: nothing is broken */
-    TUNDISH_E_SERVER_GONE = -20, /* reopen: the server died or restarted */
-    TUNDISH_E_PEER_LOST = -21,   /* reopen at a saved place: another replica of the group died */
+    TUNDISH_E_SERVER_GONE = -20, /* call again: the server died or restarted */
+    TUNDISH_E_PEER_LOST = -21,   /* call again: another replica of the group died. If it is said
+                                  * again, reopen at a saved place */
     TUNDISH_E_DETACHED = -22,    /* reopen: the server detached this group, which was too slow */
     TUNDISH_E_DATA = -30,        /* fix the input: this step's data is bad */
     TUNDISH_E_ARGUMENT = -40,    /* fix the program */
@@ -117,7 +118,7 @@ typedef struct tundish_column_spec {
     tundish_dtype widen_dtype;
     uint32_t widen_scale_count, widen_offset_count;
     const double *widen_scale, *widen_offset;
-    tundish_layout widen_layout; /* since 0.2 */
+    tundish_layout widen_layout;
 } tundish_column_spec;
 
 typedef struct tundish_spec {
@@ -184,8 +185,9 @@ typedef struct tundish_options {
                                 * silence it counts as dead; default 30 s */
     int64_t spin_ns;           /* busy-wait this long before sleeping; -1: never; default 20 us,
                                 * and rarely where batches have long taken longer */
-    int64_t open_timeout_ns;   /* since 0.2: how long tundish_open waits for a server that is
-                                * starting; default server_timeout_ns */
+    int64_t open_timeout_ns;   /* how long tundish_open waits for a server that is starting; default
+                                * server_timeout_ns. A trainer that tells what it waits for opens
+                                * again and again, with a short one, while it gets E_SERVER_GONE */
 } tundish_options;
 
 #ifdef __cplusplus
@@ -251,7 +253,7 @@ TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 /* Return a batch, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */
 TUNDISH_API void tundish_release(tundish_reader *reader, const tundish_batch *batch);
 
-/* Since 0.2. Make a held batch the caller's own: its pages are replaced in place by a private copy,
+/* Make a held batch the caller's own: its pages are replaced in place by a private copy,
  * so that it and its tensors stay where they are, also while other threads read them. The slot goes
  * back to the server. The batch no longer counts as held, and is valid until tundish_release, also
  * after tundish_close: until then the reader serves for tundish_release and tundish_tensor_*.
@@ -282,7 +284,7 @@ typedef struct tundish_stored {
     int64_t base;
 } tundish_stored;
 
-/* Since 0.2: as tundish_tensor_at, but values that are packed stay so: data is NULL then. Offsets,
+/* As tundish_tensor_at, but values that are packed stay so: data is NULL then. Offsets,
  * splits and indices are decoded and checked. Lives as long as the batch. */
 TUNDISH_API tundish_status tundish_tensor_stored(const tundish_batch *batch, uint32_t index,
                                                  const tundish_tensor **ret_tensor,
@@ -310,7 +312,7 @@ tundish_column_spec_at(const tundish_spec *spec, uint32_t index)
                                                        (size_t)index * spec->column_bytes);
 }
 
-/* Since 0.2, for libraries that bring batches to a device, as tundish_cuda.h's does. */
+/* For libraries that bring batches to a device, as tundish_cuda.h's does. */
 
 /* How batches get to the device: through memory of the reader's process, or out of the server's
  * shared memory, where that could be registered. */
@@ -372,9 +374,9 @@ typedef struct tundish_info {
     uint64_t first_step;  /* starts at the oldest batch kept, or at the next epoch. UINT64_MAX:
                            * nothing was published yet. In an evaluation first_step is the
                            * number of shards of that epoch that were already finished */
-    int64_t epoch_steps;  /* since 0.2: steps of a whole epoch, where the stages tell it before
+    int64_t epoch_steps;  /* steps of a whole epoch, where the stages tell it before
                            * data is read, as tf.data's cardinality does; else -1 */
-    uint32_t ahead_count; /* since 0.2: slots of the lane that the server can fill before it needs
+    uint32_t ahead_count; /* slots of the lane that the server can fill before it needs
                            * one that this reader holds. 0: tundish_next waits for a release, of
                            * this reader or, in a queue that has no free slot, of any */
 } tundish_info;

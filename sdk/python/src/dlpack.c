@@ -161,7 +161,7 @@ managed_new(const struct array_view *view, bool is_copy)
         }
         copy_bytes(managed->copy, view);
     } else {
-        lease_hold(view->lease);
+        lease_lend_on(view->lease);
         managed->lease = view->lease;
     }
     return managed;
@@ -289,6 +289,9 @@ dlpack_capsule(PyObject *array, PyObject *arguments, PyObject *names)
     array_look(array, &view);
     request.is_versioned = major >= 1;
     request.is_copy = copy == Py_True;
+    /* The older kind of capsule cannot say read-only: whoever takes it may write. */
+    if (copy == Py_None && !request.is_versioned && source_device(lease_source(view.lease)) < 0)
+        request.is_copy = true;
     if (!is_there(device, source_device(lease_source(view.lease))) ||
         !check_stream(stream, &view, &request))
         return NULL;

@@ -44,16 +44,17 @@ warn(const struct source *source, uint32_t count, const struct line *taken)
 }
 
 static int
-copy_oldest(struct hold *hold, struct source *source)
+copy_oldest(struct hold *hold, struct source *source, bool is_quiet)
 {
-    /* With warnings as errors the copy is made nevertheless: the next call finds its slot free. */
-    bool warns = !hold->has_warned;
     tundish_status status;
     struct line taken;
     uint32_t count;
+    bool warns;
 
     if (!source_oldest(source, &taken, &count))
         return 1;
+    /* With warnings as errors the copy is made nevertheless: the next call finds its slot free. */
+    warns = !hold->has_warned && (!is_quiet || count > 1);
     Py_BEGIN_ALLOW_THREADS;
     status = source_keep_oldest(source);
     Py_END_ALLOW_THREADS;
@@ -61,7 +62,7 @@ copy_oldest(struct hold *hold, struct source *source)
         raise_status_text(status, source_text(source, status));
         return -1;
     }
-    hold->has_warned = true;
+    hold->has_warned = hold->has_warned || warns;
     return warns && warn(source, count, &taken) != 0 ? -1 : 0;
 }
 
@@ -81,9 +82,24 @@ raise_held(struct source *source)
     return -1;
 }
 
-/* In slices, as in reader.c, since a signal does not end a wait for a condition. */
+/* Has the interpreter no thread but this one? True also if it cannot tell: then an exception is
+ * set. */
+static bool
+is_alone(void)
+{
+    PyObject *frames, *current = PySys_GetObject("_current_frames");
+    Py_ssize_t count;
+
+    frames = current == NULL ? NULL : PyObject_CallNoArgs(current);
+    count = frames == NULL ? 0 : PyObject_Length(frames);
+    Py_XDECREF(frames);
+    return count <= 1;
+}
+
+/* In slices, as in reader.c, since a signal does not end a wait for a condition. A thread of a
+ * library that is to drop the batch has had one when this looks whether there is anybody. */
 static int
-wait_for_release(struct source *source, int64_t deadline_ns)
+wait_for_release(struct source *source, int64_t deadline_ns, bool has_waited)
 {
     int64_t left_ns = deadline_ns - clock_ns();
     struct line taken;
@@ -91,6 +107,14 @@ wait_for_release(struct source *source, int64_t deadline_ns)
 
     if (!source_oldest(source, &taken, &count))
         return 1;
+    if (has_waited && !source_is_lent_on(source) && is_alone()) {
+        if (!PyErr_Occurred())
+            raise_argument("the next batch needs a slot of those in use (%u), on_hold is \"wait\", "
+                           "and this program has no other thread that could drop the oldest, taken "
+                           "at %s:%d: drop it before, or use on_hold=\"copy\"",
+                           (unsigned)count, taken.file, taken.number);
+        return -1;
+    }
     if (left_ns > 0) {
         Py_BEGIN_ALLOW_THREADS;
         source_wait_release(source, left_ns < SLICE_NS ? left_ns : SLICE_NS);
@@ -100,16 +124,19 @@ wait_for_release(struct source *source, int64_t deadline_ns)
 }
 
 int
-hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns)
+hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns, bool is_quiet)
 {
+    bool has_waited = false;
     int result = 0;
 
     while (!source_has_room(source) && result == 0) {
         if (hold->policy == ON_HOLD_WAIT && deadline_ns <= clock_ns())
             return 0;
-        result = hold->policy == ON_HOLD_COPY    ? copy_oldest(hold, source)
-                 : hold->policy == ON_HOLD_ERROR ? raise_held(source)
-                                                 : wait_for_release(source, deadline_ns);
+        result = hold->policy == ON_HOLD_COPY ? copy_oldest(hold, source, is_quiet)
+                 : hold->policy == ON_HOLD_ERROR
+                     ? raise_held(source)
+                     : wait_for_release(source, deadline_ns, has_waited);
+        has_waited = true;
     }
     return result == 0 ? 1 : result;
 }

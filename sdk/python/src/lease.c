@@ -12,11 +12,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "written.h"
+
 /* The names of the files that batches were taken in: few, kept as long as the source. */
 struct file_name {
     struct file_name *next;
     char text[];
 };
+
+/* Longer names of columns are cut. */
+#define NAME_BYTES 64
 
 struct source {
     _Atomic uint32_t users; /* the reader object and the leases */
@@ -30,6 +35,14 @@ struct source {
     bool is_shut;
     struct lease *oldest, *newest;
     struct file_name *files;
+    struct source *next; /* in the list of all */
+    uint32_t column_count;
+    char (*column_names)[NAME_BYTES];
+};
+
+/* Where the values of a column lie. 0: nobody asked yet. */
+struct span {
+    _Atomic uintptr_t begin, end;
 };
 
 struct lease {
@@ -39,8 +52,12 @@ struct lease {
     struct lent lent;
     struct line taken;
     bool is_kept; /* it has left its slot; guarded by the source's lock */
+    atomic_bool is_lent_on;
+    struct span spans[]; /* for each column */
 };
 
+static struct source *sources;
+static pthread_mutex_t sources_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t process = 1; /* one more in every child than in its parent */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -52,9 +69,48 @@ after_fork_in_child(void)
 }
 
 static void
-install_handler(void)
+install_handlers(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
+    written_watch();
+}
+
+static bool
+copy_names(tundish_reader *reader, struct source *source)
+{
+    const tundish_spec *spec;
+
+    if (tundish_element_spec(reader, &spec) != TUNDISH_OK)
+        return false;
+    source->column_names = calloc(spec->column_count + 1, sizeof *source->column_names);
+    if (source->column_names == NULL)
+        return false;
+    source->column_count = spec->column_count;
+    for (uint32_t i = 0; i < spec->column_count; i++)
+        strncpy(source->column_names[i], tundish_column_spec_at(spec, i)->name, NAME_BYTES - 1);
+    return true;
+}
+
+static void
+list_source(struct source *source)
+{
+    pthread_mutex_lock(&sources_lock);
+    source->next = sources;
+    sources = source;
+    pthread_mutex_unlock(&sources_lock);
+}
+
+static void
+unlist_source(const struct source *source)
+{
+    struct source **at = &sources;
+
+    pthread_mutex_lock(&sources_lock);
+    while (*at != NULL && *at != source)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = source->next;
+    pthread_mutex_unlock(&sources_lock);
 }
 
 tundish_status
@@ -64,15 +120,18 @@ source_open(tundish_reader *reader, int device, struct source **ret_source, cons
     pthread_condattr_t monotonic;
     tundish_status status = TUNDISH_OK;
 
-    pthread_once(&once, install_handler);
+    pthread_once(&once, install_handlers);
     *ret_text = "no memory for a reader";
-    if (source == NULL)
+    if (source == NULL || !copy_names(reader, source)) {
+        free(source);
         return TUNDISH_E_MEMORY;
+    }
     source->supply = &supply_host;
     source->from = reader;
     if (device >= 0)
         status = supply_device(reader, device, &source->supply, &source->from, ret_text);
     if (status != TUNDISH_OK) {
+        free(source->column_names);
         free(source);
         return status;
     }
@@ -85,6 +144,7 @@ source_open(tundish_reader *reader, int device, struct source **ret_source, cons
     pthread_condattr_destroy(&monotonic);
     source->reader = reader;
     source->process = atomic_load(&process);
+    list_source(source);
     *ret_source = source;
     return TUNDISH_OK;
 }
@@ -143,6 +203,7 @@ source_drop(struct source *source)
 {
     if (source == NULL || atomic_fetch_sub(&source->users, 1) > 1)
         return;
+    unlist_source(source);
     if (!source->is_shut)
         source->supply->close(source->from);
     source->supply->free(source->from);
@@ -152,6 +213,7 @@ source_drop(struct source *source)
         free(source->files);
         source->files = next;
     }
+    free(source->column_names);
     free(source);
 }
 
@@ -214,6 +276,18 @@ source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_count
     pthread_mutex_unlock(&source->lock);
     *ret_count = count;
     return oldest != NULL;
+}
+
+bool
+source_is_lent_on(struct source *source)
+{
+    bool is_lent_on = false;
+
+    pthread_mutex_lock(&source->lock);
+    for (struct lease *lease = source->oldest; lease != NULL; lease = lease->newer)
+        is_lent_on = is_lent_on || (!lease->is_kept && atomic_load(&lease->is_lent_on));
+    pthread_mutex_unlock(&source->lock);
+    return is_lent_on;
 }
 
 /* Keep a lease to which this call holds a count, and give that back. */
@@ -312,7 +386,7 @@ name_of_file(struct source *source, const char *file)
 struct lease *
 lease_open(struct source *source, const struct lent *lent, const struct line *taken)
 {
-    struct lease *lease = calloc(1, sizeof *lease);
+    struct lease *lease = calloc(1, sizeof *lease + source->column_count * sizeof lease->spans[0]);
 
     if (lease == NULL) {
         source->supply->release(source->from, lent->lent);
@@ -337,6 +411,13 @@ void
 lease_hold(struct lease *lease)
 {
     atomic_fetch_add_explicit(&lease->users, 1, memory_order_relaxed);
+}
+
+void
+lease_lend_on(struct lease *lease)
+{
+    atomic_store(&lease->is_lent_on, true);
+    lease_hold(lease);
 }
 
 /* The lock is held over the release, so that source_shut does not close the reader under it. */
@@ -378,9 +459,49 @@ lease_batch(const struct lease *lease)
 }
 
 tundish_status
-lease_tensor(const struct lease *lease, uint32_t index, tundish_tensor *ret_tensor)
+lease_tensor(struct lease *lease, uint32_t index, tundish_tensor *ret_tensor)
 {
-    return lease->source->supply->tensor(lease->lent.lent, index, ret_tensor);
+    tundish_status status = lease->source->supply->tensor(lease->lent.lent, index, ret_tensor);
+
+    if (status == TUNDISH_OK) {
+        uintptr_t begin = (uintptr_t)ret_tensor->data;
+
+        atomic_store_explicit(&lease->spans[index].begin, begin, memory_order_relaxed);
+        atomic_store_explicit(&lease->spans[index].end, begin + ret_tensor->data_bytes,
+                              memory_order_relaxed);
+    }
+    return status;
+}
+
+/* The source's lock is held. */
+static bool
+find_in(const struct source *source, uintptr_t address, struct written *ret_written)
+{
+    for (const struct lease *lease = source->oldest; lease != NULL; lease = lease->newer)
+        for (uint32_t i = 0; i < source->column_count; i++)
+            if (atomic_load_explicit(&lease->spans[i].begin, memory_order_relaxed) <= address &&
+                address < atomic_load_explicit(&lease->spans[i].end, memory_order_relaxed)) {
+                *ret_written = (struct written){ source->column_names[i], lease->lent.facts.epoch,
+                                                 lease->lent.facts.step };
+                return true;
+            }
+    return false;
+}
+
+bool
+lease_find_column(uintptr_t address, struct written *ret_written)
+{
+    bool is_found = false;
+
+    if (pthread_mutex_trylock(&sources_lock) != 0)
+        return false;
+    for (struct source *source = sources; source != NULL && !is_found; source = source->next)
+        if (pthread_mutex_trylock(&source->lock) == 0) {
+            is_found = find_in(source, address, ret_written);
+            pthread_mutex_unlock(&source->lock);
+        }
+    pthread_mutex_unlock(&sources_lock);
+    return is_found;
 }
 
 const struct source *

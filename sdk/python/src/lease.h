@@ -9,6 +9,7 @@
 #define PYTHON_LEASE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "supply.h"
 
@@ -16,6 +17,12 @@
 struct source;
 
 struct lease;
+
+/* A column of a batch that is in use, found by an address in it. */
+struct written {
+    const char *column;
+    uint64_t epoch, step;
+};
 
 /* A line of a program. The file's name lives as long as the source. */
 struct line {
@@ -52,17 +59,24 @@ bool source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_
 /* Make the oldest the program's own, so that its slot goes back. OK also if there is none now. By
  * the thread that uses the reader. */
 tundish_status source_keep_oldest(struct source *source);
+/* Does a library use a batch that is in its slot, which may let it go in a thread of its own? */
+bool source_is_lent_on(struct source *source);
 /* Wait until a lease is given back, at most so long. */
 void source_wait_release(struct source *source, int64_t timeout_ns);
 
 /* The lease of a batch just returned, with one count. NULL: no memory; the batch was released. */
 struct lease *lease_open(struct source *source, const struct lent *lent, const struct line *taken);
 void lease_hold(struct lease *lease);
+/* As lease_hold, for a library that is not Python's. */
+void lease_lend_on(struct lease *lease);
 void lease_drop(struct lease *lease); /* accepts NULL */
 const tundish_batch *lease_facts(const struct lease *lease);
 /* The SDK's batch. Of the host's memory alone. */
 const tundish_batch *lease_batch(const struct lease *lease);
-tundish_status lease_tensor(const struct lease *lease, uint32_t index, tundish_tensor *ret_tensor);
+tundish_status lease_tensor(struct lease *lease, uint32_t index, tundish_tensor *ret_tensor);
+/* For a handler of signals: the column whose values, as lease_tensor told them, lie there. False
+ * also if another thread holds a lock. */
+bool lease_find_column(uintptr_t address, struct written *ret_written);
 const struct source *lease_source(const struct lease *lease);
 /* Of a device's memory alone. Wait: the stream waits for the batch. Used: its memory serves again
  * only after what the stream has been given; as safe as a drop. */

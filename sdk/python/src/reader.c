@@ -6,9 +6,11 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <structmember.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "batch.h"
@@ -23,17 +25,20 @@
 
 /* A wait is cut into slices, so that Ctrl-C and other signals are heard. */
 #define SLICE_NS INT64_C(100000000)
+#define SECOND_NS INT64_C(1000000000)
 
 struct reader {
     PyObject_HEAD struct source *source; /* NULL: closed */
     struct schema *schema;
     PyObject *batch_type;
     atomic_flag is_busy;
-    char has_ended; /* END_OF_STREAM was told */
-    bool has_begun; /* it was opened at a place, or something was returned */
-    bool in_epoch;  /* a batch was returned and the end of its epoch was not */
-    bool goes_on;   /* the last call lost the server or a peer: the next loop goes on there */
-    bool is_gone;   /* the server is: the next call waits for its return ... */
+    char has_ended;   /* END_OF_STREAM was told */
+    bool has_begun;   /* it was opened at a place, or something was returned */
+    bool in_epoch;    /* a batch was returned and the end of its epoch was not */
+    bool goes_on;     /* the last call lost the server or a peer: the next loop goes on there */
+    bool passes_over; /* a loop was left early: what is left of its epoch is on the way */
+    char has_pending; /* a place was loaded: the next call goes there first */
+    bool is_gone;     /* the server is: the next call waits for its return ... */
     int64_t gone_until_ns; /* ... until then; 0: it has not begun to */
     struct hold hold;
     PyObject *package; /* its folder: lines in it are not the program's */
@@ -107,6 +112,14 @@ is_to_wait(const struct reader *reader, tundish_status status)
                                            clock_ns() < reader->gone_until_ns);
 }
 
+/* The variable of a loop that was left may hold a batch that is in the way of those passed over:
+ * the program can do nothing about it, so it is not warned. */
+static int
+make_room(struct reader *reader, int64_t deadline_ns)
+{
+    return hold_make_room(&reader->hold, reader->source, deadline_ns, reader->passes_over);
+}
+
 /* The next batch, in slices. */
 static int
 wait_for_batch(struct reader *reader, int64_t deadline_ns, tundish_status *ret_status,
@@ -130,8 +143,7 @@ wait_for_batch(struct reader *reader, int64_t deadline_ns, tundish_status *ret_s
         /* With a batch in hand a signal can wait until the caller has it. Batches that were passed
          * over (after a restart) may have brought the server to a slot that is held. */
         if (is_to_wait(reader, status) &&
-            (PyErr_CheckSignals() != 0 ||
-             hold_make_room(&reader->hold, reader->source, deadline_ns) < 0))
+            (PyErr_CheckSignals() != 0 || make_room(reader, deadline_ns) < 0))
             return -1;
     }
     if (is_to_wait(reader, status)) {
@@ -148,8 +160,10 @@ wait_for_batch(struct reader *reader, int64_t deadline_ns, tundish_status *ret_s
 static void
 note(struct reader *reader, tundish_status status)
 {
-    if (status == TUNDISH_OK)
+    if (status == TUNDISH_OK) {
         reader->in_epoch = true;
+        reader->passes_over = false;
+    }
     if (status == TUNDISH_OK || status == TUNDISH_END)
         reader->has_begun = true;
     if (status == TUNDISH_END || status == TUNDISH_END_OF_STREAM)
@@ -176,6 +190,19 @@ new_batch(PyObject *self, const struct lent *lent)
     return batch_new(reader->batch_type, self, reader->schema, lease);
 }
 
+/* Before a call that depends on where the reader stands. */
+static int
+go_to_pending(PyObject *self)
+{
+    PyObject *none;
+
+    if (!from_object(self)->has_pending)
+        return 0;
+    none = PyObject_CallMethod(self, "_go_to_pending", NULL);
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
+}
+
 int
 reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyObject **ret_batch)
 {
@@ -184,9 +211,9 @@ reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyOb
     int64_t deadline_ns = timeout_ns < 0 ? INT64_MAX : clock_ns() + timeout_ns;
     int result;
 
-    if (reader_enter(self) == NULL)
+    if (go_to_pending(self) != 0 || reader_enter(self) == NULL)
         return -1;
-    result = hold_make_room(&reader->hold, reader->source, deadline_ns);
+    result = make_room(reader, deadline_ns);
     *ret_status = TUNDISH_E_TIMEOUT;
     if (result > 0)
         result = wait_for_batch(reader, deadline_ns, ret_status, &lent);
@@ -272,7 +299,7 @@ reader_restart(PyObject *self, PyObject *unused)
     tundish_status status;
 
     (void)unused;
-    if (reader_enter(self) == NULL)
+    if (go_to_pending(self) != 0 || reader_enter(self) == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
     status = source_restart(reader->source);
@@ -301,12 +328,15 @@ reader_iterate(PyObject *self)
     struct reader *reader = from_object(self);
     PyObject *type, *loop;
 
+    if (go_to_pending(self) != 0)
+        return NULL;
     if (reader->in_epoch && !reader->goes_on) {
         PyObject *none = reader_restart(self, NULL);
 
         if (none == NULL)
             return NULL;
         Py_DECREF(none);
+        reader->passes_over = true;
     }
     type = own_type("Epoch");
     if (type == NULL)
@@ -319,7 +349,7 @@ reader_iterate(PyObject *self)
 static PyObject *
 reader_fileno(PyObject *self, PyObject *unused)
 {
-    tundish_reader *from = reader_enter(self);
+    tundish_reader *from = go_to_pending(self) != 0 ? NULL : reader_enter(self);
     tundish_status status;
     int descriptor = -1;
 
@@ -395,17 +425,41 @@ begin(PyObject *self, tundish_reader *opened, int device)
     reader->source = source;
     reader->process = getpid();
     reader->has_ended = 0;
-    reader->in_epoch = reader->goes_on = reader->is_gone = false;
+    reader->in_epoch = reader->goes_on = reader->is_gone = reader->passes_over = false;
     return 0;
+}
+
+/* Somebody may have forgotten the server, or look at a job that seems to stand still. */
+static void
+say_waiting(int64_t left_ns)
+{
+    time_t until = time(NULL) + (time_t)(left_ns / SECOND_NS);
+    struct tm parts;
+    char clock[16];
+
+    strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&until, &parts));
+    PySys_FormatStderr("tundish: %s; waiting for it until %s\n", tundish_last_error(), clock);
+}
+
+/* All the time has passed. The SDK's own text knows of the last slice only. */
+static void
+raise_never_there(int64_t timeout_ns)
+{
+    char text[2048];
+
+    snprintf(text, sizeof text, "%s (none was there in all of the timeout, %g s)",
+             tundish_last_error(), (double)timeout_ns / 1e9);
+    raise_status_text(TUNDISH_E_SERVER_GONE, text);
 }
 
 /* tundish_open in slices, for a server that is starting. NULL with an exception. */
 static tundish_reader *
 open_reader(tundish_options *options)
 {
-    int64_t deadline_ns = clock_ns() + options->server_timeout_ns, left_ns;
+    int64_t begun_ns = clock_ns(), deadline_ns = begun_ns + options->server_timeout_ns, left_ns;
     tundish_reader *opened = NULL;
     tundish_status status;
+    bool was_told = false;
 
     do {
         left_ns = deadline_ns - clock_ns();
@@ -419,8 +473,16 @@ open_reader(tundish_options *options)
             return NULL;
         /* A server that does not answer takes longer than a slice. */
         left_ns = deadline_ns - clock_ns();
+        if (status == TUNDISH_E_SERVER_GONE && !was_told && left_ns > 0 &&
+            clock_ns() - begun_ns >= SECOND_NS) {
+            was_told = true;
+            say_waiting(left_ns);
+        }
     } while ((status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_TIMEOUT) && left_ns > 0);
-    raise_status(status);
+    if (status == TUNDISH_E_SERVER_GONE)
+        raise_never_there(options->server_timeout_ns);
+    else
+        raise_status(status);
     return NULL;
 }
 
@@ -522,6 +584,8 @@ static PyGetSetDef attributes[] = {
 static PyMemberDef members[] = {
     { "ended", T_BOOL, offsetof(struct reader, has_ended), READONLY,
       "Whether all deliver.epochs are over: every further loop is empty." },
+    { "_has_pending", T_BOOL, offsetof(struct reader, has_pending), 0,
+      "Whether the next call goes to a place that was loaded first." },
     { NULL, 0, 0, 0, NULL },
 };
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from . import _tundish
 from .dtypes import empty_array, numpy_array
@@ -109,8 +109,8 @@ def _itself(array: Any) -> Any:
     return array
 
 
-def nearest(name: object, names: Mapping[str, Any]) -> str:
-    """The end of the sentence: which column was meant, or all there are."""
+def nearest(name: object, names: Iterable[str]) -> str:
+    """The end of the sentence: which of them was meant, or all there are."""
     import difflib
 
     close = difflib.get_close_matches(str(name), names, n=1)

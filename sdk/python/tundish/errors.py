@@ -103,7 +103,8 @@ _OF_STATUS: dict[str, type[Error]] = {
 
 def of_status(status: str, text: str, remedy: str) -> Error:
     """The exception of a status of the C library."""
-    sentence = f"{text} ({remedy})" if text and text != remedy else remedy
+    is_whole = text == remedy or "; start one: " in text  # no server has died that was never there
+    sentence = text if is_whole else f"{text} ({remedy})" if text else remedy
     error = _OF_STATUS.get(status, Error)(sentence)
     error.status = status
     error.remedy = remedy

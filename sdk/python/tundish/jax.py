@@ -72,12 +72,26 @@ def _lent(numbers: Any) -> jax.Array:
         return taken
     if _has_64_bits() or not _is_wide(array):
         try:
-            taken = _taken(array.__dlpack__(), jax.local_devices(backend="cpu")[0], None)
+            taken = _taken(array.__dlpack__(copy=False), jax.local_devices(backend="cpu")[0], None)
             return taken
         except TypeError:  # it is not public, and may have gone or want other arguments
             pass
-    taken = jax.dlpack.from_dlpack(array)
+    taken = jax.dlpack.from_dlpack(_Sharing(array))
     return taken
+
+
+class _Sharing:
+    """Gives out the array's own memory: JAX asks for the kind of capsule that cannot say read-only, and
+    writes to none."""
+
+    def __init__(self, array: tundish.Array) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**{**options, "copy": False})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
 
 
 def _find_taking() -> Any:
@@ -142,7 +156,7 @@ class Checkpointable:
         ocp.load_checkpointables(path, {"model": abstract, "data": Checkpointable(reader)})
 
     It is Orbax v1's StatefulCheckpointable. Each process writes a file of its own. A place that is loaded
-    takes effect at the next `for`. One place is right for all replicas that took equal steps, so a
+    takes effect at once. One place is right for all replicas that took equal steps, so a
     process that has no file, as among more processes than before, takes that of the first.
     """
 

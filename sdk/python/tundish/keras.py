@@ -41,6 +41,8 @@ class _Source:
         self._is_held = False
 
     def epoch(self) -> Iterator[list[Any]]:
+        if self.reader._has_pending:  # a place was loaded meanwhile
+            self._kept = []
         kept = self._kept
         if not kept:
             self._rest = map(self._taken, iter(self.reader))

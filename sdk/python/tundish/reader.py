@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import time
+import weakref
 from typing import NamedTuple
 
 from . import _tundish
 from .batch import Batch
-from .errors import ArgumentError, PlaceError, Timeout
+from .errors import ArgumentError, MisuseError, PlaceError, Timeout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,12 +82,24 @@ class Reader(_tundish.Reader):
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
         self._pending: str | None = None
+        self._kept: Any = None
         self.widens = options["widen"]
         self.device = options["device"]
         self.convert = _converter(options["format"])
         self._open(options["place"])
 
     def _open(self, place: str | None) -> None:
+        try:
+            self._open_once(place)
+        except ArgumentError as error:
+            there = f"by process {os.getpid()}: close its reader there"
+            if there not in str(error):
+                raise
+            here = "by an earlier reader of this program, as of a notebook's earlier cell: close that one"
+            raise ArgumentError(str(error).replace(there, f"{here} or use it again")) from None
+        _opened.add(self)
+
+    def _open_once(self, place: str | None) -> None:
         options = self._options
         self._attach(
             server=options["server"],
@@ -109,12 +125,16 @@ class Reader(_tundish.Reader):
         is_widened = self.widens and spec.widen_dtype is not None
         return spec.kind == "dense" and spec.dtype != "string" and not is_widened
 
-    def __iter__(self) -> _tundish.Epoch:
+    def _go_to_pending(self) -> None:
+        """Begin anew at the place that was loaded. If that fails, the next call tries again."""
         if self._pending is not None:
             self._detach()
             self._open_with_others(self._pending)
-            self._pending = None
-        return super().__iter__()
+        self._set_pending(None)
+
+    def _set_pending(self, place: str | None) -> None:
+        self._pending = place
+        self._has_pending = place is not None
 
     def _open_with_others(self, place: str) -> None:
         """Open at a place that was loaded. The other replicas of the group have loaded theirs, too, and
@@ -169,10 +189,13 @@ class Reader(_tundish.Reader):
         return {"version": 1, "place": self.place}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on at a place: the next `for` begins with the batch after it."""
+        """Go on at a place: the next batch is the one after it, of a new `for`, of one that runs, and of
+        next(). restart() then passes over the rest of the place's epoch."""
         if not isinstance(state, dict) or state.get("version") != 1 or "place" not in state:
             raise PlaceError("the state is not one that state_dict() of a reader returned")
-        self._pending = state["place"]
+        if self.closed and self._pending is None:
+            raise MisuseError("the reader is closed: open another with tundish.open(place=...)")
+        self._set_pending(state["place"])
 
     get_state = state_dict
     set_state = load_state_dict
@@ -204,7 +227,19 @@ class Reader(_tundish.Reader):
 
     def close(self) -> None:
         """Leave the group. Arrays stay valid. A second call does nothing."""
+        self._set_pending(None)
         self._detach()
+        self._kept = None
+
+    def _keep(self, server: Any) -> None:
+        """Until this reader is closed, the object that ends its server stays."""
+        self._kept = server
+
+    def __del__(self) -> None:
+        # Before the server that it keeps, which would wait for it.
+        if getattr(self, "_kept", None) is not None:
+            with contextlib.suppress(MisuseError):
+                self.close()
 
     def __enter__(self) -> Reader:
         return self
@@ -218,6 +253,16 @@ class Reader(_tundish.Reader):
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
         return f"<tundish.Reader {state}: {', '.join(self.spec)}>"
+
+
+# All of this process.
+_opened: weakref.WeakSet[Reader] = weakref.WeakSet()
+
+
+def readers_of(socket: str) -> list[Reader]:
+    """Those that are open, of the server of this address, whoever opened them."""
+    named = os.environ.get("TUNDISH_SERVER")
+    return [reader for reader in list(_opened) if (reader.server or named) == socket and not reader.closed]
 
 
 def open(
@@ -270,11 +315,30 @@ def open(
         "check": check,
         "timeout": timeout,
     }
+    require_source(stream, "tundish.open")
     if stream is None or isinstance(stream, str):
         return Reader({"stream": stream, **options})
     from .data.plan import open_dataset
 
     return open_dataset(stream, options)
+
+
+def require_source(source: Any, taker: str, *besides: type) -> None:
+    """Raise ArgumentError for what people try first, who do not know yet what a stream is."""
+    if isinstance(source, str) and source.endswith((".yaml", ".yml")):
+        raise ArgumentError(
+            f"{source!r} is a pipeline file, and {taker}() takes the name of a stream of a server: start "
+            f"one, as in tundish.serve({source!r}).open()"
+        )
+    # Nobody has a tundish.data.Dataset who has not imported it.
+    data = sys.modules.get("tundish.data.dataset")
+    kinds = (str, *besides) if data is None else (str, *besides, data.Dataset)
+    if source is not None and not isinstance(source, kinds):
+        taken = "".join(f" or a {kind.__name__}" for kind in besides)
+        raise ArgumentError(
+            f"{taker}() takes a stream's name{taken}, not {type(source).__name__}: the server reads the "
+            "data that a pipeline file names; what Python makes comes by its stage `program`"
+        )
 
 
 def _device(name: Any) -> str | None:

@@ -13,7 +13,7 @@ import weakref
 
 from . import private_folder, programs
 from .errors import DataError, MisuseError, ServerGone, Timeout
-from .reader import open as open_reader
+from .reader import open as open_reader, readers_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Server", "peek", "plan", "serve"]
 
 GRACE_S = 2.0  # for a server to stop in good order, which takes longer only if trainers do not read
+HASTE_S = 0.2  # after Ctrl-C
 SOCKET_BYTES = 107  # the longest path of a Unix socket
 WATCH_MS = 100
 
@@ -51,9 +52,10 @@ def serve(
         `stream="train"`, `analyze=True`, `cache="/data/cache"`.
     socket: where to listen; the default is in a new folder that only this user may enter.
 
-    The server ends with the `with` block, with stop(), with the Server object, and with this process,
-    even if that is killed. Its readers in this process are closed then; arrays stay valid. Readers in
-    other processes get tundish.Stopped.
+    The server ends with the `with` block, with stop(), with the Server object once the readers that its
+    open() returned are closed or gone, and with this process, even if that is killed. Its readers in this
+    process are closed then; arrays stay valid. Readers in other processes get tundish.Stopped, or, when
+    Ctrl-C ends the block, which waits for nobody, tundish.ServerGone.
 
     Raises tundish.PipelineError with file, line and remedy if the file is wrong, tundish.ArgumentError
     for a wrong option, tundish.SystemFault if the machine refuses or the program is missing,
@@ -81,7 +83,6 @@ class Server:
         with tempfile.TemporaryFile() as log:  # has no name, so nothing is left of it
             self._log = os.dup(log.fileno())
         weakref.finalize(self, os.close, self._log)
-        self._readers: weakref.WeakSet[Reader] = weakref.WeakSet()
         folder, self._lock = _private_folder()
         self._folder = weakref.finalize(self, _remove, folder, self._lock, self._owner)
         self.socket = os.path.join(folder, "server") if socket is None else socket
@@ -100,7 +101,7 @@ class Server:
                 pass_fds=[tells, self._lock],
                 process_group=0,  # an interrupt from the keyboard is for Python alone
             )
-            self._end = weakref.finalize(self, _end, self._process, self._owner, self._readers)
+            self._end = weakref.finalize(self, _end, self._process, self._owner, self.socket)
             os.close(tells)
             tells = -1
             self._await_ready(told)
@@ -126,7 +127,7 @@ class Server:
         if os.getpid() == self._owner and self._process.poll() is not None:
             raise ServerGone(f"the server of {self.socket} has ended: start it again\n{self.log}")
         reader = open_reader(stream, server=self.socket, **options)
-        self._readers.add(reader)
+        reader._keep(self)
         return reader
 
     @property
@@ -171,8 +172,11 @@ class Server:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if os.getpid() == self._owner:  # not in a forked child that leaves the block
-            self.stop()
+        if os.getpid() != self._owner:  # a forked child that leaves the block
+            return
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            _end(self._process, self._owner, self.socket, HASTE_S)
+        self.stop()
 
     def __reduce__(self) -> Any:
         raise TypeError("a server belongs to its process: send server.socket instead")
@@ -187,18 +191,20 @@ class Server:
 # nothing in a forked child, which has a copy of it.
 
 
-def _end(process: subprocess.Popen[bytes], owner: int, readers: weakref.WeakSet[Reader]) -> None:
+def _end(
+    process: subprocess.Popen[bytes], owner: int, socket: str, patience_s: float = GRACE_S
+) -> None:
     if os.getpid() != owner:
         return
     try:
         # A server that stops waits for trainers with a full lane, and this process does not read now.
-        for reader in list(readers):
+        for reader in readers_of(socket):
             with contextlib.suppress(MisuseError):  # another thread uses it
                 reader.close()
         for _ in range(2):  # a second signal ends it at once
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(GRACE_S)
+                process.wait(patience_s)
     finally:
         process.kill()  # does nothing if it has ended
         process.wait()

@@ -42,7 +42,7 @@ def convert(column: Any) -> Any:
     array = lender(column)
     if array is None or array.dtype == "bool":  # which TensorFlow's DLPack does not have
         return tf.convert_to_tensor(column)
-    return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+    return tf.experimental.dlpack.from_dlpack(array.__dlpack__(copy=False))
 
 
 def iterate(reader: tundish.Reader, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:

@@ -11,9 +11,11 @@ are copies unless `zero_copy=True` is asked for: one copy, which frees the batch
 
 from __future__ import annotations
 
-import itertools
+import collections
+import inspect
+import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,9 @@ from torch.utils import dlpack
 
 import tundish
 
+from .batch import nearest
 from .columns import Ragged, Sparse, Strings, lender, lent, require
+from .reader import require_source
 
 __all__ = ["DataLoader", "convert"]
 
@@ -43,6 +47,9 @@ _ELSEWHERE = {
     "worker_init_fn": _IN_THE_SERVER,
     "multiprocessing_context": _IN_THE_SERVER,
     "in_order": "batches come in the order that the pipeline file sets",
+    "dataset": "the pipeline file says what is read, and the source is a stream's name",
+    "pin_memory_device": "device= has batches copied there",
+    "snapshot_every_n_steps": "state_dict() is the place of the last step, and made when it is asked for",
 }
 
 
@@ -86,7 +93,7 @@ def _pinned(column: Any) -> torch.Tensor:
 def _shared(numbers: Any) -> torch.Tensor:
     array = lender(numbers)
     # torch passes over the flag of the newer capsules that says read-only.
-    return _copied(numbers) if array is None else dlpack.from_dlpack(array.__dlpack__())
+    return _copied(numbers) if array is None else dlpack.from_dlpack(array.__dlpack__(copy=False))
 
 
 def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor]) -> Any:
@@ -104,6 +111,20 @@ def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor]) -> Any:
     if len(splits) == 1 and hasattr(torch.nested, "nested_tensor_from_jagged"):
         return torch.nested.nested_tensor_from_jagged(values, splits[0])
     return Ragged(values, splits)
+
+
+def _itself(batch: Any) -> Any:
+    return batch
+
+
+def _refuse_option(name: str) -> None:
+    if name in _ELSEWHERE:
+        raise tundish.ArgumentError(f"this DataLoader has no {name}: {_ELSEWHERE[name]}")
+    known = [*inspect.signature(tundish.open).parameters][1:]
+    if name not in known:
+        own = [*inspect.signature(DataLoader).parameters][1:-1]
+        meant = nearest(name, [*known, *own, *_ELSEWHERE])
+        raise tundish.ArgumentError(f"this DataLoader has no option {name!r}{meant}")
 
 
 # Those with a reader that they opened.
@@ -131,10 +152,12 @@ class DataLoader:
     the number of steps of an epoch where the pipeline tells it, else TypeError. Strings stay Strings.
 
     state_dict() and load_state_dict() are torchdata's Stateful: the place after the last batch that
-    the loop got, small and made at once. Loading takes effect at the next `for`.
+    the loop got, small and made at once. Loading takes effect at once, also in a loop that runs.
 
     Each trainer reads its own replica, so nothing may cut the rows again: accelerate's prepare() returns
-    this loader unchanged, and Lightning and others add no sampler. There are no worker processes.
+    this loader unchanged, and Lightning and others add no sampler. There are no worker processes. What
+    prepare() was given is part of save_state() and load_state(), accumulate() steps at the epoch's end,
+    and gather_for_metrics() drops nothing, since no row comes twice.
 
     `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
     state_dict(), and closed by close(), at the end of a `with`, or with the loader. It is closed, too, when
@@ -156,15 +179,20 @@ class DataLoader:
         **open_options: Any,
     ) -> None:
         for name in open_options:
-            if name in _ELSEWHERE:
-                raise tundish.ArgumentError(f"this DataLoader has no {name}: {_ELSEWHERE[name]}")
+            _refuse_option(name)
+        require_source(source, "DataLoader", tundish.Reader)
         if zero_copy and pin_memory:
             raise tundish.ArgumentError("zero_copy shares the memory that pin_memory copies: take one")
         self._options = {"stream": source, **open_options}
         self._reader: tundish.Reader | None = None
         self._opens = not isinstance(source, tundish.Reader)
         self._is_closed = False
-        self._count = 0  # batches of the epoch that a loop is in; 0: none is
+        self._count = 0  # steps of the epoch that a loop is in; 0: none is
+        self._was_loaded = False  # a place, and no loop has begun since
+        self._ahead: tuple[str, bool] | None = None  # the place before the batch that is read ahead, and
+        # whether there is none
+        self._is_noted = False
+        self._noted: collections.deque[str] = collections.deque()
         if isinstance(source, tundish.Reader):
             if open_options:
                 names = ", ".join(open_options)
@@ -191,6 +219,7 @@ class DataLoader:
             self._take_over()
             reader = tundish.open(**self._options)
             require(reader, self._columns or (), on_devices=True)
+            self._options["place"] = None  # another reader of this loader begins where that one does
             self._reader = reader
             _opened.add(self)
         return self._reader
@@ -215,14 +244,67 @@ class DataLoader:
         except (TypeError, tundish.MisuseError):  # no length is known; another thread reads
             return True
 
-    def _ended(self) -> Iterator[Any]:
-        self._count = 0
-        yield from ()
-
     def __iter__(self) -> Iterator[Any]:
+        passes_over = self._was_loaded and (self._is_noted or gradient_state() is not None)
         batches = iter(self.reader)
+        self._was_loaded = False
         self._count = 0
-        return itertools.chain(map(self._made, batches), self._ended())
+        self._ahead = None
+        self._noted.clear()
+        return self._epoch(batches, passes_over)
+
+    def _epoch(self, batches: Iterator[tundish.Batch], passes_over: bool) -> Iterator[Any]:
+        """passes_over: a place was loaded. If nothing of its epoch is left, the next one is meant."""
+        state = gradient_state()
+        if state is not None:  # accelerate asks it for the loader that the program is in
+            state._remove_dataloader(self)
+            state._add_dataloader(self)
+        made = self._next(batches)
+        if made is None and passes_over:
+            batches = iter(self.reader)
+            made = self._next(batches)
+        looks_ahead = state is not None and state.num_steps > 1 and self._steps() is None
+        try:
+            while made is not None:
+                if looks_ahead:
+                    made = yield from self._with_one_ahead(batches, made)
+                else:
+                    yield made.pop()
+                    made = self._next(batches)
+            self._count = 0
+            self._ahead = None
+        finally:
+            if state is not None:
+                state._remove_dataloader(self)
+
+    def _next(self, batches: Iterator[tundish.Batch]) -> list[Any] | None:
+        """What the loop gets next, in a list that gives it up."""
+        batch = next(batches, None)
+        if batch is None:
+            return None
+        self._count = batch.step + 1
+        made = [self._made(batch)]
+        if self._is_noted:
+            self._noted.append(self.reader.place)
+        return made
+
+    def _with_one_ahead(
+        self, batches: Iterator[tundish.Batch], made: list[Any]
+    ) -> Generator[Any, None, list[Any] | None]:
+        """Only reading tells whether a batch is the last: the place is meanwhile that before the next."""
+        place = self.reader.place
+        after = self._next(batches)
+        self._ahead = (place, after is None)
+        yield made.pop()
+        if self._reader is not None and self._reader._has_pending:  # a place was loaded
+            after = self._next(batches)
+        return after
+
+    def _steps(self) -> int | None:
+        try:
+            return len(self)
+        except TypeError:
+            return None
 
     def __len__(self) -> int:
         return len(self.reader)
@@ -230,14 +312,17 @@ class DataLoader:
     def state_dict(self) -> dict[str, Any]:
         """The place after the last batch that was returned: {"version": 1, "place": str}."""
         state: dict[str, Any] = self.reader.state_dict()
+        if self._ahead is not None and not self.reader._has_pending:
+            state["place"] = self._ahead[0]
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on at a place that state_dict() gave, from the next `for` on.
+        """Go on at a place that state_dict() gave, in a new `for` and in one that runs.
 
         With several replicas call it before anything that opens the reader: while another replica reads
         from the start, the server refuses a place (PlaceError).
         """
+        self._was_loaded = True
         if self._reader is not None:
             self._reader.load_state_dict(state)
         elif state.get("version") == 1 and "place" in state:
@@ -259,9 +344,65 @@ class DataLoader:
         self.close()
 
     def _made(self, batch: tundish.Batch) -> Any:
-        self._count += 1
         names = batch if self._columns is None else self._columns
         made = {name: _assembled(lent(batch, name), self._tensor_of) for name in names}
         if self._collate is not None:
             return self._collate(made)
         return made if self._columns is None else tuple(made.values())
+
+    # What accelerate asks. Its prepare() keeps what isinstance() calls torch's, to save it and to load it
+    # with the rest of a state. To all others, who would put a sampler into it, this is not one.
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Any]:
+        asks = sys._getframe(1).f_globals.get("__name__")
+        return torch.utils.data.DataLoader if asks == "accelerate.accelerator" else type(self)
+
+    @property
+    def dataset(self) -> torch.utils.data.IterableDataset[Any]:
+        """The batches, for accelerate's skip_first_batches."""
+        return _Batches(self)
+
+    @property
+    def end_of_dataloader(self) -> bool:
+        """Whether the batch that the loop got last is the epoch's last."""
+        return self._count == self._steps() if self._ahead is None else self._ahead[1]
+
+    use_stateful_dataloader = True  # save_state() and load_state() ask for the state
+    remainder = 0  # no row comes twice to make batches even
+    batch_size = None
+    drop_last = False
+    prefetch_factor = None
+    collate_fn = staticmethod(_itself)
+
+    # What the callbacks for Lightning and transformers ask.
+
+    def note_places(self) -> None:
+        """From the next loop on take_noted() gives the place after each batch, in their order."""
+        self._is_noted = True
+
+    def take_noted(self) -> str | None:
+        return self._noted.popleft() if self._noted else None
+
+    def resume(self, place: str, is_over: bool) -> None:
+        """Go on at a place, or after its epoch, if the program has had what it wants of it. An epoch of
+        which nothing is left is passed over."""
+        self.load_state_dict({"version": 1, "place": place})
+        self.note_places()
+        if is_over:
+            self.reader.restart()
+
+
+class _Batches(torch.utils.data.IterableDataset[Any]):
+    def __init__(self, loader: DataLoader) -> None:
+        self.loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.loader)
+
+
+def gradient_state() -> Any:
+    """accelerate's, if the program has an Accelerator."""
+    module = sys.modules.get("accelerate.state")
+    made = module is not None and module.GradientState._shared_state
+    return module.GradientState() if module is not None and made else None
