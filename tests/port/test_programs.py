@@ -1,5 +1,6 @@
 """Each program is ported: its batches are TensorFlow's, or the list of what is not carried over is right."""
 
+import importlib.util
 import unittest
 
 import rig
@@ -32,7 +33,21 @@ csv_guide:columns pipelines_guide:batched_pairs pipelines_guide:epochs pipelines
 pipelines_guide:enumerated pipelines_guide:images_of_folders pipelines_guide:horizons
 pipelines_guide:windows_of_labels pipelines_guide:vectorized pipelines_guide:cached pipelines_guide:interleaved
 pipelines_guide:numpy_images pipelines_guide:detection pipelines_guide:speech pipelines_guide:frames
+text_classification:callable_standardize
+choices:cond_of_numbers choices:cond_of_constants choices:cond_of_texts choices:cond_of_vectors
+choices:cond_of_pairs choices:cond_of_a_list choices:cond_of_a_plain_number choices:cond_of_functions
+choices:nested_conds choices:elif_of_constants choices:elif_of_columns choices:elif_of_texts choices:filtered
+outer:operators outer:texts outer:compared outer:indexed outer:twice_nested
+everyday:stacked_with_a_number everyday:seeds_of_a_counter everyday:concatenated_with_numbers
+everyday:concatenated_with_itself everyday:required_texts everyday:own_standardize everyday:own_standardize_of_rows
+everyday:normalized_scalars everyday:normalized_scalars_by_a_table everyday:normalized_by_numbers
+everyday:largest_as_int32 everyday:shapes_as_int64 everyday:known_shapes_as_int64 everyday:windows_in_batches
+everyday:windows_in_whole_batches everyday:windows_of_own_sizes everyday:checked everyday:series everyday:frame
+replicas:ragged replicas:ragged_in_a_dictionary replicas:ragged_terms replicas:ragged_features
+replicas:sparse_features replicas:sparse_of_ragged
 """.split()
+# They need pandas.
+FRAMES = ("everyday:frame_of_pandas", "everyday:numbers_of_pandas")
 # By program: each line of the list, and what stands there.
 LISTED = {
     "augmentation:brightness": [(15, "tf.image.random_brightness")],
@@ -54,7 +69,10 @@ LISTED = {
     "structured:feature_space": [(35, "tf.keras.utils.FeatureSpace")],
     "structures:sampled_anew": [(55, "Dataset.sample_from_datasets")],
     "structures:sampled_doubles": [(50, "Dataset.sample_from_datasets")],
-    "text_classification:callable_standardize": [(34, "tf.keras.layers.TextVectorization")],
+    "choices:divided": [(101, "tf.cond")],
+    "refused:followed": [(63, "tf.pad")],
+    "refused:reduced": [(73, "Dataset.reduce")],
+    "refused:ignoring": [(78, "Dataset.ignore_errors")],
 }
 FAILING = {
     "raises": r"failing.py:6: ValueError: no data today",
@@ -73,6 +91,18 @@ class Programs(rig.PortTest):
             self.assertFalse(checked.failed, f"{checked.lines}\n{ported.compared}")
             if "within" not in checked.lines[0]:
                 self.assertRegex(checked.lines[0], r"to the bit$|compared as sets|not compared: |^[23] workers of .*: neither gives ")
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "needs pandas")
+    def test_frames_of_pandas(self):
+        for target in FRAMES:
+            with self.subTest(target):
+                self.complete(target)
+
+    def test_asserts_and_prints_are_notes(self):
+        notes = self.port("everyday.py:checked").notes
+        self.assertEqual(len(notes), 3)
+        self.assertIn("tf.debugging.assert_greater is left out: a row for which it is false", notes[0])
+        self.assertIn("tf.print is left out", notes[1])
 
     def listed(self, target, expected):
         ported = self.port(_path(target))

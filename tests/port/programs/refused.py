@@ -53,3 +53,28 @@ def sliced_lists():
     return words.map(
         lambda words: words[:, :-1].to_tensor()
     )
+
+
+def followed():
+    """One refusal: the calls after it are right by themselves."""
+    images = tf.data.Dataset.from_tensor_slices(tf.zeros([4, 8, 8, 3]))
+
+    def prepare(image):
+        image = tf.pad(image, [[1, 1], [1, 1], [0, 0]])
+        return tf.transpose(tf.ensure_shape(image, [10, 10, 3])) * 2.0
+
+    return images.map(prepare).batch(2)
+
+
+def reduced():
+    zero = tf.constant(0, tf.int64)
+    windows = tf.data.Dataset.range(9).window(4, shift=2)
+    return windows.flat_map(
+        lambda window: tf.data.Dataset.from_tensors(window.reduce(zero, lambda a, b: a + b))
+    ).batch(2)
+
+
+def ignoring():
+    return tf.data.experimental.make_csv_dataset(
+        "titanic.csv", 4, label_name="survived", num_epochs=1, shuffle=False, ignore_errors=True
+    )

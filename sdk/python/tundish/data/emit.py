@@ -66,6 +66,7 @@ class Emission:
         self.unsupported: list[Unsupported] = []
         self.levels: list[Level] = []
         self.keeps_maps = False  # also those that change nothing
+        self.is_part = False  # what is written is a part of something that is refused
         self.sections: dict[str, dict[str, Any]] = {}
         self.drawing: list[Node] = []  # the nodes that draw, in the order in which they are written
 
@@ -102,6 +103,8 @@ class Emission:
 
     def complain(self, node: Node, name: str, why: str, remedy: str) -> None:
         told = Unsupported(node.origin, name, why, remedy)
+        if self.is_part:  # it may be right as a whole
+            return
         if told not in self.unsupported:
             self.unsupported.append(told)
 

@@ -81,9 +81,50 @@ def grouped(
         assert window_size_func is not None
         sized = trace(window_size_func, key)
         facts.update(size=sized.result, size_scope=sized.scope, size_key=key)
+    if _is_parted(batch, window, window_size):
+        return _parted(dataset, Node("group_by_window", params, (dataset.node,), None, origin, facts), batch.node)
     facts["unsupported"] = _reduced(batch, window, window_size, params, origin)
     structure = batch.node.structure if isinstance(batch, Dataset) else dataset.node.structure
     return Dataset(Node("group_by_window", params, (dataset.node,), structure, origin, facts))
+
+
+def _is_parted(batch: Any, window: Dataset, window_size: Any) -> bool:
+    """Whether a window becomes batches of a size of their own."""
+    node = batch.node if isinstance(batch, Dataset) else None
+    if node is None or node.stage != "batch" or node.inputs != (window.node,):
+        return False
+    is_dense = all(leaf.spec.kind == "dense" for leaf in nest.flatten(window.node.structure))
+    return is_dense and not _is_whole(node.params, window_size)
+
+
+def _parted(dataset: Dataset, grouping: Node, batch: Node) -> Dataset:
+    """Each window as a whole, and then its batches."""
+    names = nest.flatten(dataset.node.structure)
+    grouping.structure = nest.transform(
+        lambda leaf: Field(leaf.name, Spec(leaf.spec.dtype, None if leaf.spec.shape is None else (None, *leaf.spec.shape))),
+        dataset.node.structure,
+    )
+
+    def apart(*columns: Any) -> Dataset:
+        values = columns if isinstance(dataset.node.structure, tuple) else columns[0]
+        fields = iter(names)
+        structure = nest.transform(lambda _: next(fields), values)
+        rows = Node("from_tensor_slices", {}, (), structure, grouping.origin, {"values": values})
+        return Dataset(rows).batch(**batch.params, origin=grouping.origin)
+
+    return Dataset(grouping).flat_map(apart, origin=grouping.origin)
+
+
+def _is_whole(params: dict[str, Any], window_size: Any) -> bool:
+    """Whether a window is one batch."""
+    size = params["batch_size"]
+    if not isinstance(size, int) or not isinstance(window_size, int | None):
+        return size is window_size
+    if size == window_size:
+        return True
+    if params.get("drop_remainder"):
+        return False
+    return size >= 2**31 - 1 if window_size is None else size > window_size
 
 
 def _reduced(
@@ -95,21 +136,11 @@ def _reduced(
         why = "reduce_func does more than one batch, padded_batch or ragged_batch"
         return [Unsupported(origin, "group_by_window", why, "do the rest after it")]
     own = dict(node.params)
-    size = own.pop("batch_size")
+    own.pop("batch_size")
     if node.stage != "batch":
         params["reduce"] = node.stage
     params.update(own)
-    is_whole = isinstance(size, int) and (
-        size == window_size
-        or not own.get("drop_remainder")
-        and (
-            isinstance(window_size, int)
-            and size > window_size
-            or window_size is None
-            and size >= 2**31 - 1
-        )
-    )
-    if not is_whole:
+    if not _is_whole(node.params, window_size):
         why = "a window does not become one batch"
         return [Unsupported(origin, "group_by_window", why, "batch by window_size")]
     return []

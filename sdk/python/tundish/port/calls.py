@@ -61,6 +61,7 @@ class Traced:
     function: Any = None
     variables: list[tuple[Any, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 Path = tuple[Any, ...]

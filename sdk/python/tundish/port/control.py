@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +17,7 @@ from tensorflow.python.ops import cond as tf_cond
 from . import origin
 from .calls import map_leaves
 from .proxy import Proxy, has_proxy, is_proxy, real
-from .tracing import Trace, argument, current
+from .tracing import NO_ASSERT, Trace, argument, current
 
 _LOOP = "a Python loop over a column"
 _LOOP_REMEDY = "write it with functions of tf.* on the whole column, or as an `op:` of your own"
@@ -42,6 +45,11 @@ def patch() -> None:
         if hasattr(operators, name):
             setattr(operators, name, replaced)
         py_builtins.BUILTIN_FUNCTIONS_MAP[builtin] = replaced
+    plain = tf.cond
+    chosen = _cond(plain)
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("tensorflow") and vars(module).get("cond") is plain:
+            setattr(module, "cond", chosen)
 
 
 def _for_proxies(plain: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,6 +58,28 @@ def _for_proxies(plain: Callable[..., Any], function: Callable[..., Any]) -> Cal
         if trace is None:
             return plain(*args, **kwargs)
         return function(trace, plain, *args, **kwargs)
+
+    return chosen
+
+
+def _cond(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """tf.cond, whose branches are functions."""
+    signature = inspect.signature(plain)
+
+    @functools.wraps(plain)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        trace, given = current(), signature.bind(*args, **kwargs).arguments
+        pred: Any = given.get("pred")
+        if trace is None:
+            return plain(*args, **kwargs)
+        if trace.busy:
+            return plain(*real(args), **real(kwargs))
+        if is_proxy(pred):
+            return choose(trace, pred, given["true_fn"], given["false_fn"])
+        known = tf.get_static_value(pred) if tf.is_tensor(pred) else pred
+        if known is None:
+            return plain(*args, **kwargs)
+        return trace.inline(given["true_fn"] if known else given["false_fn"], (), {})
 
     return chosen
 
@@ -77,7 +107,23 @@ def choose(trace: Trace, cond: Proxy, if_true: Callable[[], Any], if_false: Call
 
     with trace.accounting():
         result = tf_cond.cond(cond.tensor, branch(True, if_true), branch(False, if_false))
-    return trace.record("tf.cond", (cond, given[True], given[False]), {}, where, result)
+    return _chosen(trace, cond, (given[True], given[False]), where, result)
+
+
+def _chosen(trace: Trace, cond: Proxy, given: tuple[Any, Any], where: origin.Origin, result: Any) -> Any:
+    """A choice for each value of a nest. given: what the branches gave."""
+
+    def leaf(path: Any, value: Any) -> Any:
+        return trace.record("tf.cond", (cond, *(_at(each, path) for each in given)), {}, where, value)
+
+    return map_leaves(leaf, result)
+
+
+def _at(nest: Any, path: Any) -> Any:
+    """The value at a place of a nest. TensorFlow gives a list of one value as that value."""
+    for key in path:
+        nest = nest[key]
+    return nest[0] if isinstance(nest, (list, tuple)) and len(nest) == 1 else nest
 
 
 def _if_stmt(
@@ -102,7 +148,7 @@ def _if_stmt(
         plain(cond.tensor, branch(True, body), branch(False, orelse), state.get, state.put, names, nouts)
     put(
         tuple(
-            trace.record("tf.cond", (cond, yes, no), {}, where, value)
+            _chosen(trace, cond, (yes, no), where, value)
             for yes, no, value in zip(given[True], given[False], real(get()), strict=True)
         )
     )
@@ -190,9 +236,7 @@ def _not(trace: Trace, plain: Any, a: Any) -> Any:
 def _assert_stmt(trace: Trace, plain: Any, condition: Any, message: Any) -> Any:
     if not is_proxy(condition):
         return plain(condition, message)
-    trace.problem(
-        "assert", "a row for which it is false would end the program", "remove it, or write a `filter`"
-    )
+    trace.left_out("assert", NO_ASSERT)
     with trace.accounting():
         return plain(condition.tensor, lambda: real(message()))
 

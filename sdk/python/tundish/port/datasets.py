@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,8 @@ def patch() -> None:
         reader.__init__ = _noting(name, reader.__init__)
     cls.__init__ = _placing(cls.__init__)
     cls.__iter__ = _counting(cls.__iter__)
+    for name in ("reduce", "get_single_element", "save"):
+        setattr(cls, name, _reading(name, getattr(cls, name)))
     Draws.patch()
 
 
@@ -147,6 +149,26 @@ def _counting(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(self)
 
     return iterate
+
+
+def _reading(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that reads the dataset in TensorFlow itself; in a function of an element it gives a tensor."""
+
+    @functools.wraps(function)
+    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
+        trace = tracing.current()
+        if trace is None or trace.busy:
+            for step in steps_of(self):
+                step.iterations += 1
+            return function(self, *args, **kwargs)
+        where = origin.here()
+        with trace.accounting(), unseen():
+            result = function(self, *real(args), **real(kwargs))
+        trace.problem(f"Dataset.{name}", "inside of a function it gives a tensor, for which there is no stage",
+                      "batch the window, and use functions of tf.* on the batch", where)  # fmt: skip
+        return trace.record(f"Dataset.{name}", (), {}, where, result)
+
+    return read
 
 
 def steps_of(dataset: Any) -> list[Step]:
@@ -233,17 +255,18 @@ def _asked(name: str, bound: inspect.BoundArguments) -> dict[str, Any]:
 
 
 def _normal(nest: Any) -> Any:
-    """Lists as the tensors that tf.data makes of them; proxies as they are."""
-    if isinstance(nest, dict):
+    """Lists, and the frames and series of pandas, as the tensors that tf.data makes of them; proxies as they
+    are."""
+    if isinstance(nest, Mapping):
         return {key: _normal(value) for key, value in nest.items()}
     if isinstance(nest, tuple):
         return tuple(map(_normal, nest)) if not hasattr(nest, "_fields") else type(nest)(*map(_normal, nest))
     if has_proxy(nest) or isinstance(nest, (tf.RaggedTensor, tf.SparseTensor, tf.data.Dataset)):
         return nest
-    if hasattr(nest, "keys") and hasattr(nest, "items"):  # a mapping, as pandas' DataFrame
-        return {key: _normal(value) for key, value in nest.items()}
     with tf.init_scope():
-        return tf.convert_to_tensor(nest).numpy()
+        if not tf.is_symbolic_tensor(nest):
+            return tf.convert_to_tensor(nest).numpy()
+    return nest
 
 
 def _inside(function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:

@@ -29,11 +29,12 @@ def for_worker(dataset: Any, workers: int, worker: int, replicas: int) -> Any:
     """As experimental_distribute_dataset makes it: the slices of a worker, for its replicas in turn."""
     slices, count = dataset, workers * replicas
     size = _batch_size(dataset)
-    if count > 1 and size == -1:
-        slices = rebatching._LegacyRebatchDataset(slices, count)
-    elif count > 1:
-        slices = slices.rebatch(rebatching.batch_sizes_for_worker(size, workers, replicas, worker))
-    slices = input_ops.auto_shard_dataset(slices, workers, worker, count)
+    with datasets.unseen():
+        if count > 1 and size == -1:
+            slices = rebatching._LegacyRebatchDataset(slices, count)
+        elif count > 1:
+            slices = slices.rebatch(rebatching.batch_sizes_for_worker(size, workers, replicas, worker))
+        slices = input_ops.auto_shard_dataset(slices, workers, worker, count)
     if slices is not dataset:
         slices._tundish_step = datasets.step_of(dataset)  # an iterator of it is one of the dataset
     return slices

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.distribute import distribute_lib
 
-from . import dealing, origin
+from . import datasets, dealing, origin
 from .calls import Problem
 from .context import Context, Run
 from .datasets import Draws
@@ -76,7 +76,8 @@ def _noting_dataset(function: Any) -> Any:
     @functools.wraps(function)
     def distribute(self: Any, dataset: Any, options: Any = None) -> Any:
         where = origin.here()
-        result = function(self, dataset, options)
+        with datasets.unseen():  # TensorFlow maps the dataset once more, to cut its batches
+            result = function(self, dataset, options)
         sections = {**_replicas(self), **dealing.rebatched(dataset)}
         noted = Distributed(dataset, sections, _options(options, where))
         return _with(result, noted)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from . import origin
 from .calls import Call, Value
-from .proxy import has_proxy, real
+from .proxy import has_proxy, is_proxy, real
 from .tracing import Trace, argument, current
 
 # Of a configuration: what names the object and changes no value.
@@ -81,8 +81,10 @@ def _record(trace: Trace, function: Any, layer: Any, args: Any, kwargs: Any) -> 
     where = origin.here()
     with trace.accounting():
         result = function(*real(args), **real(kwargs))
-        with tf.init_scope():  # what a layer has learned is known already
-            return _recorded(trace, layer, args, kwargs, where, result)
+    if callable(getattr(layer, "_standardize", None)):  # of TextVectorization
+        args = (trace.inline(layer._standardize, args, {}),)
+    with trace.accounting(), tf.init_scope():  # what a layer has learned is known already
+        return _recorded(trace, layer, args, kwargs, where, result)
 
 
 def _recorded(trace: Trace, layer: Any, args: Any, kwargs: Any, where: origin.Origin, result: Any) -> Any:
@@ -92,7 +94,18 @@ def _recorded(trace: Trace, layer: Any, args: Any, kwargs: Any, where: origin.Or
     for each in chain[:-1]:
         args = (Value(_call(each, args, kwargs, where), ()),)
     last = _call(chain[-1], args, kwargs, where)
+    for _ in range(_gained(layer, args, result)):
+        last = Call("tf.expand_dims", (Value(last, ()), 0), {}, where)
     return trace.wrapped(last, result)
+
+
+def _gained(layer: Any, args: Any, result: Any) -> int:
+    """How many dimensions Normalization of all values puts before those of its input: it has those of what
+    it learned from."""
+    if type(layer).__name__ != "Normalization" or layer.axis not in (None, ()) or not is_proxy(args[0]):
+        return 0
+    own, given = result.shape.rank, args[0].shape.rank
+    return 0 if own is None or given is None else own - given
 
 
 def _call(layer: Any, args: Any, kwargs: Any, where: origin.Origin) -> Call:
@@ -108,6 +121,8 @@ def _draws(layer: Any) -> bool:
 def describe(layer: Any) -> Layer:
     cls = type(layer)
     arguments = dict(layer.get_config())
+    if callable(arguments.get("standardize")):  # its calls are recorded by themselves
+        arguments["standardize"] = None
     learned: list[str] = []
     for name, value in _state(layer).items():
         if arguments.get(name) is None:

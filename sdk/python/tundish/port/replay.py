@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..data import Column, Origin, Spec
-from ..data.dtypes import DType, as_text, of_value
+from ..data.dtypes import DType, Typed, as_text, of_value
 from ..data.distribution import variable
 from ..data.graph import Call as Recorded
 from ..data.graph import caller
@@ -66,7 +66,7 @@ class Columns:
         if type(leaf).__name__ in parsing.__all__ and hasattr(leaf, "_asdict"):
             return _feature(leaf)
         if isinstance(leaf, np.ndarray) and leaf.dtype == object:
-            return _texts(leaf)
+            return _texts(leaf) if leaf.size else Typed(leaf.tolist(), "string")
         return leaf
 
     def _column(self, value: Value) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from .proxy import Proxy, is_proxy, real
 
 _local = threading.local()
 
+NO_ASSERT = "a row for which it is false is an error of TensorFlow's, and is delivered here"
 # TensorFlow makes these for itself: what goes in and out of a function, and constants.
 _PLUMBING = frozenset(("Placeholder", "Const", "Identity", "NoOp", "IdentityN"))
 
@@ -47,6 +49,9 @@ class Trace:
     ) -> Any:
         """Call a public function, and record it. owner: the description of the object it is a method of,
         which is recorded as its first argument."""
+        nearest = current()
+        if nearest is not None and nearest is not self:  # of a column of an outer function
+            return nearest.call(name, function, args, kwargs, owner)
         if self.busy:  # a function that a recorded one calls back
             return function(*real(args), **real(kwargs))
         where = origin.here()
@@ -94,7 +99,7 @@ class Trace:
         call = Call(name, argument(args), argument(kwargs), where)
         wrapped = self.wrapped(call, result)
         if not call.specs and isinstance(result, tf.Operation):
-            self.problem(name, "it gives no column", "remove it", where)
+            self._without_column(name, where)
         return wrapped
 
     def wrapped(self, call: Call, result: Any) -> Any:
@@ -125,6 +130,20 @@ class Trace:
 
     def problem(self, name: str, why: str, remedy: str, where: origin.Origin | None = None) -> None:
         self.traced.problems.append(Problem(where or origin.here(), name, why, remedy))
+
+    def left_out(self, name: str, what: str, where: origin.Origin | None = None) -> None:
+        """A note: a call that changes no column is not in the pipeline file."""
+        file, line = where or origin.here()
+        self.traced.notes.append(f"{os.path.basename(file)}:{line}: {name} is left out: {what}")
+
+    def _without_column(self, name: str, where: origin.Origin) -> None:
+        last = name.rpartition(".")[2]
+        if last.lower().startswith("assert"):
+            self.left_out(name, NO_ASSERT, where)
+        elif last == "print":
+            self.left_out(name, "a server prints nothing", where)
+        else:
+            self.problem(name, "it gives no column", "remove it", where)
 
     def finish(self, result: Any) -> Any:
         """Keep what the function gave; what TensorFlow is to get."""

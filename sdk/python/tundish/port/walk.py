@@ -18,8 +18,9 @@ from ..data.lowering import find
 from ..data.lowering.rule import Refusal
 from ..data.remaining import remedy
 from . import datasets, sampling
-from .calls import Opaque, Problem, Traced, Value, leaves, map_leaves
+from .calls import Call, Opaque, Problem, Traced, Value, leaves, map_leaves
 from .context import Symbol
+from .layers import Layer
 from .replay import RENAMED, Columns, Replay
 
 NO_RULE = "Tundish has no stage or expression for it"
@@ -45,10 +46,12 @@ class Unseen(Exception):
 
 @dataclass
 class Order:
-    """sections: of `distribute`. unordered: why TensorFlow promises no order; None: it does."""
+    """sections: of `distribute`. unordered: why TensorFlow promises no order; None: it does. races: why its
+    own values change from run to run; None: they do not."""
 
     sections: dict[str, Any] = field(default_factory=dict)
     unordered: str | None = None
+    races: str | None = None
 
 
 class Walk:
@@ -140,6 +143,7 @@ class Walk:
         for value in step.arguments.values():
             if isinstance(value, Traced):
                 self.problems += value.problems
+                self.notes += [note for note in value.notes if note not in self.notes]
                 map_leaves(lambda _, leaf: self._inner(leaf), value.result)
         return len(self.problems) == before
 
@@ -207,6 +211,8 @@ class Walk:
                 order.unordered = f"{_line(step)} has weights whose logarithms differ here in the last bit"
             if step.draw is not None:
                 draws.append(step.draw)
+            if step.arguments.get("num_parallel_calls") not in (None, 1) and _has_draws(step):
+                order.races = f"{_line(step)} draws at random in several calls at once (num_parallel_calls)"
         if draws != list(range(len(draws))):
             order.unordered = "stages without a seed draw other seeds than in a program of this stream alone"
         return order
@@ -242,6 +248,19 @@ class Walk:
 def _has_computed(argument: Any) -> bool:
     """Whether there is a number in it that has no name in a pipeline file."""
     return any(isinstance(leaf, Symbol) and leaf.text is None for _, leaf in leaves(argument))
+
+
+def _has_draws(step: datasets.Step) -> bool:
+    """Whether its function calls a layer that draws."""
+    calls: dict[int, Call] = {}
+    waiting = [value.result for value in step.arguments.values() if isinstance(value, Traced)]
+    while waiting:
+        for _, leaf in leaves(waiting.pop()):
+            if isinstance(leaf, Value) and id(leaf.call) not in calls:
+                calls[id(leaf.call)] = leaf.call
+                waiting.append((leaf.call.args, leaf.call.kwargs))
+    layers = [leaf for call in calls.values() for _, leaf in leaves(call.args) if isinstance(leaf, Layer)]
+    return any(layer.name.rpartition(".")[2].startswith("Random") for layer in layers)
 
 
 def _from_here(pattern: Any) -> Any:

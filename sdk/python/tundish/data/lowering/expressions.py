@@ -72,8 +72,6 @@ def _extremum(name: str, function: str) -> Rule:
 
 def _argmax(bound: Bound, writer: Any) -> str:
     """argmax(x, axis=axis)"""
-    if as_dtype(bound["output_type"]) != "int64":
-        refuse("the result is int64", "cast it")
     return f"argmax({writer(bound['input'])}, axis={_axes(0 if bound['axis'] is None else bound['axis'])})"
 
 
@@ -232,7 +230,7 @@ RULES: list[Rule] = [
     _reduction("tundish.reduce_any", "any"),
     _reduction("tundish.reduce_all", "all"),
     Expression(
-        "tf.argmax(input, axis=None, output_type='int64', name=None)", _argmax_spec, text=_argmax
+        "tundish.argmax(input, axis=None)", _argmax_spec, text=_argmax, ignored=()
     ),
     Expression("tf.strings.join(inputs, separator='', name=None)", _stack_spec, text=_join, precedence=ADD),
     Expression(

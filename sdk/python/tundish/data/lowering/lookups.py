@@ -6,12 +6,14 @@ from typing import Any
 
 from ..graph import Column, Spec
 from .rule import Bound, Expression, Rewrite, Rule, refuse
+from .specs import constant_spec
 
 __all__ = ["RULES"]
 
 FEW = 32  # entries that an expression may name one by one
 # They cannot fail, so that they may be computed for the branch that is not taken, too.
-_MAY_FAIL = ("tf.math.floordiv", "tf.math.floormod", "tf.pow", "tundish.slice")
+_DIVISIONS = ("tf.math.floordiv", "tf.math.floormod")
+_MAY_FAIL = (*_DIVISIONS, "tf.pow", "tundish.slice")
 
 
 def _do(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -70,13 +72,9 @@ def _number(value: Any, dtype: str) -> Any:
 
 def _cond(pred: Any, true_fn: Any, false_fn: Any) -> Any:
     """`where(condition, x, y)`, if both are expressions of one shape that cannot fail"""
-    shapes = {value.spec.shape for value in (true_fn, false_fn) if isinstance(value, Column)}
+    shapes = {constant_spec(value).shape for value in (true_fn, false_fn)}
     if len(shapes) != 1 or any(shape is None or None in shape for shape in shapes):
         refuse("the branches are not known to have one shape", "use tf.where")
-    shape = shapes.pop()
-    constants = [value for value in (true_fn, false_fn) if not isinstance(value, Column)]
-    if constants and shape != ():
-        refuse("the branches have different shapes", "use tf.where")
     for value in (true_fn, false_fn):
         _check_total(value)
     return _do("tf.where", pred, true_fn, false_fn)
@@ -91,10 +89,20 @@ def _check_total(value: Any) -> None:
     if not isinstance(value, Column) or value.call is None:
         return
     rule = find(value.call.name)
-    if not isinstance(rule, Expression) or rule.name in _MAY_FAIL:
+    if isinstance(rule, Rewrite):
+        made = rule.into(**rule.without_ignored(rule.bind(value.call.args, value.call.kwargs)))
+        _check_total(made if value.index is None else made[value.index])
+        return
+    if not isinstance(rule, Expression) or rule.name in _MAY_FAIL and not _is_divided(rule, value.call):
         refuse(f"both branches would compute {value.call.name}", "use tf.where of what cannot fail")
     for each in (*value.call.args, *value.call.kwargs.values()):
         _check_total(each)
+
+
+def _is_divided(rule: Rule, call: Any) -> bool:
+    """Whether it is a division by a positive constant."""
+    by = rule.bind(call.args, call.kwargs).get("y")
+    return rule.name in _DIVISIONS and isinstance(by, (int, float)) and by > 0
 
 
 def _numbers(bound: Bound) -> Spec:
@@ -103,10 +111,8 @@ def _numbers(bound: Bound) -> Spec:
 
 
 def _chosen(bound: Bound) -> Spec:
-    for value in (bound["true_fn"], bound["false_fn"]):
-        if isinstance(value, Column):
-            return value.spec
-    return Spec()
+    columns = [value for value in (bound["true_fn"], bound["false_fn"]) if isinstance(value, Column)]
+    return columns[0].spec if columns else constant_spec(bound["true_fn"])
 
 
 RULES: list[Rule] = [

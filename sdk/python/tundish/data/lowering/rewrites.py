@@ -119,10 +119,10 @@ def _shape(x: Any, slice_spec: Any) -> Any:
         refuse("only one dimension at a time is known", "use tundish.tf.shape(x)[0]")
     size = of.spec.shape[slice_spec]
     if size is not None:
-        return _do("tf.constant", size)
+        return _do("tf.constant", size, dtype=call.spec.dtype)
     if slice_spec not in (0, -rank):
         refuse("expressions know the size of dimension 0 only", "write the number if it is constant")
-    return _do("tf.cast", _do("tundish.size", of), "int32")
+    return _do("tf.cast", _do("tundish.size", of), call.spec.dtype)
 
 
 def _size(input: Any, out_type: Any) -> Any:
@@ -152,6 +152,12 @@ def _uniform(shape: Any, seed: Any, minval: Any, maxval: Any, dtype: Any, alg: A
     if (low, high) == (0, 1):
         return drawn
     return drawn * _single(high - low) + low
+
+
+def _argmax(input: Any, axis: Any, output_type: Any) -> Any:
+    """`argmax(x, axis=axis)`"""
+    largest = _do("tundish.argmax", input, axis)
+    return largest if as_dtype(output_type) == "int64" else _do("tf.cast", largest, as_dtype(output_type))
 
 
 def _is_inf(x: Any) -> Any:
@@ -189,6 +195,7 @@ RULES: list[Rule] = [
         " alg='auto_select')",
         into=_uniform,
     ),
+    Rewrite("tf.argmax(input, axis=None, output_type='int64', name=None)", into=_argmax),
     Rewrite("tf.math.is_inf(x, name=None)", into=_is_inf),
     Rewrite("tf.strided_slice(x, slice_spec, name=None)", into=_shape),
     Rewrite("tf.identity(input, name=None)", into=_identity),

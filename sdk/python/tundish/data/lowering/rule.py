@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..graph import Column, Spec
+from ..graph import Call, Column, Spec
 
 __all__ = [
     "Bound",
@@ -32,12 +32,14 @@ UNKNOWN: Infer = lambda bound: Spec()
 
 
 class Refused(Exception):
-    """Raised while a call is lowered: why it cannot be, and the remedy."""
+    """Raised while a call is lowered: why it cannot be, and the remedy. call: the call, where it is not the
+    one that is looked at but one that it needs."""
 
-    def __init__(self, why: str, remedy: str) -> None:
+    def __init__(self, why: str, remedy: str, call: Call | None = None) -> None:
         super().__init__(why)
         self.why = why
         self.remedy = remedy
+        self.call = call
 
 
 def refuse(why: str, remedy: str = "") -> Any:
@@ -115,6 +117,7 @@ class StageRule(Rule):
     """A function that is a content stage with one result.
 
     columns: the parameters that are columns, each one column, or a list of them with `joined`.
+    alike: they have one dtype, so that a literal takes it.
     renamed: parameter to the stage's. fixed: parameters of the stage that are always the same.
     check: looks at the arguments, may change those for the stage, and refuses what is not the same.
     together: the stage may do several columns at once. draws: it draws, and the layer's state goes on.
@@ -129,6 +132,7 @@ class StageRule(Rule):
     fixed: dict[str, Any] = field(default_factory=dict)
     check: Callable[[Bound, Bound], None] | None = None
     joined: bool = False
+    alike: bool = False
     together: bool = True
     draws: bool = False
     beside: tuple[str, ...] = ()
@@ -138,7 +142,8 @@ class StageRule(Rule):
 
     def inputs(self, bound: Bound) -> list[Any]:
         if self.joined:
-            return list(bound[self.columns[0]])
+            values = list(bound[self.columns[0]])
+            return _of_one_dtype(values) if self.alike else values
         return [bound[name] for name in self.columns]
 
     def others(self, bound: Bound) -> dict[str, Any]:
@@ -159,6 +164,22 @@ class StageRule(Rule):
     @property
     def says(self) -> str:
         return self.shown or f"`{self.stage}`"
+
+
+def _of_one_dtype(values: list[Any]) -> list[Any]:
+    from . import record
+
+    dtype = next((each.spec.dtype for each in values if isinstance(each, Column)), None)
+    if dtype is None:
+        return values
+    return [record("tf.constant", (each,), {"dtype": dtype}) if _is_literal(each) else each for each in values]
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether it is Python's number or text, or a list of them."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_literal, value))
+    return isinstance(value, (bool, int, float, str, bytes))
 
 
 @dataclass(eq=False)

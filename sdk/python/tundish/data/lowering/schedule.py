@@ -180,9 +180,10 @@ class _Lowering:
         assert column.call is not None
         rule = find(column.call.name)
         if rule is None:
-            raise Refused("Tundish has no stage or expression for it", remedy(column.call.name))
+            why = "Tundish has no stage or expression for it"
+            raise Refused(why, remedy(column.call.name), column.call)
         if isinstance(rule, Refusal):
-            raise Refused(rule.why, rule.remedy)
+            raise Refused(rule.why, rule.remedy, column.call)
         of = self.negated.get(id(column.call))
         if of is not None:
             inverse = find(INVERSE[find(of.name).name])  # type: ignore[union-attr]
@@ -206,6 +207,13 @@ class _Lowering:
 
     def _need(self, column: Column) -> Column:
         """A value that must be a column."""
+        try:
+            return self._needed(column)
+        except Refused as refused:
+            refused.call = refused.call or column.call
+            raise
+
+    def _needed(self, column: Column) -> Column:
         serial = None if column.call is None else column.call.serial
         column = self._resolve(column)
         key = key_of(column)
@@ -249,13 +257,20 @@ class _Lowering:
         if isinstance(rule, StageRule):
             self._check_layer(rule, call)
             reads = [*reads, *rule.others(bound).values()]
-        reads = [self._need(self._as_column(_stacked(read, call.origin))) for read in reads]
-        if len({key_of(read) for read in reads}) < len(reads):
-            raise Refused("it takes one column twice", "make a copy of it in a map before: {'again': x}")
+        reads = self._distinct([self._as_column(_stacked(read, call.origin)) for read in reads])
         unit = Unit(column, rule, bound, reads, writes, call.serial, parameters)
         for each in writes:
             self.unit_of[key_of(each)] = unit
         return unit
+
+    def _distinct(self, reads: list[Column]) -> list[Column]:
+        """What a stage reads. One that it reads twice is copied: a stage takes a column once."""
+        needed: list[Column] = []
+        for read in map(self._need, reads):
+            if any(key_of(read) == key_of(other) for other in needed):
+                read = self._need(record("tundish.same", (read,), {}))
+            needed.append(read)
+        return needed
 
     def _check_layer(self, rule: StageRule, call: Call) -> None:
         """A layer that draws is one stage: a second call would go on with its state."""
@@ -304,7 +319,7 @@ class _Lowering:
     def _complain(self, column: Column, refused: Refused) -> None:
         if isinstance(refused, _Told):
             return
-        call = column.call
+        call = refused.call or column.call
         origin = call.origin if call is not None else self.origin
         name = call.name if call is not None else "column"
         told = Unsupported(origin, name, refused.why, refused.remedy)

@@ -7,7 +7,7 @@ from typing import Any
 from ..dtypes import as_dtype
 from ..graph import Column, Spec
 from .rule import Bound, Rule, StageRule, refuse
-from .specs import as_first, ensured_shape, with_dtype
+from .specs import as_first, constant_spec, ensured_shape, with_dtype
 
 __all__ = ["RULES"]
 
@@ -87,14 +87,15 @@ def _squeezed(bound: Bound) -> Spec:
 
 
 def _concatenated(bound: Bound) -> Spec:
-    columns = [value.spec for value in bound["values"] if isinstance(value, Column)]
-    if any(spec.shape is None for spec in columns) or not columns or not columns[0].shape:
-        return Spec(columns[0].dtype if columns else None)
-    shape = list(columns[0].shape or ())
-    sizes = [(spec.shape or ())[bound["axis"]] for spec in columns]
+    dtype = next((value.spec.dtype for value in bound["values"] if isinstance(value, Column)), None)
+    parts = [constant_spec(value) for value in bound["values"]]
+    if any(not spec.shape for spec in parts):
+        return Spec(dtype)
+    shape = list(parts[0].shape or ())
+    sizes = [(spec.shape or ())[bound["axis"]] for spec in parts]
     shape[bound["axis"]] = None if None in sizes else sum(size or 0 for size in sizes)
-    kind = next((spec.kind for spec in columns if spec.kind != "dense"), "dense")
-    return Spec(columns[0].dtype, tuple(shape), kind)
+    kind = next((spec.kind for spec in parts if spec.kind != "dense"), "dense")
+    return Spec(dtype, tuple(shape), kind)
 
 
 def _stacked(bound: Bound) -> Spec:
@@ -191,7 +192,7 @@ def _no_shape(bound: Bound, parameters: Bound) -> None:
 RULES: list[Rule] = [
     StageRule(
         "tf.shape(input, out_type='int32', name=None)",
-        lambda bound: Spec("int32", (as_first(bound).rank,)),
+        lambda bound: Spec(as_dtype(bound["out_type"]), (as_first(bound).rank,)),
         stage="map",
         columns=("input",),
         check=_no_shape,
@@ -257,10 +258,16 @@ RULES: list[Rule] = [
         stage="concat",
         columns=("values",),
         joined=True,
+        alike=True,
         check=_concat_axis,
     ),
     StageRule(
-        "tf.stack(values, axis=0, name=None)", _stacked, stage="stack", columns=("values",), joined=True
+        "tf.stack(values, axis=0, name=None)",
+        _stacked,
+        stage="stack",
+        columns=("values",),
+        joined=True,
+        alike=True,
     ),
     StageRule(
         "tundish.sparse_to_dense(sp_input, default_value=None, shape=None)",
