@@ -69,6 +69,11 @@ class Command(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"failing.py:6: ValueError: no data today")
 
+    def test_a_fault_of_the_command_is_not_taken_for_the_programs(self):
+        done = self.run_port(f"{rig.PROGRAMS}/failing.py:runs_without")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"(?s)failing.py:\d+: ValueError: somebody stands.*a fault of tundish port")
+
     def test_without_a_function_the_usage_is_told(self):
         self.assertEqual(self.run_port().returncode, 2)
 

@@ -29,3 +29,9 @@ def exits():
 
 def no_dataset():
     return 7
+
+
+def runs_without():
+    if hasattr(tf.strings.split, "_tundish_real"):
+        raise ValueError("somebody stands before me")
+    return tf.data.Dataset.range(4)

@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from .porting import Ported
 
 COMPLETE, INCOMPLETE, FAILED = 0, 1, 2
+_OWN_FAULT = (
+    "This is a fault of tundish port: the program is not to blame. Write the line in another way, or the stage by"
+    " hand (tundish help stages), and please report it."
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,8 +45,15 @@ def main(arguments: list[str] | None = None) -> int:
                 options.transform,
             )
             return _answer(options, ported, compared_in)
-        except (program.ProgramFailed, Error) as error:
+        except program.ProgramFailed as error:
+            if error.was_raised and program.runs_without(options.target, options.args):
+                return _fail(f"{error}\n{_OWN_FAULT}", INCOMPLETE)
             return _fail(str(error))
+        except Error as error:
+            return _fail(str(error))
+        except Exception as error:  # of this package's own code: the program's are ProgramFailed
+            traceback.print_exc()
+            return _fail(f"{type(error).__name__}: {error}\n{_OWN_FAULT}", INCOMPLETE)
 
 
 def _answer(options: argparse.Namespace, ported: Ported, compared_in: str) -> int:
@@ -89,9 +101,9 @@ def _installed(distribution: str) -> str | None:
         return None
 
 
-def _fail(text: str) -> int:
+def _fail(text: str, status: int = FAILED) -> int:
     print(f"tundish port: {text}", file=sys.stderr)
-    return FAILED
+    return status
 
 
 def _deliver(options: argparse.Namespace, ported: Ported) -> int:

@@ -15,7 +15,7 @@ from .. import serving
 from ..data import nest
 from ..errors import Error
 from ..explaining import explain
-from . import compare, datasets
+from . import compare, datasets, epochs
 
 if TYPE_CHECKING:
     from .porting import Ported
@@ -34,6 +34,7 @@ _TOLERANCES = {
 
 
 _ALL = 1 << 30
+_RUNS = 2  # of TensorFlow, to see whether it gives the same each time
 
 
 @dataclass
@@ -55,7 +56,9 @@ class Question:
     """One stream of a pipeline file, and how TensorFlow makes it for a job of some workers.
 
     make: the dataset of a worker, whose elements go to its replicas in turn. structure: the nest of names
-    of its columns. unordered: why TensorFlow promises no order; None: it does.
+    of its columns. unordered: why TensorFlow promises no order; None: it does. races: why its own values
+    change from run to run; None: they do not. again: makes the dataset once more, as if for the first time.
+    before: why another epoch than the first is compared.
     """
 
     file: Path
@@ -66,6 +69,9 @@ class Question:
     unordered: str | None = None
     workers: int = 1
     replicas: int = 1
+    races: str | None = None
+    again: Callable[[], Any] | None = None
+    before: str = ""
 
     @property
     def job(self) -> str:
@@ -77,13 +83,15 @@ class Question:
 
 @dataclass
 class Batches:
-    """What one replica gets from TensorFlow and from Tundish. epoch: of Tundish the one that this is."""
+    """What one replica gets from TensorFlow and from Tundish. epoch: of Tundish the one that this is. ended:
+    with which error both ended after these."""
 
     worker: int
     replica: int
     epoch: int
     theirs: list[Any]
     ours: list[Any]
+    ended: str = ""
 
 
 def questions(ported: Ported, file: Path, root: str) -> Iterator[Question]:
@@ -92,7 +100,9 @@ def questions(ported: Ported, file: Path, root: str) -> Iterator[Question]:
         for workers in stream.jobs:
             make = functools.partial(stream.make, workers)
             replicas = stream.replicas
-            yield Question(file, root, stream.name, make, stream.structure, stream.unordered, workers, replicas)
+            question = Question(file, root, stream.name, make, stream.structure, stream.unordered, workers, replicas)
+            question.races, question.again = stream.races, stream.again
+            yield question
 
 
 def check(question: Question, count: int) -> Checked:
@@ -110,7 +120,33 @@ def check(question: Question, count: int) -> Checked:
         _as_sets(question, checked, batches, count)
     else:
         _in_order(question, checked, batches)
+        if question.before:
+            checked.lines.append(question.job + question.before)
+        if checked.failed:
+            _try_again(question, checked, batches)
     return checked
+
+
+def _try_again(question: Question, checked: Checked, found: list[Batches]) -> None:
+    """Whether TensorFlow itself gives other batches when the program runs once more, before anybody is blamed."""
+    if question.again is None or question.workers * question.replicas > 1:
+        return
+    if all(_is_repeated(question, found[0]) for _ in range(_RUNS)):
+        if question.races is not None:
+            checked.lines.append(f"{question.races}, so that TensorFlow's values may change from run to run")
+        return
+    checked.lines.append("TensorFlow gives other batches in a second run of the program")
+    if question.races is not None:
+        checked.failed = False
+        checked.lines = [f"not compared: {question.races}, and TensorFlow gives other values in each run"]
+
+
+def _is_repeated(question: Question, found: Batches) -> bool:
+    assert question.again is not None
+    taken, _ = _taken(question.again(), len(found.theirs))
+    again = [_components(question, element) for element in taken]
+    alone = Batches(0, 0, found.epoch, again, found.theirs)
+    return _difference(question, alone, 0, set()) is None
 
 
 class _Refused(Exception):
@@ -127,10 +163,17 @@ def _batches(question: Question, count: int) -> Iterator[Batches]:
     for worker in range(question.workers):
         try:
             dataset = question.make(worker)
-            epoch, question.unordered = _epoch(dataset, question.unordered)
-            made.append((epoch, list(itertools.islice(iter(dataset), count * question.replicas))))
-        except Exception as error:  # whatever the program's dataset raises
-            theirs = theirs or f"TensorFlow: {type(error).__name__}: {error}"
+        except Exception as error:  # whatever the program raises
+            theirs = theirs or _of_tensorflow(error)
+            continue
+        epoch = _epoch(question, dataset)
+        taken, ended = _taken(dataset, count * question.replicas)
+        if ended and taken and question.workers * question.replicas == 1:
+            yield _until(question, Batches(0, 0, epoch, taken, [], ended))
+            return
+        if not ended:
+            made.append((epoch, taken))
+        theirs = theirs or ended
     found: list[Batches] = []
     try:
         for worker, (epoch, slices) in enumerate(made):
@@ -149,17 +192,51 @@ def _batches(question: Question, count: int) -> Iterator[Batches]:
     yield from found
 
 
-def _epoch(dataset: Any, unordered: str | None) -> tuple[int, str | None]:
+def _taken(dataset: Any, count: int) -> tuple[list[Any], str]:
+    """TensorFlow's first elements, and the error that they end with."""
+    taken: list[Any] = []
+    try:
+        for element in itertools.islice(iter(dataset), count):
+            taken.append(element)
+    except Exception as error:  # whatever the program's dataset raises
+        return taken, _of_tensorflow(error)
+    return taken, ""
+
+
+def _of_tensorflow(error: Exception) -> str:
+    return f"TensorFlow: {type(error).__name__}: {error}"
+
+
+def _until(question: Question, found: Batches) -> Batches:
+    """As many batches of Tundish as TensorFlow gives before it fails, and whether Tundish fails there, too."""
+    found.theirs = [_components(question, element) for element in found.theirs]
+    count = len(found.theirs)
+    try:
+        found.ours = [_columns(question, batch) for batch in _peek(question, (0, 0), count, found.epoch)]
+    except Error as error:
+        raise _Refused(found.ended, f"Tundish, within the {_number(count, 'batch')} before: {error}") from None
+    try:
+        _peek(question, (0, 0), count + 1, found.epoch)
+    except Error as error:
+        found.ended += f"; Tundish: {error}"
+        return found
+    raise _Refused(f"step {count}: {found.ended}", "Tundish goes on")
+
+
+def _epoch(question: Question, dataset: Any) -> int:
     """Which epoch TensorFlow's next iterator is: a shuffle draws anew for each iterator, and the program,
     or the check of another stream, may have made some."""
-    steps = datasets.steps_of(dataset)
-    counts = {step.iterations for step in steps if step.name in ("shuffle", "list_files")}
-    if unordered is not None or counts <= {0}:
-        return 0, unordered
-    names = {step.name for step in steps}
+    shuffles = epochs.shuffles(dataset)
+    counts = {step.iterations for step in shuffles}
+    if question.unordered is not None or counts <= {0}:
+        return 0
+    names = {step.name for step in datasets.steps_of(dataset)}
+    before = epochs.read_before(shuffles)
     if len(counts) > 1 or names & {"cache", "repeat", "sample_from_datasets", "concatenate"}:
-        return 0, "the program has iterated over its shuffle before, which then draws other orders"
-    return counts.pop(), None
+        question.unordered = f"{before}, which then draws other orders"
+        return 0
+    question.before = f"{before}: compared is epoch {max(counts)} of Tundish, which is TensorFlow's next"
+    return counts.pop()
 
 
 def _peek(question: Question, place: tuple[int, int], count: int, epoch: int) -> list[dict[str, Any]]:
@@ -215,7 +292,8 @@ def _in_order(question: Question, checked: Checked, found: list[Batches]) -> Che
     text = f"{_number(count, 'batch')} of {_number(columns, 'column')} are the same, to the bit"
     if near:
         text += f", but {', '.join(sorted(near))} within {within:g}, as documented for {function}"
-    checked.lines.append(question.job + text)
+    ended = found[0].ended
+    checked.lines.append(question.job + text + (f"; then both end at step {count}: {ended}" if ended else ""))
     return checked
 
 

@@ -15,7 +15,8 @@ import tensorflow as tf
 from ..data import nest
 from ..data.emit import Emission, document, entry
 from . import (
-    composed, control, datasets, dealing, distribute, functions, layers, planned, program, streams, tables, variants
+    composed, control, datasets, dealing, distribute, epochs, functions, layers, planned, program, streams, tables,
+    variants,
 )  # fmt: skip
 from .calls import Problem
 from .walk import Walk
@@ -25,6 +26,7 @@ from .walk import Walk
 class Stream:
     """A stream: the nest of its columns' names, why it has no order, and how it is made.
 
+    races: why TensorFlow's own values change from run to run; None: they do not.
     again: gives the program's value of this stream once more, as if for the first time; None: it cannot.
     """
 
@@ -33,6 +35,7 @@ class Stream:
     structure: Any
     unordered: str | None
     again: Callable[[], Any] | None = None
+    races: str | None = None
 
     @property
     def replicas(self) -> int:
@@ -141,6 +144,12 @@ def _again(made: program.Made, name: str) -> Any:
     return streams.named(made.again(), made.function, _is_stream)[name]
 
 
+def _dataset(value: Any) -> Any:
+    """The dataset of a stream, also of one that is dealt to workers."""
+    noted = distribute.distributed(value)
+    return value if noted is None else noted.dataset
+
+
 def _is_stream(value: Any) -> bool:
     return isinstance(value, tf.data.Dataset) or distribute.distributed(value) is not None
 
@@ -151,7 +160,8 @@ def _ported(found: dict[str, Any], folder: str, compared_in: str | None, transfo
     told = {(tuple(each.origin), each.name) for each in walk.problems}
     others = [each for each in emission.unsupported if (tuple(each.origin), each.name) not in told]
     ported.problems = [*walk.problems, *others]
-    ported.notes, ported.files = walk.notes, emission.beside.files
+    ported.notes = [*walk.notes, *epochs.notes({name: _dataset(value) for name, value in found.items()})]
+    ported.files = emission.beside.files
     if not ported.problems and transform is None:  # whose stages learn before the file is whole
         ported.problems = _refused(found, ported.files)
     if ported.problems:
@@ -197,7 +207,8 @@ def _written(
             emission.sections.setdefault("distribute", {}).update(sections)
             made[name] = (stages, emission.sections)
             names = nest.transform(lambda each: each.name.text, built.node.structure)
-            ported.streams.append(Stream(name, value, names, order.unordered))
+            ported.streams.append(Stream(name, value, names, order.unordered, races=order.races))
+    emission.is_part = True
     for end in walk.ends:
         emission.stages(end.node)
     learns = next(iter(made), None) if ported.transform is not None and len(made) > 1 else None

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import os
 import random
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,8 +22,16 @@ from .datasets import Draws
 from .report import relative
 
 
+_LONGEST_S = 600
+
+
 class ProgramFailed(Exception):
-    """The user's program raised, or did what a function that makes datasets does not do."""
+    """The user's program raised, or did what a function that makes datasets does not do. was_raised: it
+    raised, on its own or because of what stands for TensorFlow's objects."""
+
+    def __init__(self, text: str, was_raised: bool = False) -> None:
+        super().__init__(text)
+        self.was_raised = was_raised
 
 
 def arguments(words: list[str]) -> tuple[list[Any], dict[str, Any]]:
@@ -133,7 +142,27 @@ def telling() -> Iterator[None]:
         except ProgramFailed:
             raise
         except (Exception, SystemExit) as error:
-            raise ProgramFailed(_said(error)) from error
+            raise ProgramFailed(_said(error), was_raised=True) from error
+
+
+def runs_without(target: str, words: list[str]) -> bool:
+    """Whether the program runs in a process in which nothing stands for TensorFlow's objects."""
+    command = [sys.executable, "-c", f"import sys; from {__name__} import main; sys.exit(main(sys.argv[1:]))"]
+    try:
+        done = subprocess.run([*command, target, *words], capture_output=True, timeout=_LONGEST_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def main(words: list[str]) -> int:
+    """Run the program's function, and nothing else: 1 if it raises."""
+    Draws.begin(fills=False)
+    try:
+        run(words[0], words[1:])
+    except ProgramFailed as error:
+        return int(error.was_raised)
+    return 0
 
 
 @contextlib.contextmanager
