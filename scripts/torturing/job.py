@@ -32,7 +32,7 @@ class Job:
     distribute = "{}"
     sources = source.SOURCES
     has_state = False
-    has_shards = False
+    has_shards = is_queue = False
     detaches = False
     opens_at_places = True  # a trainer that follows another
     # How often which trouble, where a server can be killed at all.

@@ -89,7 +89,7 @@ class Queue(Job):
     """Each batch to one of three readers; the server keeps what was visited."""
 
     distribute = "{delivery: queue}"
-    has_state = True
+    has_state = is_queue = True
     opens_at_places = False
 
     def start_trainers(self):

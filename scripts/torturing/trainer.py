@@ -82,6 +82,8 @@ class Trainer:
             self.job.tell(f"{self.name} is let in at {rest}")
         elif word == "end_of_stream":
             self.is_over = True
+        elif word == "stopped" and self.is_late and self.has_batch and self.job.is_queue:
+            self.ledger.allow([self.last])  # held to the end: the next to ask gets it
         elif word == "status":
             self.take_status(rest)
 
@@ -97,6 +99,8 @@ class Trainer:
             self.shard += values
             self.job.rows += len(values)
         else:
+            if self.job.is_queue and key in self.ledger.batches:
+                self.hear_others()
             self.ledger.take(key, values)
         if self.died_at is not None:
             self.job.took["successor"].append(time.monotonic() - self.died_at)
@@ -104,6 +108,12 @@ class Trainer:
         if self.is_orphan:
             self.job.took["server"].append(time.monotonic() - self.job.served_at)
             self.is_orphan, self.job.is_told = False, True
+
+    def hear_others(self):
+        """One of them may have said already that it stops with this batch."""
+        for trainer in self.job.trainers:
+            if trainer is not self and not trainer.process.stdout.closed:
+                trainer.read()
 
     def take_shard(self, number, end=""):
         if end:

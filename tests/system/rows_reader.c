@@ -321,14 +321,18 @@ main(int argc, char **argv)
             status = tundish_restart(reader);
         if (status == TUNDISH_OK)
             status = read_all(reader, &wishes);
+        /* Said before it closes: what it holds goes to others then. */
+        if (status == TUNDISH_STOPPED)
+            puts("stopped");
+        fflush(stdout);
         if (!wishes.no_close)
             tundish_close(reader);
+    } else if (status == TUNDISH_STOPPED) {
+        puts("stopped");
     }
     if (status == TUNDISH_END_OF_STREAM)
         puts("end_of_stream");
-    else if (status == TUNDISH_STOPPED)
-        puts("stopped");
-    else if (status != TUNDISH_OK)
+    else if (status != TUNDISH_OK && status != TUNDISH_STOPPED)
         print_status(status);
     return status < 0 ? 1 : 0;
 }
