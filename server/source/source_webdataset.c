@@ -99,6 +99,7 @@ struct row {
     int64_t index;
     struct byte_view bytes;  /* from the first header to the last member's end */
     struct byte_view *found; /* by extension; data NULL: not there */
+    bool *is_link;           /* ... but a link is */
 };
 
 static void
@@ -145,6 +146,16 @@ take_bytes(const struct row *row, const struct tar_member *member, struct byte_v
     return status == TUNDISH_OK;
 }
 
+static void
+note_link(const struct row *row, struct byte_view extension)
+{
+    const struct sample_columns *columns = &row->webdataset->columns;
+    uint32_t i = 0;
+
+    for (; (i = sample_extension(columns, i, extension)) < columns->extension_count; i++)
+        row->is_link[i] = true;
+}
+
 /* Find the sample's members by extension, and its key. The scan has checked the same headers, but
  * the file may have been overwritten since: all bounds are checked again. */
 static bool
@@ -156,6 +167,7 @@ find_members(struct row *row, struct byte_view *ret_key)
 
     memset(walker, 0, sizeof *walker);
     memset(row->found, 0, columns->extension_count * sizeof *row->found);
+    memset(row->is_link, false, columns->extension_count * sizeof *row->is_link);
     ret_key->data = NULL;
     while (found) {
         struct tar_member member;
@@ -170,6 +182,10 @@ find_members(struct row *row, struct byte_view *ret_key)
         }
         if (!found || !sample_name(&member, &key, &extension))
             continue;
+        if (member.is_link) {
+            note_link(row, extension);
+            continue;
+        }
         /* The key is copied: a pax name lies in the walker's memory, which the next member
          * overwrites. */
         if (ret_key->data == NULL) {
@@ -198,6 +214,20 @@ find_members(struct row *row, struct byte_view *ret_key)
     return true;
 }
 
+static void
+reject_missing(const struct row *row, uint32_t column, bool is_link, struct byte_view key)
+{
+    char what[400];
+
+    snprintf(what, sizeof what,
+             "has no member for column '%s'%s (missing: skip drops such samples)",
+             row->read->output->schema->columns[column].name,
+             is_link ? ", but a link, which has no bytes: make the archive with tar's options "
+                       "--hard-dereference and --dereference"
+                     : "");
+    reject(row, what, key);
+}
+
 /* A column takes the first of its extensions that the sample has, in the order in which they are
  * written. */
 static void
@@ -208,17 +238,15 @@ take_columns(const struct row *row, struct byte_view key, struct byte_view *cons
     values[0][row->index] = key;
     for (uint32_t i = 0; i < columns->count; i++) {
         const struct byte_view *found = row->found + columns->columns[i].first;
+        bool is_link = false;
         uint32_t k = 0;
 
+        for (uint32_t l = 0; l < columns->columns[i].extension_count; l++)
+            is_link |= row->is_link[columns->columns[i].first + l];
         while (k < columns->columns[i].extension_count && found[k].data == NULL)
             k++;
         if (k == columns->columns[i].extension_count) {
-            char what[256];
-
-            snprintf(what, sizeof what,
-                     "has no member for column '%s' (missing: skip drops such samples)",
-                     row->read->output->schema->columns[i + 1].name);
-            reject(row, what, key);
+            reject_missing(row, i + 1, is_link, key);
             return;
         }
         values[i + 1][row->index] = found[k];
@@ -239,6 +267,7 @@ webdataset_read(const void *state, const struct source_read *read)
     if (status != TUNDISH_OK)
         return status;
     row.found = scratch_array(scratch, webdataset->columns.extension_count, sizeof *row.found);
+    row.is_link = scratch_array(scratch, webdataset->columns.extension_count, sizeof *row.is_link);
     for (uint32_t i = 0; i < column_count; i++) {
         values[i] = scratch_array(scratch, (size_t)read->count + 1, sizeof *values[i]);
         /* A rejected row stays an empty text, which later stages may read before it is dropped. */

@@ -39,7 +39,7 @@ sample_name(const struct tar_member *member, struct byte_view *ret_key,
     struct byte_view name = member->name;
     const uint8_t *slash, *base, *dot;
 
-    if (!member->is_file || name.size == 0 || is_about_archive(name))
+    if ((!member->is_file && !member->is_link) || name.size == 0 || is_about_archive(name))
         return false;
     /* The key ends at the first dot after the last slash, so "a/b.seg.png" is column "seg.png" of
      * sample "a/b", as in WebDataset. */

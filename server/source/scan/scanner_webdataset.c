@@ -68,14 +68,21 @@ take_member(struct webdataset_scan *scan, const struct tar_member *member,
 {
     struct byte_view key, extension;
     tundish_status status = TUNDISH_OK;
+    bool is_same;
 
     scan->data_end = member->data + member->size;
     if (!sample_name(member, &key, &extension))
         return TUNDISH_OK;
+    is_same =
+        scan->in_sample && bytes_are_equal(key, (struct byte_view){ scan->key, scan->key_bytes });
+    /* A link is no member of it, but the sentence about one that is missing names it. */
+    if (member->is_link) {
+        scan->end = is_same ? member->data : scan->end;
+        return TUNDISH_OK;
+    }
     /* Members of one sample are next to each other; the same key again later on is another
      * sample. */
-    if (!scan->in_sample ||
-        !bytes_are_equal(key, (struct byte_view){ scan->key, scan->key_bytes })) {
+    if (!is_same) {
         status = end_sample(scan, writer);
         scan->in_sample = true;
         scan->begin = member->begin;

@@ -20,10 +20,7 @@ enum {
     MAP_HAS_MORE = 504
 };
 
-/* The parts of a pax record, "LENGTH KEY=VALUE\
- *
- * ". LENGTH counts the whole record.
- */
+/* The parts of a pax record. Its length counts the whole of it. */
 enum { PAX_LENGTH, PAX_KEY, PAX_VALUE };
 
 /* Larger extra headers are refused. No tar program writes nearly as much. */
@@ -273,6 +270,7 @@ take_member(struct tar_walker *walker, char type, uint64_t size, struct tar_memb
         .data = walker->wanted,
         .size = has_data ? size : 0,
         .is_file = type == '0' || type == '7' || type == 'S' || (type == '\0' && !is_folder),
+        .is_link = type == '1' || type == '2',
         .is_sparse = walker->is_sparse || type == 'S',
     };
     walker->wanted = end_of_body(walker->wanted, ret_member->size);
@@ -296,29 +294,20 @@ take_map_block(struct tar_walker *walker, struct tar_member *ret_member, bool *r
     return status;
 }
 
-/* Of a block that is not a header: damage, or what lies after an archive's end. */
-static tundish_status
-take_no_header(struct tar_walker *walker, uint64_t offset)
-{
-    if (walker->end_blocks < 2 || walker->in_member)
-        return damaged(offset, "its checksum is wrong (is this a whole tar file?)");
-    walker->is_over = true;
-    walker->wanted = OFFSET_MAX;
-    return TUNDISH_OK;
-}
-
+/* A block of zeros ends the archive, as for Python's tarfile and for tar without
+ * --ignore-zeros. What follows it, be it another archive, is not read: it may be left of a longer
+ * one that was written over. */
 static tundish_status
 take_zeros(struct tar_walker *walker, uint64_t offset)
 {
     if (walker->in_member)
         return damaged(offset, "the archive ends after an extra header");
-    if (walker->end_blocks < 2)
-        walker->end_blocks++;
+    walker->is_over = true;
+    walker->wanted = OFFSET_MAX;
     return TUNDISH_OK;
 }
 
-/* A whole header is in `block`, and `wanted` is after it. Blocks of zeros end an archive, and
- * another archive may follow: tar files can be concatenated. */
+/* A whole header is in `block`, and `wanted` is after it. */
 static tundish_status
 take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_found)
 {
@@ -333,8 +322,7 @@ take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_
     if (is_zero(block))
         return take_zeros(walker, offset);
     if (!checksum_is_right(block))
-        return take_no_header(walker, offset);
-    walker->end_blocks = 0;
+        return damaged(offset, "its checksum is wrong (is this a whole tar file?)");
     if (!tar_number(block + TAR_SIZE, SIZE_BYTES, &size))
         return damaged(offset, "its size is not a number");
     /* The checksum of the header stands for the member, so an archive is identified without reading
@@ -390,9 +378,8 @@ tar_walk(struct tar_walker *walker, const uint8_t *data, size_t bytes, uint64_t 
 tundish_status
 tar_finish(const struct tar_walker *walker, uint64_t size, uint64_t data_end)
 {
-    bool is_header_cut = walker->have > 0 && walker->end_blocks < 2;
     bool is_cut =
-        !walker->is_over && (is_header_cut || walker->body_kind != 0 || walker->in_member);
+        !walker->is_over && (walker->have > 0 || walker->body_kind != 0 || walker->in_member);
 
     if (!is_cut && data_end <= size)
         return TUNDISH_OK;

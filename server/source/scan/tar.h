@@ -24,6 +24,7 @@ struct tar_member {
     uint64_t begin;        /* of its first header */
     uint64_t data, size;
     bool is_file;   /* links, folders and devices have no bytes of their own */
+    bool is_link;   /* hard or symbolic */
     bool is_sparse; /* what lies at `data` is for tar_sparse.h */
 };
 
@@ -53,8 +54,7 @@ struct tar_walker {
     bool is_sparse;
     bool has_sparse_name; /* which counts, whatever the path is */
     bool in_map;          /* blocks of GNU tar's sparse map come next, then the data */
-    bool is_over;         /* the end was there, and what follows it is not an archive */
-    uint8_t end_blocks;   /* of zeros, just before here; 2 end an archive */
+    bool is_over;         /* the end was there */
     uint64_t size;
     uint32_t name_bytes; /* 0: not given */
     struct tar_pax pax;
