@@ -69,6 +69,10 @@ struct content_ops {
      * words_make? NULL: it reads some. */
     bool (*takes_words)(const void *state, uint32_t column);
 
+    /* Are texts of this column of its input that are blank no records of it, and does it read no
+     * other column? NULL: each is one. */
+    bool (*passes_blank)(const void *state, uint32_t column);
+
     /* Gives its columns in the dtypes of its output, and does nothing else. */
     bool converts;
 

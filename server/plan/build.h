@@ -63,7 +63,8 @@ tundish_status build_fusion(struct plan_builder *builder, struct plan_graph *gra
  */
 tundish_status build_draws(struct plan_builder *builder);
 
-/* 7. Columns of sources that stages take by their words are found. */
+/* 7. Columns of sources that stages take by their words are found, and sources of which blank
+ * records are passed over. */
 void build_words(struct plan_graph *graph);
 
 /* 8. deliver.widen, once the columns of a batch are known. Close accepts a half-made plan. */

@@ -1,5 +1,5 @@
 /* words.c - finds the columns of sources of which stages only make integers, word by word
- * (column/words.h): their texts may be left out. */
+ * (column/words.h): their texts may be left out; and sources whose blank records nobody takes. */
 #include "content/content.h"
 #include "core/memory.h"
 #include "order/order.h"
@@ -46,6 +46,26 @@ are_words_enough(const struct plan_graph *graph, const struct plan_node *node, u
     return true;
 }
 
+/* Is each element a text of that column alone, and does a stage that passes over blank ones take
+ * it, after none that could tell them? */
+static bool
+are_blank_passed(const struct plan_graph *graph, const struct plan_node *node, uint32_t column)
+{
+    const struct plan_node *reader, *function = NULL;
+
+    if (node == graph->root && (function = function_of(graph)) != NULL)
+        return are_blank_passed(graph->outside, function, column);
+    reader = build_reader_of(graph, node);
+    if (reader == NULL || node->schema.count != 1 || reader->source != NULL)
+        return false;
+    if (reader->order == NULL)
+        return reader->content->passes_blank != NULL &&
+               reader->content->passes_blank(reader->state, column);
+    return reader->content == NULL &&
+           (reader->order->form == ORDER_PASSES || reader->order->form == ORDER_BATCHES) &&
+           are_blank_passed(graph, reader, column);
+}
+
 void
 build_words(struct plan_graph *graph)
 {
@@ -56,6 +76,8 @@ build_words(struct plan_graph *graph)
             build_words(node->body);
         if (node->source == NULL)
             continue;
+        if (node->source->leave_out_blank != NULL && are_blank_passed(graph, node, 0))
+            node->source->leave_out_blank(node->state);
         node->by_words = tnd_zalloc(node->schema.count + 1, sizeof *node->by_words);
         for (uint32_t k = 0; k < node->schema.count; k++)
             node->by_words[k] =

@@ -90,6 +90,10 @@ struct source_ops {
     tundish_status (*own_files)(const void *state, const struct path_base *base,
                                 struct glob_list *ret_found);
 
+    /* Leave out records that are blank: the plan has found that nobody takes them. NULL: it has
+     * none. */
+    void (*leave_out_blank)(void *state);
+
     /* As TensorFlow sees it: a reader of files that FILE sharding can cut, or not. */
     bool reads_files;
 

@@ -81,6 +81,14 @@ text_line_read(const void *state, const struct source_read *read)
 }
 
 static void
+text_line_leave_out_blank(void *state)
+{
+    struct reader *reader = state;
+
+    reader->format.numbers[LINES_WITHOUT_BLANK] = 1;
+}
+
+static void
 text_line_close(void *state)
 {
     (void)state;
@@ -93,6 +101,7 @@ const struct source_ops source_text_line = {
     .state_bytes = sizeof(struct reader),
     .open = text_line_open,
     .read = text_line_read,
+    .leave_out_blank = text_line_leave_out_blank,
     .needs_cache = reader_needs_cache,
     .reads_files = true,
     .refers_to_records = true,

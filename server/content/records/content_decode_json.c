@@ -22,10 +22,20 @@ decode_json_close(void *state)
     feature_columns_close(state);
 }
 
+/* Python's users expect that of JSON lines. */
+static bool
+decode_json_passes_blank(const void *state, uint32_t column)
+{
+    const struct feature_columns *columns = state;
+
+    return columns->serialized == column;
+}
+
 const struct content_ops content_decode_json = {
     .name = "decode_json",
     .state_bytes = sizeof(struct feature_columns),
     .open = decode_json_open,
     .apply = decode_json_apply,
+    .passes_blank = decode_json_passes_blank,
     .close = decode_json_close,
 };

@@ -71,6 +71,7 @@ extern const struct scanner_ops scanner_parquet;
 const struct scanner_ops *scanner_find(const char *name);
 
 /* numbers of fixed_length_record and csv */
+enum { LINES_WITHOUT_BLANK };
 enum { FIXED_RECORD, FIXED_HEADER, FIXED_FOOTER };
 enum { CSV_DELIMITER, CSV_QUOTES, CSV_HEADER };
 

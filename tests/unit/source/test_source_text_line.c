@@ -277,6 +277,41 @@ a_bad_row_is_named_by_its_place(void **state)
     folder_close(&folder);
 }
 
+/* In whatever parts the scan reads them, and whether the last line ends. */
+static void
+blank_lines_are_no_json(void **state)
+{
+    static const char *const between[] = { "", "shuffle: 1, ", "take: 3, " };
+    const char *json = "decode_json: {features: {v: {type: FixedLen, dtype: string, shape: []}}}";
+    char *wide = tnd_alloc(300000);
+    struct folder folder;
+
+    (void)state;
+    folder_open(&folder);
+    put_text(&folder, "names", "a\n");
+    put_text(&folder, "a",
+             "\n{\"v\": \"x\"}\n \t\r\n\r\n  {\"v\": \"y\"}\n\n{\"v\": \"z\"}\n \n\t");
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+        char *stages = tnd_sprintf("[text_line: a, %s%s]", between[i], json);
+
+        assert_texts(&folder, stages, "x|y|z|");
+        free(stages);
+    }
+    memset(wide, ' ', 299999);
+    wide[299999] = '\0';
+    wide[100000] = wide[299990] = '\n';
+    memcpy(wide + 299991, "{\"v\":1}", 7);
+    put_text(&folder, "wide", wide);
+    assert_texts(&folder,
+                 "[text_line: wide, decode_json: {features: {v: {type: FixedLen, dtype: "
+                 "int64, shape: []}}}, as_string]",
+                 "1|");
+    /* Elsewhere they are lines. */
+    assert_texts(&folder, "[text_line: a, take: 1]", "|");
+    free(wide);
+    folder_close(&folder);
+}
+
 TEST_FILE(test_source_text_line)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +325,7 @@ TEST_FILE(test_source_text_line)
         cmocka_unit_test(rows_can_be_read_in_any_order_and_twice),
         cmocka_unit_test(elements_can_be_had_by_number_and_passed_over),
         cmocka_unit_test(a_bad_row_is_named_by_its_place),
+        cmocka_unit_test(blank_lines_are_no_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
