@@ -245,5 +245,46 @@ class Texts(unittest.TestCase):
         self.assertEqual(values(row["value"]), text.encode())
 
 
+class Orders(unittest.TestCase):
+    def setUp(self):
+        tf.random.set_seed(None)
+
+    def test_two_uses_of_a_shuffled_dataset_draw_two_orders(self):
+        rig.needs(self, "numpy")
+        rows = Dataset.range(10).shuffle(10, seed=5)
+        both = Dataset.zip((rows, rows))
+        self.assertIn("datasets:\n  rows:\n    - range: 10", both.yaml())
+        # What TensorFlow 2.21 gave, of two epochs.
+        expected = [[5, 3, 0, 2, 7, 6, 4, 1, 9, 8, 1, 8, 9, 7, 6, 3, 0, 2, 5, 4], [4, 0, 5, 9, 2, 8, 6, 3, 1, 7, 4, 6, 0, 5, 3, 2, 7, 9, 8, 1]]
+        (batch,) = both.repeat(2).batch(20).peek(2)
+        self.assertEqual([batch["value"].tolist(), batch["value_1"].tolist()], expected)
+
+    def test_what_draws_nothing_is_written_where_it_is_used(self):
+        rows = Dataset.range(10).cache()
+        self.assertNotIn("datasets:\n  rows", Dataset.zip((rows, rows)).yaml())
+
+    def test_each_stream_has_its_own(self):
+        rows = Dataset.range(4).shuffle(4, seed=5)
+        both = Dataset.zip((rows, rows))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "pipeline.yaml")
+            tundish.data.save(path, train=both, valid=both.take(2), test=rows)
+            self.assertEqual(re.findall("^  (rows.*):", path.read_text(), re.MULTILINE), ["rows", "rows_2"])
+            for stream, count in {"train": 4, "valid": 2, "test": 4}.items():
+                self.assertEqual(len(tundish.peek(path, stream=stream, steps=9)), count)
+
+    def test_a_layer_of_what_is_used_twice_counts_in_both(self):
+        layer = layers.RandomFlip(seed=1)
+        rows = Dataset.from_tensor_slices([[[[1.0]]]]).shuffle(2, seed=1).map(lambda x: layer(x, training=True))
+        text = Dataset.zip((rows, rows)).yaml()
+        self.assertEqual(text.count("draws: layer_1, redraw: true"), 1)
+
+    def test_a_cache_of_one_order_is_refused_where_there_are_two(self):
+        rows = Dataset.range(10).shuffle(4, seed=5)
+        for both in ((rows.cache(), rows), (rows.cache(),) * 2):
+            with self.assertRaisesRegex(UnsupportedError, "cache before the shuffle"):
+                Dataset.zip(both).yaml()
+
+
 if __name__ == "__main__":
     unittest.main()

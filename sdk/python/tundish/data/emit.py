@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -69,6 +70,8 @@ class Emission:
         self.is_part = False  # what is written is a part of something that is refused
         self.sections: dict[str, dict[str, Any]] = {}
         self.drawing: list[Node] = []  # the nodes that draw, in the order in which they are written
+        self.named: dict[str, list[Stage]] = {}  # datasets that others mention by name
+        self._names: dict[Node, str] = {}  # of this stream's
 
     @property
     def seed(self) -> int | None:
@@ -76,11 +79,36 @@ class Emission:
         return self.drawing[0].seed if self.drawing else None
 
     def stages(self, node: Node) -> list[Stage]:
-        """The stages of a dataset."""
-        before = (
-            [] if node.stage in FIRST else [stage for each in node.inputs for stage in self.stages(each)]
-        )
-        if node.stage in DRAWING and node.params.get("shuffle", node.stage != "directory"):
+        """The stages of a stream's dataset. What it uses twice and what draws is one dataset, as in the program:
+        each iterator of it draws another order."""
+        self._names = {}
+        for each in _used_twice(node):
+            self._names[each] = self._free_name()
+        for each in _keeping_one_order(node):
+            why = "it keeps the order of one use of a shuffled dataset, and in tf.data another use draws its own"
+            self.complain(each, "cache", why, "cache before the shuffle, or after the uses are joined")
+        return self._stages(node)
+
+    def _free_name(self) -> str:
+        taken = {*self.named, *self._names.values()}
+        numbers = (f"rows_{number}" for number in itertools.count(2))
+        return next(name for name in itertools.chain(["rows"], numbers) if name not in taken)
+
+    def _stages(self, node: Node) -> list[Stage]:
+        name = self._names.get(node)
+        if name is None:
+            return self._written(node)
+        if name not in self.named:
+            self.named[name] = self._written(node)
+        return [Stage("zip", {"datasets": [name]})]
+
+    def _part(self, node: Node) -> Any:
+        """A dataset for a stage that takes some: a name, or stages."""
+        return self._names[node] if node in self._names and self._stages(node) else self._stages(node)
+
+    def _written(self, node: Node) -> list[Stage]:
+        before = [] if node.stage in FIRST else [stage for each in node.inputs for stage in self._stages(each)]
+        if _is_drawing(node):
             self._draws(node)
         for told in node.facts.get("unsupported", []):
             self.complain(node, told.name, told.why, told.remedy)
@@ -259,7 +287,7 @@ class Emission:
         inner: Node = node.params["dataset"]
         level = Level(node.facts["scope"], [name.text for name in _names(node.inputs[0])])
         self.levels.append(level)
-        stages = self.stages(inner)
+        stages = self._part(inner)
         self.levels.pop()
         before = self._lowered(node, level.made, False) if level.made else []
         params = {
@@ -272,13 +300,12 @@ class Emission:
         parts = [self._renamed(each, names) for each, names in zip(node.inputs, renames)]
         params: dict[str, Any] = {"datasets": parts}
         for name, value in node.params.items():
-            params[name] = self.stages(value) if isinstance(value, Node) else value
+            params[name] = self._part(value) if isinstance(value, Node) else value
         return [Stage(node.stage, params, [node.origin])]
 
-    def _renamed(self, node: Node, names: dict[Name, Name]) -> list[Stage]:
-        stages = self.stages(node)
+    def _renamed(self, node: Node, names: dict[Name, Name]) -> Any:
         changed = {old.text: new.text for old, new in names.items() if old.text != new.text}
-        return stages + ([Stage("rename", changed)] if changed else [])
+        return [*self._stages(node), Stage("rename", changed)] if changed else self._part(node)
 
     def _tensors(self, node: Node) -> list[Stage]:
         entries = {}
@@ -300,6 +327,75 @@ def _tensor(value: Any) -> Any:
     plain = value.tolist() if hasattr(value, "tolist") else value
     dtype = of_value(value)
     return plain if dtype == of_value(plain) else {"values": plain, "dtype": dtype}
+
+
+def _inner(node: Node) -> list[Node]:
+    """The datasets that a stage has: its inputs, and those among its parameters."""
+    return [*node.inputs, *(value for value in node.params.values() if isinstance(value, Node))]
+
+
+def _used_twice(root: Node) -> list[Node]:
+    """The datasets that draw an order, and of which a stream makes several iterators."""
+    uses: dict[Node, int] = {}
+
+    def visit(node: Node) -> None:
+        for each in _inner(node):
+            uses[each] = uses.get(each, 0) + 1
+            if uses[each] == 1:
+                visit(each)
+
+    visit(root)
+    return [node for node, count in uses.items() if count > 1 and _draws_order(node)]
+
+
+def _keeping_one_order(root: Node) -> list[Node]:
+    """The caches after some uses of a shuffled dataset, but not after all."""
+    nodes = _all_of(root)
+    shuffles = [node for node in nodes if _is_drawing(node) and node.params.get("reshuffle_each_iteration", True)]
+    found = []
+    for cache in (node for node in nodes if node.stage == "cache"):
+        for shuffle in shuffles:
+            within, uses = _paths(cache, shuffle), _paths(root, shuffle)
+            # One after the other they read what is kept.
+            is_in_turn = within == 1 and _paths(root, cache) == uses and _are_in_turn(root, cache)
+            if 0 < within < uses and not is_in_turn:
+                found.append(cache)
+    return found
+
+
+def _all_of(root: Node) -> list[Node]:
+    nodes = [root]
+    seen = {root}
+    for node in nodes:
+        fresh = dict.fromkeys(each for each in _inner(node) if each not in seen)
+        nodes += fresh
+        seen |= fresh.keys()
+    return nodes
+
+
+def _paths(root: Node, node: Node) -> int:
+    """In how many ways one uses the other."""
+    known = {node: 1}
+
+    def count(each: Node) -> int:
+        if each not in known:
+            known[each] = sum(map(count, _inner(each)))
+        return known[each]
+
+    return count(root)
+
+
+def _are_in_turn(root: Node, node: Node) -> bool:
+    joins = [each for each in _all_of(root) if sum(_paths(inner, node) > 0 for inner in _inner(each)) > 1]
+    return all(each.stage == "concatenate" for each in joins)
+
+
+def _draws_order(node: Node) -> bool:
+    return any(map(_is_drawing, _all_of(node)))
+
+
+def _is_drawing(node: Node) -> bool:
+    return node.stage in DRAWING and bool(node.params.get("shuffle", node.stage != "directory"))
 
 
 def _is_batched(node: Node) -> bool:
@@ -399,7 +495,7 @@ def _tidy(stage: Stage) -> Any:
         if name in ("dataset", "choice_dataset") and isinstance(value, list):
             value = [entry(each) for each in value]
         elif name == "datasets":
-            value = [[entry(each) for each in part] for part in value]
+            value = [part if isinstance(part, str) else [entry(each) for each in part] for part in value]
         elif name in ("columns", "output", "column_names") and isinstance(value, list):
             value = fold_columns(value)
             if name == "column_names" and isinstance(value, str):
@@ -422,54 +518,62 @@ def document(
     streams: dict[str, tuple[list[Stage], dict[str, Any]]],
     seed: int | None = None,
     learns: str | None = None,
+    named: dict[str, list[Stage]] | None = None,
 ) -> str:
     """The text of a pipeline file. Each stream has stages, and its other sections. learns: the stream that
-    statistics are learned from."""
+    statistics are learned from. named: the datasets that streams mention."""
+    for stages, _ in streams.values():
+        _share_draws(stages, named or {})
     lines = [] if seed is None else [f"seed: {seed}"]
     lines += [] if learns is None else [f"learn_from: {scalar(learns)}"]
+    lines += ["datasets:"] if named else []
+    for name, stages in (named or {}).items():
+        lines += [f"  {name}:", *(_line(stage, 4) for stage in stages)]
     lines.append("streams:")
     for name, (stages, sections) in streams.items():
-        _share_draws(stages)
-        lines += [f"  {scalar(name)}:", "    dataset:"]
-        for stage in stages:
-            lines.append(_line(stage))
+        lines += [f"  {scalar(name)}:", "    dataset:", *(_line(stage, 6) for stage in stages)]
         for section, value in sections.items():
             if value:
                 lines.append(f"    {section}:{block(value, 6, 5 + len(section))}")
     return "\n".join(lines) + "\n"
 
 
-def _share_draws(stages: list[Stage]) -> None:
-    """A layer that draws in several stages is one object, which counts its calls in all of them."""
+def _share_draws(stages: list[Stage], named: dict[str, list[Stage]]) -> None:
+    """A layer that draws in several stages is one object, which counts its calls in all of them; a stage of a
+    dataset that is mentioned twice is several."""
     by_layer: dict[int, list[Stage]] = {}
-    for stage in _with_layers(stages):
+    for stage in _with_layers(stages, named):
         by_layer.setdefault(id(stage.layer), []).append(stage)
     shared = [together for together in by_layer.values() if len(together) > 1]
     for number, together in enumerate(shared, 1):
-        for stage in together:
+        for stage in {id(each): each for each in together}.values():
             stage.params = {**(stage.params or {}), "draws": f"layer_{number}", "redraw": True}
 
 
-def _with_layers(value: Any) -> Iterator[Stage]:
+def _with_layers(value: Any, named: dict[str, list[Stage]]) -> Iterator[Stage]:
     if isinstance(value, Stage):
         if value.layer is not None:
             yield value
-        yield from _with_layers(value.params)
+        parts = value.params if value.name in (*FIRST, "interleave", "flat_map") else {}
+        mentions = [*parts.get("datasets", []), parts.get("dataset"), parts.get("choice_dataset")]
+        yield from _with_layers([named[each] for each in mentions if isinstance(each, str)], named)
+        yield from _with_layers(value.params, named)
     elif isinstance(value, (list, tuple)):
         for each in value:
-            yield from _with_layers(each)
+            yield from _with_layers(each, named)
     elif isinstance(value, Mapping):
-        yield from _with_layers(list(value.values()))
+        yield from _with_layers(list(value.values()), named)
 
 
-def _line(stage: Stage) -> str:
+def _line(stage: Stage, indent: int) -> str:
+    margin = " " * indent
     written = entry(stage)
     comment = "  # " + ", ".join(str(origin) for origin in stage.origins[:3]) if stage.origins else ""
     text = written if isinstance(written, str) else flow(written)[1:-1]
     if len(text) + 8 <= 96:
-        return f"      - {text}{comment}"
+        return f"{margin}- {text}{comment}"
     ((name, params),) = written.items()
-    body = block(params, 10, 200)
+    body = block(params, indent + 4, 200)
     if body.startswith("\n"):
-        return f"      - {name}:{comment}{body}"
-    return f"      - {name}:{body}{comment}"
+        return f"{margin}- {name}:{comment}{body}"
+    return f"{margin}- {name}:{body}{comment}"

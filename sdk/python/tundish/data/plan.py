@@ -36,7 +36,7 @@ def _plan(
         emission.keeps_maps = _rebatch(dataset.node) == "tensorflow"
         made[name] = (emission.stages(dataset.node), emission.sections)
     unsupported = sorted(emission.unsupported, key=lambda each: each.origin)
-    text = "" if unsupported else document(made, emission.seed)
+    text = "" if unsupported else document(made, emission.seed, named=emission.named)
     return text, emission.beside.files, unsupported
 
 

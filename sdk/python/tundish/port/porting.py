@@ -212,7 +212,7 @@ def _written(
     for end in walk.ends:
         emission.stages(end.node)
     learns = next(iter(made), None) if ported.transform is not None and len(made) > 1 else None
-    return document(made, datasets.Draws.seed, learns), emission, walk
+    return document(made, datasets.Draws.seed, learns, emission.named), emission, walk
 
 
 def _described(dataset: Any, walk: Walk, fills: bool) -> Any:
@@ -224,6 +224,7 @@ def _described(dataset: Any, walk: Walk, fills: bool) -> Any:
     if built is None:
         return None
     stages = [entry(each) for each in emission.stages(built.node)]
+    stages += [{name: list(map(entry, each))} for name, each in emission.named.items()]
     if emission.unsupported:
         walk.problems += [Problem((u.origin.file, u.origin.line), u.name, u.why, u.remedy) for u in emission.unsupported]
         return None
