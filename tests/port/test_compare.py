@@ -1,5 +1,6 @@
 """The comparison: what differs is found, with its row; what may differ is told."""
 
+import re
 import unittest
 
 import rig
@@ -59,6 +60,19 @@ class Comparing(rig.PortTest):
         checked = self.check(ported)
         self.assertTrue(checked[0].failed)
         self.assertRegex(checked[0].lines[0], r"step 0, column \w+: .* row \d is of titanic.csv, byte \d+")
+
+    def test_other_components_are_a_difference_even_if_the_columns_are_equal(self):
+        ported = self.port("functions_of_nothing.py:matrix", compares=True)
+        (stream,) = ported.streams
+        self.assertIsInstance(stream.structure, str)
+        columns = '{a: "[0.0, 0.0, 0.0]", b: "[0.0, 0.0, 0.0]"}'
+        ported.compared = re.sub(r"- map: .*", f"- map: {columns}", ported.compared)
+        stream.structure = ("a", "b")
+        (checked,) = self.check(ported)
+        self.assertTrue(checked.failed)
+        self.assertEqual(
+            checked.lines, ["TensorFlow's elements are one component, Tundish's 2 components: 0, 1"]
+        )
 
 
 if __name__ == "__main__":

@@ -245,6 +245,82 @@ class Texts(unittest.TestCase):
         self.assertEqual(values(row["value"]), text.encode())
 
 
+# A server takes a new column of such a name for several, or no expression can name it.
+UNSAID = re.compile(r"[*?[`\0]|\{column\}|[0-9]\.\.")
+
+
+def some_names(draw):
+    """Names of columns, many of them numbered, and others that begin like these."""
+    prefixes = draw.sample(["I", "C", "x_", "a b", "n.", "é", "{x", "column", "null", "$v", "s'", "q*", "[z]", "r.."], 3)
+    names = set()
+    for prefix in prefixes:
+        first, width = draw.randint(0, 11), draw.choice([1, 1, 2])
+        names |= {f"{prefix}{number:0{width}}" for number in range(first, first + draw.randint(3, 6))}
+        names |= {prefix + tail for tail in draw.sample(["", "1_missing", "12a", "_sum", "99", "01", "*", "..I3"], 3)}
+    return sorted(names)
+
+
+class Names(unittest.TestCase):
+    """A list of columns that is abbreviated means just these."""
+
+    def test_maps_of_many_columns(self):
+        draw, refused = random.Random(5), 0
+        for _ in range(150):
+            names = draw.sample(some_names(draw), 12)
+            there, new = names[:8], names[8:]
+            changed = [name for name in there if draw.random() < 0.6]
+            shared = draw.choice(there)
+
+            def function(row, there=there, new=new, changed=changed, shared=shared):
+                same = {name: row[name] * 2 + 1 if name in changed else row[name] for name in there}
+                return same | {name: row[shared] + 5 for name in new}
+
+            expected = {name: 2 * i + 1 if name in changed else i for i, name in enumerate(there)}
+            expected |= {name: there.index(shared) + 5 for name in new}
+            dataset = Dataset.from_tensor_slices({name: [i] for i, name in enumerate(there)}).map(function)
+            with self.subTest(there=there, new=new, changed=changed):
+                try:
+                    (row,) = dataset.peek(2)
+                except UnsupportedError as error:
+                    self.assertTrue(any(UNSAID.search(name) for name in names), str(error))
+                    refused += 1
+                    continue
+                self.assertEqual(row, expected)
+        self.assertLess(refused, 100)
+
+    def test_maps_after_maps(self):
+        def function(row):
+            made = {f"I{i}": tf.maximum(row[f"I{i}"], 0) for i in range(1, 5)}
+            return {**row, **made, "I1_missing": row["I1"] < 0}
+
+        rows = Dataset.from_tensor_slices({f"I{i}": [-i] for i in range(1, 5)}).map(function)
+        rows = rows.map(lambda row: {**row, **{f"I{i}": row[f"I{i}"] + i * 0 + 1 for i in range(1, 5)}})
+        (row,) = rows.peek(1)
+        self.assertEqual(row, {"I1": 1, "I2": 1, "I3": 1, "I4": 1, "I1_missing": True})
+
+    def test_a_range_where_a_pattern_would_mean_more(self):
+        rows = Dataset.from_tensor_slices({f"I{i}": [i] for i in range(1, 5)} | {"I_other": [0]})
+        rows = rows.map(lambda row: {**row, **{f"I{i}": row[f"I{i}"] + 1 for i in range(1, 5)}})
+        self.assertIn('map: {I1..I4: "{column} + 1"}', rows.yaml())
+
+    def test_parameters_that_name_no_column(self):
+        rows = Dataset.from_tensor_slices({name: [f"{name} b"] for name in "abc"})
+        rows = rows.map(lambda row: {name: tf.strings.regex_replace(row[name], name, "x") for name in "abc"})
+        self.assertEqual([values(each) for each in rows.peek(1)[0].values()], [b"x b", b"x x", b"x b"])
+
+    def test_vocabularies_of_columns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = {name: os.path.join(folder, f"{name} of {{column}}.txt") for name in ("C1", "C2", "C3")}
+            for name, path in paths.items():
+                Path(path).write_text(f"other\n{name}\n")
+            rows = Dataset.from_tensor_slices({name: [name] for name in paths})
+            rows = rows.map(lambda row: {
+                name: layers.StringLookup(vocabulary=path)(row[name]) for name, path in paths.items()
+            })  # fmt: skip
+            self.assertEqual(rows.yaml().count("string_lookup"), 1)
+            self.assertEqual(rows.peek(1), [{"C1": 2, "C2": 2, "C3": 2}])
+
+
 class Orders(unittest.TestCase):
     def setUp(self):
         tf.random.set_seed(None)

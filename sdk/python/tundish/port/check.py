@@ -271,6 +271,9 @@ def _columns(question: Question, batch: dict[str, Any]) -> dict[str, compare.Par
 
 
 def _components(question: Question, element: Any) -> dict[str, compare.Parts]:
+    theirs, ours = ([path for path, _ in nest.paths(each)] for each in (element, question.structure))
+    if set(theirs) != set(ours):
+        raise _Refused(f"TensorFlow's elements are {_shown(theirs)}, Tundish's {_shown(ours)}", "")
     parts = {}
     for path, name in nest.paths(question.structure):
         value = element
@@ -278,6 +281,13 @@ def _components(question: Question, element: Any) -> dict[str, compare.Parts]:
             value = value[key]
         parts[str(name)] = compare.of_tensorflow(value)
     return parts
+
+
+def _shown(paths: list[tuple[Any, ...]]) -> str:
+    """A nest by the ways to its components."""
+    if paths == [()]:
+        return "one component"
+    return f"{len(paths)} components: " + ", ".join("/".join(map(str, path)) for path in paths[:9])
 
 
 def _in_order(question: Question, checked: Checked, found: list[Batches]) -> Checked:

@@ -13,7 +13,7 @@ from ..data.dtypes import DType, Typed, as_text, of_value
 from ..data.distribution import variable
 from ..data.graph import Call as Recorded
 from ..data.graph import caller
-from ..data.lowering import find, parsing
+from ..data.lowering import find, parsing, record
 from .calls import Call, Opaque, Traced, Value, leaves, map_leaves
 from .context import Symbol
 from .layers import Layer
@@ -133,6 +133,8 @@ class Replay:
         result = map_leaves(lambda _, leaf: _typed(leaf), self._columns.of(self._traced.result))
         for value, name in self._traced.variables:
             self.variables[id(self._columns.of(value))] = name
+        if isinstance(result, list) and not isinstance(self._traced.result, list):
+            return record("tf.constant", (result,), {})  # one tensor, and no list of components
         return result
 
 
