@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "commands/process_limits.h"
+#include "pipeline/errors.h"
 
 static int
 print_version(void)
@@ -21,6 +22,24 @@ asks_for_help(int argc, char **argv)
         if (strcmp(argv[i], "--help") == 0)
             return true;
     return false;
+}
+
+static int
+say_unknown(const char *name)
+{
+    const char *names[64];
+    const char *nearest;
+    size_t count = 0;
+
+    for (; commands[count] != NULL && count < sizeof names / sizeof *names; count++)
+        names[count] = commands[count]->name;
+    nearest = spec_nearest(name, names, count);
+    fprintf(stderr, "tundish: unknown command '%s'", name);
+    if (nearest != NULL)
+        fprintf(stderr, "; did you mean %s?\n", nearest);
+    else
+        fputs("; see 'tundish help'\n", stderr);
+    return EXIT_USAGE;
 }
 
 int
@@ -44,6 +63,5 @@ main(int argc, char **argv)
             }
             return commands[i]->run(argc > 1 ? argc - 1 : argc, argc > 1 ? argv + 1 : argv);
         }
-    fprintf(stderr, "tundish: unknown command '%s'; see 'tundish help'\n", name);
-    return EXIT_USAGE;
+    return say_unknown(name);
 }

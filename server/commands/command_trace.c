@@ -273,8 +273,16 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
 
     if (status == TUNDISH_OK)
         status = status_find_metrics(socket, &trace.lanes_file);
+    if (status == TUNDISH_OK)
+        status = tnd_stats_read(&trace.file);
+    if (status == TUNDISH_OK && !tnd_stats_is_alive(&trace.file))
+        status =
+            tnd_fail(TUNDISH_E_SERVER_GONE, "the server is gone: it does nothing that could be "
+                                            "recorded");
     if (status != TUNDISH_OK) {
         fprintf(stderr, "tundish trace: %s\n", tnd_error_text());
+        tnd_stats_close(&trace.file);
+        tnd_stats_close(&trace.lanes_file);
         return EXIT_SYSTEM;
     }
     file = path != NULL ? fopen(path, "we") : stdout;

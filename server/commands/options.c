@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* No command has more options. */
 enum { ROWS_MAX = 24 };
@@ -55,6 +56,24 @@ read_row(const struct command *command, const struct option_row *row, const char
     return EXIT_OK;
 }
 
+/* getopt has said of the last argument that it is no option. */
+static void
+say_nearest(const struct option *options, const char *argument)
+{
+    char word[64];
+    const char *names[ROWS_MAX], *nearest;
+    size_t count = 0;
+
+    if (strncmp(argument, "--", 2) != 0)
+        return;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+    for (; options[count].name != NULL; count++)
+        names[count] = options[count].name;
+    nearest = spec_nearest(word, names, count);
+    if (nearest != NULL)
+        fprintf(stderr, "did you mean --%s?\n", nearest);
+}
+
 int
 options_read(const struct command *command, int argc, char **argv, const struct option_row *rows)
 {
@@ -76,7 +95,9 @@ options_read(const struct command *command, int argc, char **argv, const struct 
 
         if (option == -1)
             break;
-        /* getopt has printed the error. */
+        /* getopt has printed the error; optopt is 0 for a name that it does not know. */
+        if (option == '?' && optopt == 0)
+            say_nearest(options, argv[optind - 1]);
         result = option < FIRST_ROW ? command_misused(command, NULL)
                                     : read_row(command, &rows[option - FIRST_ROW], optarg);
     }

@@ -9,6 +9,8 @@
 #include "order/arguments.h"
 #include "order/order.h"
 #include "plan/build.h"
+#include "plan/rebatch.h"
+#include "source/source.h"
 
 struct notes {
     plan_say *say;
@@ -183,10 +185,27 @@ note_graph(const struct notes *notes, const struct plan_graph *graph)
     }
 }
 
+/* A scalar column is no batch. */
+static void
+note_rows(const struct notes *notes, const struct plan *plan)
+{
+    const struct plan_node *root = plan->user_root;
+    bool is_row = false;
+
+    for (uint32_t i = 0; i < root->schema.count; i++)
+        is_row |= root->schema.columns[i].rank == 0;
+    if (is_row && !rebatch_has_batches(root) &&
+        (root->source == NULL || !root->source->of_replicas))
+        note(notes, tnd_sprintf("no stage of stream '%s' makes batches, so each step is one row: "
+                                "add `batch: N`",
+                                plan->stream->name));
+}
+
 void
 plan_notes(const struct plan *plan, plan_say *say, void *context)
 {
     const struct notes notes = { say, context };
 
+    note_rows(&notes, plan);
     note_graph(&notes, plan->graph);
 }

@@ -240,8 +240,14 @@ print_lane(const struct plan *plan, int64_t lane_bytes, FILE *file)
 static void
 print_lanes(const struct plan *plan, const struct plan_lanes *lanes, FILE *file)
 {
+    if (lanes->lane_bytes < 0) {
+        fprintf(file,
+                "shared memory: a lane has %u slots; its size is known after the first batch\n",
+                plan->stream->deliver.slots);
+        return;
+    }
     fprintf(file, "shared memory: a lane of %u slots takes %s", plan->stream->deliver.slots,
-            lanes->lane_bytes >= 0 && !lanes->is_exact ? "at most " : "");
+            lanes->is_exact ? "" : "at most ");
     print_lane(plan, lanes->lane_bytes, file);
     if (lanes->as_is_bytes > lanes->lane_bytes) {
         fputs("; without compression ", file);

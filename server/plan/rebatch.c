@@ -145,15 +145,15 @@ complain_of_no_batch(const struct plan_builder *builder)
 
 /* Unbatched rows are refused, although TensorFlow would cut each of them: usually a batch was
  * forgotten. The output of a program or generator is accepted, since it may be batches. */
-static bool
-has_batches(const struct plan_node *node)
+bool
+rebatch_has_batches(const struct plan_node *node)
 {
     if (node->depth > 0 || (node->source != NULL && node->source->may_yield_batches))
         return true;
-    if (node->body != NULL && has_batches(node->body->root))
+    if (node->body != NULL && rebatch_has_batches(node->body->root))
         return true;
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (has_batches(node->inputs[i]))
+        if (rebatch_has_batches(node->inputs[i]))
             return true;
     return false;
 }
@@ -270,7 +270,7 @@ rebatch_insert(struct plan_builder *builder)
     int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
     struct plan_node *deal;
 
-    if (!has_batches(plan->user_root))
+    if (!rebatch_has_batches(plan->user_root))
         return complain_of_no_batch(builder);
     if (check_whole(builder, slices) != TUNDISH_OK ||
         (asked->even_repeat && check_even(builder, slices) != TUNDISH_OK))

@@ -12,4 +12,7 @@ void rebatch_resolve_rule(struct plan *plan);
  * to cut, or a column cannot be cut. */
 tundish_status rebatch_insert(struct plan_builder *builder);
 
+/* Is there a stage whose elements are batches, or may be? */
+bool rebatch_has_batches(const struct plan_node *node);
+
 #endif

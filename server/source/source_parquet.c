@@ -191,7 +191,10 @@ open_footer(const char *path, const struct parquet_choice *choice, uint64_t *ret
     struct stat about;
     tundish_status status;
 
-    if (descriptor < 0 && errno == ENOENT)
+    if (descriptor < 0 && errno == ENOENT && strpbrk(path, "*?[") != NULL)
+        status = tnd_fail(TUNDISH_E_DATA, "cannot be opened; it is used as a file name, only "
+                                          "list_files takes patterns: No such file or directory");
+    else if (descriptor < 0 && errno == ENOENT)
         status = tnd_fail(TUNDISH_E_DATA, "cannot be opened: No such file or directory%s",
                           missing_file_note(path));
     else if (descriptor < 0 || fstat(descriptor, &about) != 0)

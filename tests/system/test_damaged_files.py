@@ -85,6 +85,27 @@ class DamagedFiles(Rig):
                             "decode_base64: {columns: other}")
         self.assertIn("names.txt, line 1: two.png: decode_base64", said)
 
+    def test_what_is_misspelled_is_answered_with_the_nearest_word(self):
+        file = self.pipeline(["parquet: {filenames: 'part-*.parquet'}", "batch: 1"])
+        for command, said in (
+            (["sreve"], "unknown command 'sreve'; did you mean serve?"),
+            (["zzzzzz"], "unknown command 'zzzzzz'; see 'tundish help'"),
+            (["serve", "--steam", "train"], "did you mean --stream?"),
+            (["plan", file], "only list_files takes patterns"),
+        ):
+            done = subprocess.run([TUNDISH, *command], env=self.environment, capture_output=True, text=True)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(said, done.stderr)
+
+    def test_a_dead_server_has_no_trace(self):
+        server = self.serve(self.pipeline(["range: 8", "batch: 2"]))
+        server.kill()
+        server.wait()
+        done = subprocess.run([TUNDISH, "trace", "--seconds", "1"], env=self.environment,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("the server is gone", done.stderr)
+
     def test_a_vocabulary_that_is_missing_is_named_with_its_folder(self):
         (self.path / "vocabularies").mkdir()
         self.write("vocabularies/city.txt", b"Rome\n")

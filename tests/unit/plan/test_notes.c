@@ -23,9 +23,9 @@ join(void *context, const char *sentence)
 
 /* For the caller to free. */
 static char *
-notes_of(const char *stages)
+notes_of(const char *stages, const char *last)
 {
-    char *text = tnd_sprintf("streams: {case: {dataset: [%s]}}", stages);
+    char *text = tnd_sprintf("streams: {case: {dataset: [%s%s]}}", stages, last);
     struct plan_options options = { .worker_count = 1, .root_seed = 1 };
     struct spec_errors errors = { 0 };
     struct spec_file *file = NULL;
@@ -43,10 +43,11 @@ notes_of(const char *stages)
     return notes;
 }
 
+/* The stages are followed by a batch. */
 static void
 assert_noted(const char *stages, const char *wanted)
 {
-    char *notes = notes_of(stages);
+    char *notes = notes_of(stages, ", {batch: 1}");
 
     if (strstr(notes, wanted) == NULL || (wanted[0] == '\0' && notes[0] != '\0'))
         fail_msg("%s: '%s' is not '%s'", stages, notes, wanted);
@@ -98,12 +99,31 @@ draws_that_race_in_tensorflow(void **state)
                  "");
 }
 
+static void
+rows_that_come_one_by_one(void **state)
+{
+    static const char *const batched[] = { "{range: 9}, {batch: 2}", "{range: 9}, {window: 2}",
+                                           "{from_tensors: {a: [1, 2]}}",
+                                           "{values: {a: replica_id_in_sync_group}}" };
+    char *notes = notes_of("{range: 9}, {shuffle: 2}", "");
+
+    (void)state;
+    assert_non_null(strstr(notes, "no stage of stream 'case' makes batches"));
+    free(notes);
+    for (size_t i = 0; i < sizeof batched / sizeof *batched; i++) {
+        notes = notes_of(batched[i], "");
+        assert_string_equal(notes, "");
+        free(notes);
+    }
+}
+
 TEST_FILE(test_notes)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_of_an_order_that_changes),
         cmocka_unit_test(draws_apart_for_one_row),
         cmocka_unit_test(draws_that_race_in_tensorflow),
+        cmocka_unit_test(rows_that_come_one_by_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
