@@ -50,6 +50,9 @@ const struct command command_port = {
     .details =
         "  --args VALUE ...    arguments of the function; NAME=VALUE by name\n"
         "  --transform M:F     tf.Transform's preprocessing_fn, which follows on each dataset\n"
+        "  --replicas N        replicas of each node that the file says (default: the program's)\n"
+        "  --map-path OLD=NEW  paths that begin with OLD begin with NEW in the file, as\n"
+        "                      /data=s3://bucket/data; may be repeated\n"
         "  --output FILE       the pipeline file (default: standard output); in short -o\n"
         "  --check N           compare N batches of each stream with TensorFlow's, to the bit\n"
         "\n"

@@ -237,6 +237,17 @@ def plan(file: PipelineFile | None = None, *, text: str | None = None, **options
     return found
 
 
+def outline(text: str, root: str) -> dict[str, Any]:
+    """The last stage of a pipeline in a plan, and its inputs. Files that cannot be read do not matter."""
+    with tempfile.TemporaryDirectory(prefix="tundish-") as folder:
+        words = programs.pipeline(None, text, folder, {"json": True, "root": root})
+        done = subprocess.run([programs.find(), "plan", *words], stdin=subprocess.DEVNULL, capture_output=True)
+    if not done.stdout.startswith(b"{"):
+        raise programs.failed(done.returncode, done.stderr.decode("utf-8", "replace"))
+    found: dict[str, Any] = json.loads(done.stdout)["root"]
+    return found
+
+
 def peek(
     file: PipelineFile | None = None,
     steps: int = 3,

@@ -22,7 +22,7 @@ from .sources import (
     TFRecordDataset,
     WebDataset,
 )
-from .trace import TraceError, UnsupportedError
+from .trace import DifferenceError, TraceError, UnsupportedError
 
 experimental = SimpleNamespace(
     AUTOTUNE=AUTOTUNE, SHARD_HINT=SHARD_HINT, AutoShardPolicy=AutoShardPolicy, CsvDataset=CsvDataset
@@ -35,6 +35,7 @@ __all__ = [
     "Column",
     "CsvDataset",
     "Dataset",
+    "DifferenceError",
     "DirectoryDataset",
     "FixedLengthRecordDataset",
     "InputContext",

@@ -49,7 +49,8 @@ class Beside:
         if (
             not isinstance(terms, list)
             or len(terms) <= TERMS
-            or {"max_tokens", "idf_weights"} & set(params)
+            or "idf_weights" in params
+            or not _fits(stage, params, len(terms))
         ):
             return
         texts = [as_text(term) if isinstance(term, (str, bytes)) else str(term) for term in terms]
@@ -63,3 +64,11 @@ class Beside:
             name = columns if isinstance(columns, str) else columns[0]
             content = "".join(text + "\n" for text in texts).encode()
             params["vocabulary"] = escaped(self._put(f"{name}.vocabulary.txt", content))
+
+
+def _fits(stage: str, params: Any, count: int) -> bool:
+    """Whether so many terms and the special ones are within max_tokens: of a file the others are left out."""
+    most = params.get("max_tokens")
+    is_masked = stage == "text_vectorization" or params.get("mask_token") is not None
+    masks = int(is_masked and params.get("output_mode", "int") == "int")
+    return most is None or isinstance(most, int) and count + params.get("num_oov_indices", 1) + masks <= most

@@ -35,6 +35,26 @@ class _Methods(type):
         raise _absent(name)
 
 
+class _ByHand:
+    """Dataset.stage(name, **parameters): a stage as the pipeline file has it, as `tundish help NAME` tells.
+
+        ds = TextLineDataset("rows.jsonl").stage("decode_json", features={"a": {"type": "FixedLen", ...}})
+        ds = Dataset.stage("program", command=["./rows"], ...)   # a source
+
+    Parameters are the file's: expressions are texts, columns are named, "$name" is the outer dataset's column.
+    The server tells which columns there are after it, which is why it is asked at once.
+    """
+
+    def __get__(self, dataset: Dataset | None, owner: Any = None) -> Callable[..., Dataset]:
+        def stage(name: str, /, **parameters: Any) -> Dataset:
+            from .by_hand import by_hand
+
+            return by_hand(dataset, name, parameters)
+
+        stage.__doc__ = self.__doc__
+        return stage
+
+
 class Dataset(metaclass=_Methods):
     """Elements, to be read by a Tundish server: tf.data.Dataset's methods, arguments and defaults.
 
@@ -546,6 +566,8 @@ class Dataset(metaclass=_Methods):
             params["stop_on_empty_dataset"] = False
         return _of_alike("choose_from_datasets", list(datasets), params, origin)
 
+    stage = _ByHand()
+
     # Out of it.
 
     def yaml(self, stream: str = "train") -> str:
@@ -565,6 +587,20 @@ class Dataset(metaclass=_Methods):
         from .plan import peek
 
         return peek(self, steps, **options)
+
+    def check(self, program: Any, steps: int = 50, **options: Any) -> str:
+        """Compare the first batches with those of a program with tf.data, to the bit.
+
+            print(ds.check(input_program.make_dataset))
+
+        program: a function that gives a tf.data.Dataset, its name as "input.py:make_dataset", or a dataset that
+        nobody has read yet. Options: stream, of a program that gives several; root, where paths begin. Needs
+        TensorFlow. Returns what is the same, in words; raises tundish.data.DifferenceError with the first
+        difference.
+        """
+        from .checking import check
+
+        return check(self, program, steps, **options)
 
     def __getattr__(self, name: str) -> Any:
         raise _absent(name)

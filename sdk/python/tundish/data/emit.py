@@ -67,7 +67,8 @@ class Emission:
         self.unsupported: list[Unsupported] = []
         self.levels: list[Level] = []
         self.keeps_maps = False  # also those that change nothing
-        self.is_part = False  # what is written is a part of something that is refused
+        self.is_part = False  # what is written is a part of something, and complains of nothing
+        self.is_short = False  # of a part: something could not be written
         self.sections: dict[str, dict[str, Any]] = {}
         self.drawing: list[Node] = []  # the nodes that draw, in the order in which they are written
         self.named: dict[str, list[Stage]] = {}  # datasets that others mention by name
@@ -132,6 +133,7 @@ class Emission:
     def complain(self, node: Node, name: str, why: str, remedy: str) -> None:
         told = Unsupported(node.origin, name, why, remedy)
         if self.is_part:  # it may be right as a whole
+            self.is_short = True
             return
         if told not in self.unsupported:
             self.unsupported.append(told)
@@ -233,6 +235,20 @@ class Emission:
         if isinstance(filenames, Variable) and filenames == "$value":
             del stage.params["filenames"]
         return [stage]
+
+    def _by_hand(self, node: Node) -> list[Stage]:
+        written = self._as_written(node, node.params["parameters"])
+        return [Stage(node.params["stage"], written, [node.origin], is_written=True)]
+
+    def _as_written(self, node: Node, value: Any) -> Any:
+        """A parameter that stands in the file as it is. Datasets are lists of stages."""
+        if isinstance(value, Node):
+            return [entry(each) for each in self.stages(value)]
+        if isinstance(value, Mapping):
+            return {name: self._as_written(node, each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self._as_written(node, each) for each in value]
+        return self.value(node, value)
 
     def _map(self, node: Node) -> list[Stage]:
         outputs = list(zip(node.facts["names"], nest.flatten(node.facts["result"])))
@@ -428,6 +444,7 @@ def _made(stage: Stage) -> list[str]:
 
 
 _MAKERS = {
+    "by_hand": Emission._by_hand,
     "map": Emission._map,
     "filter": Emission._filter,
     "interleave": Emission._of_datasets,
@@ -484,6 +501,8 @@ def _bounds(params: Any) -> Any:
 def _tidy(stage: Stage) -> Any:
     """Parameters with columns folded and inner datasets written out."""
     params = stage.params
+    if stage.is_written:
+        return params
     if stage.name == "map":
         return fold_entries(params, stage.columns, is_map=True)
     if stage.name == "parse_example":

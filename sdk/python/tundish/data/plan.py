@@ -17,7 +17,7 @@ from .trace import UnsupportedError
 if TYPE_CHECKING:
     from ..reader import Reader
 
-__all__ = ["open_dataset", "peek", "plan_of", "save", "text_of"]
+__all__ = ["open_dataset", "peek", "plan_of", "save", "save_apart", "text_of"]
 
 
 def plan_of(ds: Dataset, stream: str = "train") -> tuple[str, dict[str, bytes], list[Unsupported]]:
@@ -73,7 +73,7 @@ def _save(path: Path, streams: dict[str, Dataset], folder: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _save_apart(ds: Dataset, folder: str) -> Path:
+def save_apart(ds: Dataset, folder: str) -> Path:
     """In a folder of its own, for this process: the program's paths start at the current folder still."""
     path = Path(folder, "pipeline.yaml")
     _save(path, {"train": ds}, folder + os.sep)
@@ -88,7 +88,7 @@ def open_dataset(ds: Dataset, options: dict[str, Any]) -> Reader:
         raise ArgumentError("a dataset has a server of its own: leave server= out")
     folder = tempfile.TemporaryDirectory(prefix="tundish-")
     try:
-        server = serve(_save_apart(ds, folder.name), root=os.getcwd())
+        server = serve(save_apart(ds, folder.name), root=os.getcwd())
         reader = server.open("train", **options)
     except BaseException:
         folder.cleanup()
@@ -107,4 +107,4 @@ def peek(ds: Dataset, steps: int = 3, **options: Any) -> Any:
     from ..serving import peek as peek_file
 
     with tempfile.TemporaryDirectory(prefix="tundish-") as folder:
-        return peek_file(_save_apart(ds, folder), steps, **{"root": os.getcwd(), **options})
+        return peek_file(save_apart(ds, folder), steps, **{"root": os.getcwd(), **options})

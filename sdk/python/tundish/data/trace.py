@@ -10,7 +10,7 @@ from ..errors import Error
 from . import nest
 from .graph import Column, Field, Name, Origin, Scope, Unsupported
 
-__all__ = ["AbsentError", "TraceError", "UnsupportedError", "Traced", "columns_of", "fields_of", "trace"]
+__all__ = ["AbsentError", "DifferenceError", "TraceError", "UnsupportedError", "Traced", "columns_of", "fields_of", "trace"]
 
 
 class TraceError(Error, TypeError):
@@ -29,6 +29,10 @@ class UnsupportedError(Error, NotImplementedError):
         self.unsupported = unsupported
         super().__init__("\n".join(str(each) for each in unsupported))
         self.remedy = unsupported[0].remedy if unsupported else ""
+
+
+class DifferenceError(Error, AssertionError):
+    """Dataset.check: where TensorFlow's batches are others. The text names step, column and values."""
 
 
 class AbsentError(UnsupportedError, AttributeError):
@@ -123,8 +127,9 @@ def fields_of(traced: Traced, base: Callable[[Column, dict[int, str]], str]) -> 
             text = key[-1] if key[-1] not in taken else "_".join(key)
         else:
             is_named = bool(path) and isinstance(leaf, Column) and id(leaf) in traced.names
-            is_chosen = is_named or isinstance(leaf, Column)
             text = traced.names[id(leaf)] if is_named else base(leaf, traced.names)
+            # A feature's path, as image/class/label, gives way to the name that a later function has for it.
+            is_chosen = is_named or isinstance(leaf, Column) and "/" not in text
             if text in used:
                 text = _free(text, used | taken)
         if text in taken:

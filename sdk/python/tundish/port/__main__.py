@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
                 "" if folder == "." else folder,
                 compared_in if options.check is not None else None,
                 options.transform,
+                porting.Place(options.replicas, options.map_path),
             )
             return _answer(options, ported, compared_in)
         except program.ProgramFailed as error:
@@ -87,11 +88,35 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         metavar="MODULE:FUNCTION",
         help="tf.Transform's preprocessing_fn, over the raw batches that the program's function gives",
     )
+    parser.add_argument(
+        "--replicas", type=_count, metavar="N", help="replicas of each node that the file says (default: the program's)"
+    )
+    parser.add_argument(
+        "--map-path",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="OLD=NEW",
+        help="in the file paths that begin with OLD begin with NEW, as /data=s3://bucket/data; may be repeated",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="the pipeline file (default: standard output)")
     parser.add_argument(
         "--check", type=int, metavar="N", help="compare N batches of each stream with TensorFlow's, to the bit"
     )
     return parser.parse_args(arguments)
+
+
+def _count(word: str) -> int:
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number of replicas")
+    return int(word)
+
+
+def _pair(word: str) -> tuple[str, str]:
+    old, equals, new = word.partition("=")
+    if not equals or not old or not new:
+        raise argparse.ArgumentTypeError(f"{word!r} is not OLD=NEW")
+    return old, new
 
 
 def _installed(distribution: str) -> str | None:

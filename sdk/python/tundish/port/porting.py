@@ -15,8 +15,8 @@ import tensorflow as tf
 from ..data import nest
 from ..data.emit import Emission, document, entry
 from . import (
-    composed, control, datasets, dealing, distribute, epochs, functions, layers, planned, program, streams, tables,
-    variants,
+    composed, control, datasets, dealing, distribute, epochs, functions, layers, paths, planned, program, streams,
+    tables, variants,
 )  # fmt: skip
 from .calls import Problem
 from .walk import Walk
@@ -88,6 +88,15 @@ class Ported:
     transform: Any = None  # transform.Transform: what tf.Transform computes, and what is learned for it
 
 
+@dataclass
+class Place:
+    """Where the pipeline file will be served: how many replicas a node has, None: as in the program, and which
+    beginnings of paths are others there."""
+
+    replicas: int | None = None
+    paths: list[tuple[str, str]] = field(default_factory=list)
+
+
 def patch() -> None:
     """Let TensorFlow tell what the program asks of it. Once in a process, before the program."""
     functions.patch()
@@ -105,13 +114,15 @@ def port(
     folder: str = "",
     compared_in: str | None = None,
     preprocessing: str | None = None,
+    place: Place | None = None,
 ) -> Ported:
     """Run the program, and make the pipeline file.
 
     folder: where it will lie, from the current folder on. compared_in: where the file to compare will lie;
     TensorFlow's stages that would be random get seeds, so that its batches can be compared. None: there is
     no comparison. preprocessing: of tf.Transform's preprocessing_fn, which follows on each of the program's
-    datasets. Raises ProgramFailed."""
+    datasets. place: where the file will be served, which the comparison does not regard. Raises
+    ProgramFailed."""
     if preprocessing is not None:
         from . import transform
 
@@ -123,17 +134,20 @@ def port(
         raise program.ProgramFailed(
             f"{target} gives {type(made.result).__name__}, not a tf.data.Dataset, or a mapping or tuple of them"
         )
+    place = place or Place()
     if preprocessing is not None:
-        return _transformed(transform.Transform(preprocessing), found, folder, compared_in)
-    ported = _ported(found, folder, compared_in)
+        return _transformed(transform.Transform(preprocessing), found, folder, compared_in, place)
+    ported = _ported(found, folder, compared_in, place)
     if made.again is not None:
         for stream in ported.streams:
             stream.again = functools.partial(_again, made, stream.name)
     return ported
 
 
-def _transformed(transform: Any, found: dict[str, Any], folder: str, compared_in: str | None) -> Ported:
-    ported = _ported(transform.traced(found), folder, compared_in, transform)
+def _transformed(
+    transform: Any, found: dict[str, Any], folder: str, compared_in: str | None, place: Place
+) -> Ported:
+    ported = _ported(transform.traced(found), folder, compared_in, place, transform)
     for stream in ported.streams:
         stream.value = transform.computed(stream.value)
     return ported
@@ -154,9 +168,11 @@ def _is_stream(value: Any) -> bool:
     return isinstance(value, tf.data.Dataset) or distribute.distributed(value) is not None
 
 
-def _ported(found: dict[str, Any], folder: str, compared_in: str | None, transform: Any = None) -> Ported:
+def _ported(
+    found: dict[str, Any], folder: str, compared_in: str | None, place: Place, transform: Any = None
+) -> Ported:
     ported = Ported(transform=transform)
-    ported.text, emission, walk = _written(found, ported, folder)
+    ported.text, emission, walk = _written(found, ported, folder, place=place)
     told = {(tuple(each.origin), each.name) for each in walk.problems}
     others = [each for each in emission.unsupported if (tuple(each.origin), each.name) not in told]
     ported.problems = [*walk.problems, *others]
@@ -183,7 +199,7 @@ def _refused(found: dict[str, Any], files: dict[str, bytes]) -> list[Problem]:
 
 
 def _written(
-    found: dict[str, Any], ported: Ported, folder: str, fills: bool = False
+    found: dict[str, Any], ported: Ported, folder: str, fills: bool = False, place: Place | None = None
 ) -> tuple[str, Emission, Walk]:
     """The text of the pipeline file; with `fills` stages have the seeds that TensorFlow's were given."""
     walk, emission = Walk(fills), Emission(os.path.join(folder, "") if folder else "")
@@ -205,9 +221,17 @@ def _written(
             emission.sections = {}
             stages = emission.stages(built.node)
             emission.sections.setdefault("distribute", {}).update(sections)
+            if place is not None and place.replicas is not None:
+                emission.sections["distribute"]["replicas"] = place.replicas
             made[name] = (stages, emission.sections)
             names = nest.transform(lambda each: each.name.text, built.node.structure)
             ported.streams.append(Stream(name, value, names, order.unordered, races=order.races))
+    if place is not None and place.paths:
+        own = [emission.beside.folder + each for each in emission.beside.files]
+        moving = paths.Moving(place.paths, own)
+        for stages, _ in made.values():
+            moving.move(stages)
+        walk.notes += moving.end()
     emission.is_part = True
     for end in walk.ends:
         emission.stages(end.node)

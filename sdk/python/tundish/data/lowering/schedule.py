@@ -22,13 +22,15 @@ Key = tuple[Any, ...]
 @dataclass
 class Stage:
     """A line of a pipeline file. `origins`: the lines of the program that it came from. `layer`: the
-    object that draws, if one does. `columns`: those that there are before it, where they are known."""
+    object that draws, if one does. `columns`: those that there are before it, where they are known.
+    `is_written`: its parameters are the file's already."""
 
     name: str
     params: Any = None
     origins: list[Origin] = field(default_factory=list)
     layer: object = None
     columns: list[str] | None = None
+    is_written: bool = False
 
 
 @dataclass(eq=False)
