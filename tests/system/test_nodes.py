@@ -129,6 +129,17 @@ class Nodes(NodesRig):
         self.serve_nodes([file, file])
         self.assert_as_peek(file, 2, 2, 2)
 
+    def test_give_all_replicas_equally_many_rows_where_asked(self):
+        stages = ["range: 1003", "shuffle: {buffer_size: 100}", "batch: 16"]
+        file = self.pipeline(stages, "{replicas: 2, auto_shard: DATA, even: repeat}", "{epochs: 2}")
+        job = self.serve_nodes([file, file])
+        got = self.assert_as_peek(file, 2, 2, 2)
+        steps = [[(epoch, step, len(values)) for epoch, step, values in batches(lines)]
+                 for lines in got.values()]
+        self.assertEqual(steps[1:], steps[:1] * 3)
+        self.assertEqual(steps[0][62], (0, 62, 3))  # 11 rows are left for four
+        self.assertEqual(self.stop_nodes(job), [0, 0])
+
     def test_draw_one_seed_for_all(self):
         file = self.pipeline(SHUFFLED, TWO, "{epochs: 1}", seed="")
         self.serve_nodes([file, file, file])

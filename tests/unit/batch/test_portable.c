@@ -89,6 +89,33 @@ assert_comes_back(const uint64_t element[WIDTH], const char *expected)
     free(bytes.bytes);
 }
 
+/* Which rows were repeated is told, of a batch and of a slice. */
+static void
+repeated_rows_come_back_as_such(void **state)
+{
+    struct run *batch = run_of_word(batch_of(100, 3)), *filled = run_fill(batch, batch, 5);
+    struct run *runs[2] = { filled, run_slice(filled, 2, 4) };
+
+    (void)state;
+    assert_int_equal(filled->row_count, 8);
+    for (int i = 0; i < 2; i++) {
+        uint64_t word = run_word(runs[i]), again;
+        const struct portable_elements elements = { &word, 1, 1, 1 };
+        struct portable_bytes bytes = { 0 };
+        struct byte_view from;
+
+        portable_write(&elements, &bytes);
+        from = (struct byte_view){ bytes.bytes, bytes.used };
+        assert_int_equal(portable_read(&from, 1, 1, 1, &again), TUNDISH_OK);
+        assert_int_equal(run_of_word(again)->row_count, i == 0 ? 8 : 4);
+        assert_int_equal(run_of_word(again)->repeated, i == 0 ? 5 : 3);
+        run_release(run_of_word(again));
+        run_release(runs[i]);
+        free(bytes.bytes);
+    }
+    run_release(batch);
+}
+
 /* Every run that is made is given up, also by what fails half-way. */
 static _Atomic int64_t living;
 
@@ -205,6 +232,7 @@ damaged_elements_do_no_harm(void **state)
 TEST_FILE(test_portable)
 {
     const struct CMUnitTest tests[] = {
+        COUNTED(repeated_rows_come_back_as_such),
         COUNTED(batches_of_batches_come_back),
         COUNTED(a_slice_comes_without_the_rest_of_its_batch),
         COUNTED(an_empty_slice_knows_its_batch),
