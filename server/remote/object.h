@@ -30,9 +30,8 @@ void remote_object_expect(struct remote_object *object, uint64_t offset, bool is
 /* Can these bytes, as far as it has them, be read without waiting? */
 bool remote_object_is_here(struct remote_object *object, size_t bytes, uint64_t offset);
 
-/* All of it in a file without a name in the folder, for readers that need one. The caller closes
- * it.
- */
+/* All of it in a file without a name in the folder, for readers that need one, at its beginning.
+ * The caller closes it. */
 tundish_status remote_object_copy(struct remote_object *object, int folder, int *ret_descriptor);
 
 /* An object that is looked at without reading it. */

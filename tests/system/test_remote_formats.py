@@ -101,6 +101,20 @@ class RemoteFormats(RemoteRig):
                 self.assert_same(stages, where)
                 self.assert_same(stages, where, more=more)
 
+    def test_packed_archives_are_told_by_their_content(self):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w:gz") as tar:
+            for i in range(50):
+                info = tarfile.TarInfo(f"s{i:03}.bin")
+                info.size = i * 700
+                tar.addfile(info, io.BytesIO(random.Random(i).randbytes(i * 700)))
+        for name in ("packed.tar", "packed.tar.gz"):
+            self.put(name, out.getvalue())
+        stages = ["webdataset: {filenames: ['{}/packed.tar', '{}/packed.tar.gz'], columns: {data: bin}}",
+                  "shuffle: {buffer_size: 30, seed: 1}", "batch: 4"]
+        for more in ("", f", cache: '{self.path}/kept'", ", fetch: once"):
+            self.assert_same(stages, "s3://bucket", more=more)
+
     def json_plan(self, stages):
         out = subprocess.run([TUNDISH, "plan", self.stream(stages), "--json"], env=self.environment,
                              capture_output=True, text=True)

@@ -33,10 +33,11 @@ struct source_file {
     uint32_t owner;      /* that node */
     bool is_url;         /* file_remote.h: no door, but an object; false where another reads it */
     struct record_format format;
-    enum packing packing;               /* the format's, or what the content shows */
-    const struct scan_input_ops *input; /* by which its records are found */
-    struct scan *scan;                  /* ... and kept */
-    struct parquet_file *parquet;       /* of a Parquet file, once it has been scanned */
+    /* The format's, or what the content shows: of a URL that is known once its scan begins. */
+    _Atomic enum packing packing;
+    const struct scan_input_ops *_Atomic input; /* by which its records are found */
+    struct scan *scan;                          /* ... and kept */
+    struct parquet_file *parquet;               /* of a Parquet file, once it has been scanned */
 
     bool is_known; /* guarded by services->lock */
     struct file_identity identity;

@@ -24,6 +24,39 @@ enum {
 
 _Static_assert(PIECE_BYTES % SCAN_READ_BYTES == 0, "a read never straddles two pieces");
 
+/* Is the object at a URL packed, though its name does not say so? What it begins with is read next
+ * in any case. */
+static tundish_status
+look_at_object(struct source_file *file, bool *ret_packed)
+{
+    uint8_t begin[FILE_KIND_BYTES];
+    tundish_status status = TUNDISH_OK;
+    size_t got = 0;
+
+    if (file_is_remote(file) && file->format.scanner->may_be_packed)
+        status = file_remote_read(file, (struct iovec[2]){ { begin, sizeof begin } }, 0, &got);
+    *ret_packed = status == TUNDISH_OK && file_kind_is_packed(begin, got);
+    return status;
+}
+
+/* Open the file's input, as the content shows what it is. */
+static tundish_status
+open_input(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
+{
+    tundish_status status = file->input->open(file, work, ret_list);
+    bool is_packed = false;
+
+    /* Only what is not packed has an index. */
+    if (status == TUNDISH_OK && *ret_list == NULL)
+        status = look_at_object(file, &is_packed);
+    if (!is_packed)
+        return status;
+    file->packing = PACKING_ANY;
+    file->input = &scan_input_packed;
+    status = file_open(file, &work->descriptor);
+    return status == TUNDISH_OK ? file->input->open(file, work, ret_list) : status;
+}
+
 /* Open a file whose bytes are scanned here. */
 static tundish_status
 open_bytes(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
@@ -34,7 +67,7 @@ open_bytes(struct source_file *file, struct scan_work *work, struct record_list 
     if (status != TUNDISH_OK)
         return status;
     count_up(&file->services->counters.files_opened, 1);
-    status = file->input->open(file, work, ret_list);
+    status = open_input(file, work, ret_list);
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "%s", file->name);
     if (*ret_list != NULL)
