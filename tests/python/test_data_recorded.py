@@ -55,6 +55,9 @@ class Recorded(unittest.TestCase):
         components = nest.flatten(dataset.node.structure)
         expected = list(record.get("element_spec", [field.name.text for field in components]))
         self.assertEqual(len(components), len(expected), name)
+        if record.get("num_workers", 1) * record.get("replicas", 1) == 1:  # else it is of a replica
+            for field, recorded in zip(components, record.get("element_spec", {}).values()):
+                self.agree(field.spec, recorded)
         for field, text in zip(components, expected):
             field.name.suggest(text)
         renames = {
@@ -66,6 +69,17 @@ class Recorded(unittest.TestCase):
         own.mkdir(parents=True)
         differences = verdict.judge(case, self.program.peek(case, own, None))
         self.assertEqual(differences, [], path.read_text())
+
+
+    def agree(self, spec, recorded):
+        """What the program is told of a component says nothing that TensorFlow does not."""
+        kind = next((kind for kind in ("ragged", "sparse") if recorded.get(kind)), "dense")
+        if spec.dtype is not None:
+            self.assertEqual(spec.dtype, recorded["dtype"])
+        if spec.shape is not None and recorded.get("shape") is not None and spec.kind == kind:
+            self.assertEqual(len(spec.shape), len(recorded["shape"]))
+            for own, theirs in zip(spec.shape, recorded["shape"]):
+                self.assertTrue(None in (own, theirs) or own == theirs, f"{spec.shape}, TensorFlow {recorded['shape']}")
 
 
 def renamed(dataset, names):

@@ -287,8 +287,8 @@ class Dataset(metaclass=_Methods):
             shape = spec.shape
             if stage == "ragged_batch" and shape is not None and None in shape:
                 kind = "ragged"
-            if stage == "padded_batch":
-                shape = None if shape is None else tuple(None for _ in shape) if None in shape else shape
+            if stage == "padded_batch" and shape is not None and (None in shape or "padded_shapes" in params):
+                shape = tuple(None for _ in shape)
             return Spec(spec.dtype, None if shape is None else (size, *shape), kind)
 
         return self._then(stage, params, origin, change)
@@ -730,4 +730,18 @@ def _of_alike(
             {own.name: leaf.name for own, leaf in zip(others, leaves) if own.name is not leaf.name}
         )
     inputs = tuple(dataset.node for dataset in datasets)
-    return Dataset(Node(stage, params, inputs, first, origin or caller(), {"renames": renames}))
+    together = iter(
+        Field(leaf.name, _of_each([nest.flatten(each.structure)[i].spec for each in inputs])) for i, leaf in enumerate(leaves)
+    )
+    structure = nest.transform(lambda _: next(together), first)
+    return Dataset(Node(stage, params, inputs, structure, origin or caller(), {"renames": renames}))
+
+
+def _of_each(specs: list[Spec]) -> Spec:
+    """What is the same of all."""
+    first, shapes = specs[0], [spec.shape for spec in specs]
+    if len({None if shape is None else len(shape) for shape in shapes}) > 1 or shapes[0] is None:
+        return Spec(first.dtype, None, first.kind)
+    known = [shape for shape in shapes if shape is not None]
+    sizes = tuple(size[0] if len(set(size)) == 1 else None for size in zip(*known))
+    return Spec(first.dtype, sizes, first.kind)

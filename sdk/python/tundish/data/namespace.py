@@ -12,10 +12,18 @@ from .lowering.rule import Rule
 
 __all__ = ["Layer", "Namespace", "Recorder"]
 
+
+def _cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+    """Both branches are computed, and one is taken."""
+    branches = [branch() if callable(branch) else branch for branch in (true_fn, false_fn)]
+    return record("tf.cond", (pred, *branches), {})
+
+
 _OTHERS: dict[str, Any] = {
     **{f"tf.{dtype}": DType(dtype) for dtype in DTYPES},
     **{f"tf.io.{name}": getattr(parsing, name) for name in parsing.__all__ if name != "RULES"},
     **{f"tf.lookup.{name}": getattr(lookup, name) for name in lookup.__all__},
+    "tf.cond": _cond,
     "tf.newaxis": None,
     "tf.function": lambda function=None, **_: function or (lambda decorated: decorated),
     "tf.random.set_seed": seeds.set_seed,

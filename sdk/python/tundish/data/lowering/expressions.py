@@ -149,8 +149,9 @@ def _join(bound: Bound, writer: Any) -> str:
     return " + ".join(texts)
 
 
-def _stack_spec(bound: Bound) -> Spec:
-    spec = next((value.spec for value in bound["inputs"] if isinstance(value, Column)), Spec())
+def _joined_spec(bound: Bound) -> Spec:
+    parts = {str(i): value for i, value in enumerate(bound["inputs"])}
+    spec = broadcast(*parts)(parts)
     return Spec("string", spec.shape, spec.kind)
 
 
@@ -232,7 +233,7 @@ RULES: list[Rule] = [
     Expression(
         "tundish.argmax(input, axis=None)", _argmax_spec, text=_argmax, ignored=()
     ),
-    Expression("tf.strings.join(inputs, separator='', name=None)", _stack_spec, text=_join, precedence=ADD),
+    Expression("tf.strings.join(inputs, separator='', name=None)", _joined_spec, text=_join, precedence=ADD),
     Expression(
         "tundish.stateless_uniform(shape, seed, alg='auto_select')",
         lambda bound: Spec("float32", tuple(bound["shape"])),

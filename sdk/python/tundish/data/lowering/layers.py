@@ -7,7 +7,7 @@ from typing import Any
 from ..dtypes import as_dtype
 from ..graph import Spec
 from .rule import Bound, Rule, StageRule, refuse
-from .specs import as_first, with_dtype
+from .specs import as_first, constant_spec, shapes_together, with_dtype
 
 __all__ = ["RULES"]
 
@@ -33,6 +33,17 @@ def _encoded(bound: Bound, dtype: str) -> Spec:
         return Spec(dtype, spec.shape, spec.kind)
     kind = "sparse" if bound.get("sparse") else "dense"
     return Spec(as_dtype(bound["dtype"]) if bound.get("dtype") else "float32", None, kind)
+
+
+def _own_dtype(bound: Bound) -> str:
+    return as_dtype(bound["dtype"]) if bound["dtype"] is not None else "int64"
+
+
+def _scaled(bound: Bound) -> Spec:
+    """The factors may have dimensions of their own."""
+    spec = as_first(bound)
+    shapes = [spec.shape, *(constant_spec(bound[name]).shape for name in ("scale", "offset"))]
+    return Spec("float32", shapes_together(shapes), spec.kind)
 
 
 def _looked_up(dtype: str) -> Any:
@@ -132,13 +143,13 @@ RULES: list[Rule] = [
     _layer(
         "Hashing(inputs, num_bins, mask_value=None, salt=None, output_mode='int', sparse=False, "
         + PLAIN,
-        lambda bound: _encoded(bound, "int64"),
+        lambda bound: _encoded(bound, _own_dtype(bound)),
         "hashing",
         _plain_values,
     ),
     _layer(
         "HashedCrossing(inputs, num_bins, output_mode='int', sparse=False, " + PLAIN,
-        lambda bound: _encoded({**bound, "inputs": bound["inputs"][0]}, "int64"),
+        lambda bound: _encoded({**bound, "inputs": bound["inputs"][0]}, _own_dtype(bound)),
         "hashed_crossing",
         _plain_values,
         joined=True,
@@ -173,7 +184,7 @@ RULES: list[Rule] = [
         "normalization",
         _floats,
     ),
-    _layer("Rescaling(inputs, scale, offset=0.0, " + PLAIN, FLOATS, "rescaling", _floats),
+    _layer("Rescaling(inputs, scale, offset=0.0, " + PLAIN, _scaled, "rescaling", _floats),
     _layer(
         "Resizing(inputs, height, width, interpolation='bilinear', crop_to_aspect_ratio=False,"
         " pad_to_aspect_ratio=False, fill_mode='constant', fill_value=0.0, antialias=False, data_format=None, "
@@ -191,7 +202,7 @@ RULES: list[Rule] = [
     StageRule(
         "tf.keras.layers.RandomCrop(inputs, height, width, seed=None, data_format=None, name=None, dtype=None,"
         " trainable=True, training=None)",
-        lambda bound: _sized(bound),
+        lambda bound: FLOATS(bound) if bound["training"] is False else _sized(bound),
         ignored=IGNORED,
         stage="random_crop",
         columns=("inputs",),

@@ -10,7 +10,7 @@ from ..graph import Column, Spec
 from .rule import Bound
 
 __all__ = [
-    "as_first", "as_floats", "broadcast", "constant_spec", "dense", "ensured_shape", "of_dtype", "reduced", "reduced_as", "truth",
+    "as_first", "as_floats", "broadcast", "constant_spec", "dense", "ensured_shape", "of_dtype", "reduced", "reduced_as", "shapes_together", "truth",
     "with_dtype",
 ]  # fmt: skip
 

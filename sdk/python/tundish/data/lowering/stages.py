@@ -78,9 +78,10 @@ def _expanded(bound: Bound) -> Spec:
 
 def _squeezed(bound: Bound) -> Spec:
     spec, axis = as_first(bound), bound["axis"]
-    if spec.shape is None or axis is None and None in spec.shape:
+    is_any = axis is None or axis == []
+    if spec.shape is None or is_any and None in spec.shape:
         return Spec(spec.dtype)
-    axes = [i for i, size in enumerate(spec.shape) if size == 1] if axis is None else axis
+    axes = [i for i, size in enumerate(spec.shape) if size == 1] if is_any else axis
     axes = [axes] if isinstance(axes, int) else axes
     gone = {i % len(spec.shape) for i in axes}
     return Spec(spec.dtype, tuple(size for i, size in enumerate(spec.shape) if i not in gone))
