@@ -201,11 +201,28 @@ note_rows(const struct notes *notes, const struct plan *plan)
                                 plan->stream->name));
 }
 
+static void
+note_uneven(const struct notes *notes, const struct plan *plan)
+{
+    int64_t batch = plan->global_batch;
+    int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
+    int64_t each = batch / slices + (batch % slices != 0), last;
+
+    if (!plan->rebatched || plan->rule != REBATCH_SPLIT || batch < 0 || batch % slices == 0)
+        return;
+    last = batch - (slices - 1) * each;
+    note(notes, tnd_sprintf("of a batch of %lld rows the first of %lld replicas gets %lld in each "
+                            "step, and the last %lld: make batches a multiple of the replicas",
+                            (long long)batch, (long long)slices, (long long)each,
+                            (long long)(last > 0 ? last : 0)));
+}
+
 void
 plan_notes(const struct plan *plan, plan_say *say, void *context)
 {
     const struct notes notes = { say, context };
 
     note_rows(&notes, plan);
+    note_uneven(&notes, plan);
     note_graph(&notes, plan->graph);
 }

@@ -23,10 +23,10 @@ join(void *context, const char *sentence)
 
 /* For the caller to free. */
 static char *
-notes_of(const char *stages, const char *last)
+notes_of(const char *stages, const char *last, uint32_t replicas)
 {
     char *text = tnd_sprintf("streams: {case: {dataset: [%s%s]}}", stages, last);
-    struct plan_options options = { .worker_count = 1, .root_seed = 1 };
+    struct plan_options options = { .worker_count = 1, .replicas = replicas, .root_seed = 1 };
     struct spec_errors errors = { 0 };
     struct spec_file *file = NULL;
     struct plan *plan = NULL;
@@ -47,7 +47,7 @@ notes_of(const char *stages, const char *last)
 static void
 assert_noted(const char *stages, const char *wanted)
 {
-    char *notes = notes_of(stages, ", {batch: 1}");
+    char *notes = notes_of(stages, ", {batch: 1}", 1);
 
     if (strstr(notes, wanted) == NULL || (wanted[0] == '\0' && notes[0] != '\0'))
         fail_msg("%s: '%s' is not '%s'", stages, notes, wanted);
@@ -105,14 +105,37 @@ rows_that_come_one_by_one(void **state)
     static const char *const batched[] = { "{range: 9}, {batch: 2}", "{range: 9}, {window: 2}",
                                            "{from_tensors: {a: [1, 2]}}",
                                            "{values: {a: replica_id_in_sync_group}}" };
-    char *notes = notes_of("{range: 9}, {shuffle: 2}", "");
+    char *notes = notes_of("{range: 9}, {shuffle: 2}", "", 1);
 
     (void)state;
     assert_non_null(strstr(notes, "no stage of stream 'case' makes batches"));
     free(notes);
     for (size_t i = 0; i < sizeof batched / sizeof *batched; i++) {
-        notes = notes_of(batched[i], "");
+        notes = notes_of(batched[i], "", 1);
         assert_string_equal(notes, "");
+        free(notes);
+    }
+}
+
+static void
+replicas_that_get_unequal_slices(void **state)
+{
+    static const struct {
+        const char *stages, *note;
+        uint32_t replicas;
+    } streams[] = {
+        { "{range: 9}, {batch: 3}", "first of 2 replicas gets 2 in each step, and the last 1", 2 },
+        { "{range: 9}, {batch: 5}", "first of 4 replicas gets 2 in each step, and the last 0", 4 },
+        { "{range: 9}, {batch: 4}", "", 2 },
+        { "{range: 9}, {batch: 3}", "", 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        char *notes = notes_of(streams[i].stages, "", streams[i].replicas);
+
+        assert_non_null(strstr(notes, streams[i].note));
+        assert_true(streams[i].note[0] != '\0' || notes[0] == '\0');
         free(notes);
     }
 }
@@ -124,6 +147,7 @@ TEST_FILE(test_notes)
         cmocka_unit_test(draws_apart_for_one_row),
         cmocka_unit_test(draws_that_race_in_tensorflow),
         cmocka_unit_test(rows_that_come_one_by_one),
+        cmocka_unit_test(replicas_that_get_unequal_slices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
