@@ -94,6 +94,9 @@ struct source_ops {
      * none. */
     void (*leave_out_blank)(void *state);
 
+    /* A hash over all that lies in memory of files. NULL: nothing does. */
+    uint64_t (*files_hash)(const void *state);
+
     /* As TensorFlow sees it: a reader of files that FILE sharding can cut, or not. */
     bool reads_files;
 

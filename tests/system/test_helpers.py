@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -411,6 +412,22 @@ class HelperStaleFiles(HelpersRig):
         if figures["steps"] > 0:
             self.assertEqual(named[0][0], (figures["first_epoch"], figures["first_step"]))
             self.assertEqual(named[-1][1], (figures["last_epoch"], figures["last_step"]))
+
+    def test_of_arrays_are_refused_wherever_they_differ(self):
+        head = b"{'descr': '<i8', 'fortran_order': False, 'shape': (100000,)}".ljust(117) + b"\n"
+        data = bytearray(b"\x93NUMPY\x01\x00v\x00" + head + struct.pack("<100000q", *range(100000)))
+        for folder in "ab":
+            (self.path / folder).mkdir()
+            (self.path / folder / "rows.npy").write_bytes(data)
+            data[(len(data) - self.SAMPLE_BYTES) // (self.SAMPLES - 1) // 2] ^= 1  # between two samples
+        file = self.pipeline(["from_tensor_slices: {value: {npy: rows.npy}}", "batch: 64"],
+                             deliver="{epochs: 1}")
+        for folder, said in (("b", "differ from the server's"), ("a", "makes parts of stream 'train'")):
+            process, port = self.helper(file, "--root", str(self.path / folder))
+            server = self.serve_helped(file, [port], "--root", str(self.path / "a"))
+            self.wait_until(lambda: said in self.log() + self.helper_log())
+            stop(server)
+            stop(process)
 
     def test_do_not_leave_out_rows(self):
         self.write_copies(0, 200)

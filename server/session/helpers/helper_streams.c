@@ -68,36 +68,6 @@ open_plan(const struct helper_server *server, const struct helper_hello *hello,
     return status;
 }
 
-static bool
-names_array(const struct spec_value *value)
-{
-    if (value == NULL || value->kind != SPEC_MAP)
-        return false;
-    for (uint32_t i = 0; i < value->count; i++)
-        if ((strcmp(value->keys[i].text, "npy") == 0 && value->items[i].kind == SPEC_TEXT) ||
-            names_array(&value->items[i]))
-            return true;
-    return false;
-}
-
-/* Arrays of files lie in memory, and nobody sums them. */
-static bool
-has_arrays(const struct plan_graph *graph)
-{
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        const struct plan_node *node = graph->nodes[i];
-
-        if (node->body != NULL && has_arrays(node->body))
-            return true;
-        if (node->source == NULL || node->stage == NULL)
-            continue;
-        for (uint32_t k = 0; k < node->stage->info->parameter_count; k++)
-            if (names_array(node->stage->arguments[k]))
-                return true;
-    }
-    return false;
-}
-
 static tundish_status
 open_stream(const struct helper_server *server, struct byte_view from, struct helped **ret_stream)
 {
@@ -129,7 +99,7 @@ open_stream(const struct helper_server *server, struct byte_view from, struct he
     }
     if (status == TUNDISH_OK) {
         stream->reads_whole_files = plan_find_whole_files(stream->plan->graph) != NULL;
-        stream->has_sums = !stream->reads_whole_files && !has_arrays(stream->plan->graph);
+        stream->has_sums = !stream->reads_whole_files;
         stream->sums = helper_sums_open();
         stream->allowed = allowed_files_open(stream->plan);
         stream->budget = content_budget_open(stream->plan, server->options.thread_count);

@@ -21,6 +21,7 @@
 #include "core/must.h"
 #include "core/status.h"
 #include "session/checkpoint/place_contents.h"
+#include "source/source.h"
 
 /* Its pieces, and its seal after them, which may be of no bytes. */
 struct message {
@@ -89,6 +90,29 @@ helper_draw_below(uint32_t bound)
     return (uint32_t)((uint64_t)drawn * bound >> 32);
 }
 
+static uint64_t
+mix(uint64_t hash, uint64_t more)
+{
+    uint64_t pair[2] = { hash, more };
+
+    return tnd_hash_farm(pair, sizeof pair);
+}
+
+/* Arrays are read whole by both sides, so nobody has to sum their files. */
+static uint64_t
+mix_arrays(uint64_t hash, const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if (node->source != NULL && node->source->files_hash != NULL)
+            hash = mix(hash, node->source->files_hash(node->state));
+        if (node->body != NULL)
+            hash = mix_arrays(hash, node->body);
+    }
+    return hash;
+}
+
 uint64_t
 helper_identity(const struct plan *plan, const struct place_files *files)
 {
@@ -100,12 +124,9 @@ helper_identity(const struct plan *plan, const struct place_files *files)
     };
     uint64_t hash = tnd_hash_farm(parts, sizeof parts);
 
-    for (uint32_t i = 0; i < files->count; i++) {
-        uint64_t pair[2] = { hash, files->list[i].hash };
-
-        hash = tnd_hash_farm(pair, sizeof pair);
-    }
-    return hash;
+    for (uint32_t i = 0; i < files->count; i++)
+        hash = mix(hash, files->list[i].hash);
+    return mix_arrays(hash, plan->graph);
 }
 
 tundish_status

@@ -13,6 +13,7 @@
 #include "column/dims.h"
 #include "column/flush.h"
 #include "core/half.h"
+#include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/read_at.h"
@@ -439,6 +440,9 @@ fill_from_npy(int file, uint64_t file_bytes, struct tensor *tensor)
     tensor->rank = header.rank;
     memcpy(tensor->shape, header.shape, sizeof tensor->shape);
     tensor->value_count = header.value_count;
+    tensor->file_hash = tnd_hash_farm_cat(
+        tnd_hash_farm(header.shape, sizeof header.shape),
+        tnd_hash_farm(items, (size_t)((uint64_t)header.value_count * header.item_bytes)));
     if (header.dtype != TUNDISH_STRING) {
         tensor->values = items;
         return TUNDISH_OK;

@@ -15,6 +15,7 @@ struct tensor {
     int64_t value_count;
     void *values; /* of the dtype; strings: struct byte_view into `text` */
     uint8_t *text;
+    uint64_t file_hash; /* over all values, if they are a file's */
 
     /* The positions of variables, in ascending order. */
     struct tensor_variable {

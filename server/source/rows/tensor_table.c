@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "source/variable.h"
@@ -427,6 +428,17 @@ read_distribution(const struct source_read *read, const struct spec_value *varia
     for (int64_t i = 0; i < read->count; i++)
         values[i] = variable_unpack(variable, read->words[(size_t)i * read->stride + 1]);
     column_set_scalars(&read->output->columns[index], read->count, values);
+}
+
+uint64_t
+tensor_table_files_hash(const void *state)
+{
+    const struct tensor_table *table = state;
+    uint64_t hash = 0;
+
+    for (uint32_t i = 0; i < table->column_count; i++)
+        hash = tnd_hash_farm_cat(hash, table->columns[i].tensor.file_hash);
+    return hash;
 }
 
 void

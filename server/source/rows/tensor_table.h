@@ -49,6 +49,7 @@ tundish_status tensor_table_at(struct order_iterator *iterator, const uint64_t *
                                size_t index_count, uint64_t *words);
 enum order_result tensor_table_pass_over(struct order_iterator *iterator, uint64_t count,
                                          uint64_t *ret_passed);
+uint64_t tensor_table_files_hash(const void *table);
 void tensor_table_tell(const void *table, struct source_files *files, const uint64_t *words,
                        struct whereabouts *ret_where);
 tundish_status tensor_table_read(const struct tensor_table *table, const struct source_read *read);

@@ -549,7 +549,7 @@ the_sum_of_a_file_that_was_not_named_is_refused(void **state)
     assert_int_equal(answered(), TUNDISH_E_CORRUPT);
 }
 
-/* Whole files and arrays have no sums. */
+/* Whole files have no sums. */
 static void
 rows_without_sums_are_not_said_to_be_the_same(void **state)
 {
