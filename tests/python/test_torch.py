@@ -75,6 +75,28 @@ class Values(Torch):
             for reader in readers:
                 reader.close()
 
+    def test_ragged_columns_as_values_and_offsets(self):
+        for zero_copy in (False, True):
+            with rig.serve(kinds.pipeline("ragged", "deep", "words")) as server:
+                found = list(self.loader(server, ragged="splits", zero_copy=zero_copy))
+                for batch, expected in zip(found, kinds.BATCHES, strict=True):
+                    values, offsets = batch["ragged"]
+                    at = offsets.tolist()
+                    rows = [values[begin:end].tolist() for begin, end in zip(at, at[1:])]
+                    self.assertEqual((offsets.dtype, rows), (self.torch.int64, expected["ragged"]))
+                    self.assertEqual(batch["deep"].to_list(), expected["deep"])
+                    self.assertEqual(batch["words"].to_list(), expected["words"])
+        from tundish.torch import DataLoader
+
+        with self.assertRaisesRegex(tundish.ArgumentError, "'nested' or 'splits', not 'offsets'"):
+            DataLoader("train", ragged="offsets")
+
+    def test_columns_of_all_kinds_come_in_the_order_that_was_asked_for(self):
+        names = ["ragged", "x", "word", "label", "sparse", "brain"]
+        with rig.serve(kinds.pipeline()) as server:
+            found = [list(map(self.listed, batch)) for batch in self.loader(server, columns=names)]
+        self.assertEqual(found, [[batch[name] for name in names] for batch in kinds.BATCHES])
+
     def test_columns_make_tuples_in_their_order(self):
         with rig.serve(kinds.pipeline("x", "label")) as server:
             found = [(x.tolist(), y.tolist()) for y, x in self.loader(server, columns=("label", "x"))]
@@ -211,6 +233,15 @@ class Epochs(Torch):
             with self.assertRaises(TypeError):
                 len(loader)
             self.assertEqual([batch["value"].tolist() for batch in loader], [[2, 3], [4, 5]])
+
+    def test_a_length_that_is_said_counts_where_the_pipeline_tells_none(self):
+        for stages, steps in (("filter: 'value > 1'",), 9), ((), 3):
+            with rig.serve(rig.pipeline("range: {stop: 6}", *stages, "batch: 2")) as server:
+                self.assertEqual(len(self.loader(server, length=9)), steps)
+        from tundish.torch import DataLoader
+
+        with self.assertRaisesRegex(tundish.ArgumentError, "length is .*, not -1"):
+            DataLoader("train", length=-1)
 
     def test_a_resumed_run_and_one_resumed_from_it_get_the_same_rows_as_one_that_was_not_stopped(self):
         stages = ("range: {stop: 20}", "shuffle: {buffer_size: 20}", "batch: 2")

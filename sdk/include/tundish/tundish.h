@@ -384,7 +384,8 @@ TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info
 
 /* This reader's position, for a checkpoint. Opening at it returns the batch after the last one
  * returned. Sets *ret_bytes to the size needed; E_ARGUMENT if capacity is smaller. If all replicas
- * of a group have taken the same number of steps, any one's place serves all of them. With another
+ * of a group have taken the same number of steps, any one's place serves all of them; those that no
+ * collective keeps together save one each, also on SIGTERM. With another
  * number of nodes or replicas, all must have: the rows of a step go to other trainers then, and
  * tundish_open answers E_PLACE to a trainer whose place is of another step. Where each node has
  * batches of its own (FILE; queues and broadcasts of several nodes), another number of nodes is

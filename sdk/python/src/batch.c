@@ -10,6 +10,7 @@
 
 #include "array.h"
 #include "clock.h"
+#include "dlpack.h"
 #include "errors.h"
 
 /* Letting other threads run costs this one up to a turn of theirs, so a column that was ready as
@@ -244,6 +245,44 @@ batch_subscript(PyObject *self, PyObject *name)
     return value;
 }
 
+/* A copy of a column of dense numbers, as a capsule of DLPack. */
+static PyObject *
+copy_column(PyObject *self, PyObject *name)
+{
+    Py_ssize_t index = find_column(self, name);
+    struct array_view view = { 0 };
+    tundish_tensor tensor;
+    PyObject *capsule;
+
+    view.lease = index < 0 ? NULL : take_tensor(self, (uint32_t)index, &tensor);
+    if (view.lease == NULL)
+        return NULL;
+    values_shape(&tensor, &view.shape);
+    view.data = tensor.data;
+    view.byte_count = (size_t)tensor.data_bytes;
+    capsule = dlpack_copy(&view);
+    lease_drop(view.lease);
+    return capsule;
+}
+
+/* One call for all, as a call for each takes longer than most copies. */
+static PyObject *
+batch_copies(PyObject *self, PyObject *names)
+{
+    Py_ssize_t count = PyTuple_Size(names);
+    PyObject *list = count < 0 ? NULL : PyList_New(count);
+
+    for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
+        PyObject *capsule = copy_column(self, PyTuple_GetItem(names, i));
+
+        if (capsule == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SetItem(list, i, capsule);
+    }
+    return list;
+}
+
 static PyObject *
 batch_array(PyObject *self, PyObject *name)
 {
@@ -422,6 +461,8 @@ static PyMethodDef methods[] = {
         "ragged  (values, [splits, ...])     splits int64, outermost first\n"
         "sparse  (values, indices, shape)    indices int64 [count, rank], the dense shape\n\n"
         "Of strings the values are three items: bytes uint8, offsets int64, and their shape."),
+    METHOD("_copies", batch_copies, METH_O,
+           "_copies(names) -> capsules of DLPack with copies of columns of dense numbers."),
     METHOD("_view", batch_view, METH_O, "The numpy view of a dense column."),
     METHOD("_widen_into", batch_widen_into, METH_VARARGS,
            "Write a column as deliver.widen says into a writable buffer of its size."),

@@ -299,6 +299,14 @@ dlpack_capsule(PyObject *array, PyObject *arguments, PyObject *names)
 }
 
 PyObject *
+dlpack_copy(const struct array_view *view)
+{
+    const struct request request = { .stream = TUNDISH_CUDA_NO_STREAM, .is_copy = true };
+
+    return make_capsule(view, &request);
+}
+
+PyObject *
 dlpack_device(PyObject *array, PyObject *unused)
 {
     struct array_view view;

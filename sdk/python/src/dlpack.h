@@ -7,6 +7,8 @@
 
 /* __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) */
 PyObject *dlpack_capsule(PyObject *array, PyObject *arguments, PyObject *names);
+/* A copy of host memory, as a capsule of the older kind. */
+PyObject *dlpack_copy(const struct array_view *view);
 /* __dlpack_device__() */
 PyObject *dlpack_device(PyObject *array, PyObject *unused);
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import inspect
+import itertools
 import sys
 import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -96,7 +97,11 @@ def _shared(numbers: Any) -> torch.Tensor:
     return _copied(numbers) if array is None else dlpack.from_dlpack(array.__dlpack__(copy=False))
 
 
-def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor]) -> Any:
+# Of a capsule, without what torch's own function does for other objects.
+_taken: Callable[[Any], torch.Tensor] = getattr(torch._C, "_from_dlpack", dlpack.from_dlpack)
+
+
+def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor], is_split: bool = False) -> Any:
     strings = column if isinstance(column, Strings) else getattr(column, "values", None)
     if isinstance(strings, Strings):
         lent = tensor_of is _shared or isinstance(strings.bytes, tundish.DeviceArray)
@@ -108,6 +113,8 @@ def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor]) -> Any:
         indices = tensor_of(column.indices).T
         return torch.sparse_coo_tensor(indices, values, column.shape, check_invariants=False)
     splits = tuple(tensor_of(splits) for splits in column.row_splits)
+    if len(splits) == 1 and is_split:
+        return values, splits[0]
     if len(splits) == 1 and hasattr(torch.nested, "nested_tensor_from_jagged"):
         return torch.nested.nested_tensor_from_jagged(values, splits[0])
     return Ragged(values, splits)
@@ -144,6 +151,10 @@ class DataLoader:
         ignored without CUDA, as in torch.
     zero_copy: tensors of the batch's own memory, which is read-only: an operation in place, and
         `out=`, ends the process (SIGSEGV). A tensor keeps its batch's slot until it is gone.
+    ragged: "nested" makes nested tensors of ragged columns; "splits" makes (values, offsets), as TorchRec's
+        JaggedTensor wants them. With several ragged dimensions they are Ragged of tensors in both.
+    length: what len() is where the pipeline does not tell the steps of an epoch; some libraries read ahead
+        without it. What it tells counts more.
     device: "cuda" or "cuda:N", an option of tundish.open: tensors are there when the stream that is
         current then comes to their use. They are the batch's own memory on the device, which may be
         written to, and keep it until they are gone.
@@ -176,11 +187,17 @@ class DataLoader:
         collate: Callable[[dict[str, Any]], Any] | None = None,
         pin_memory: bool = False,
         zero_copy: bool = False,
+        ragged: str = "nested",
+        length: int | None = None,
         **open_options: Any,
     ) -> None:
         for name in open_options:
             _refuse_option(name)
         require_source(source, "DataLoader", tundish.Reader)
+        if ragged not in ("nested", "splits"):
+            raise tundish.ArgumentError(f"ragged is 'nested' or 'splits', not {ragged!r}")
+        if length is not None and length < 0:
+            raise tundish.ArgumentError(f"length is the number of steps of an epoch, not {length}")
         if zero_copy and pin_memory:
             raise tundish.ArgumentError("zero_copy shares the memory that pin_memory copies: take one")
         self._options = {"stream": source, **open_options}
@@ -191,16 +208,19 @@ class DataLoader:
         self._was_loaded = False  # a place, and no loop has begun since
         self._ahead: tuple[str, bool] | None = None  # the place before the batch that is read ahead, and
         # whether there is none
+        self._is_resumed = False  # by a callback
+        self._skipped = 0
         self._is_noted = False
-        self._noted: collections.deque[str] = collections.deque()
+        self._noted: collections.deque[str] = collections.deque(maxlen=64)
         if isinstance(source, tundish.Reader):
             if open_options:
                 names = ", ".join(open_options)
                 raise tundish.ArgumentError(f"the reader is open already: {names} came too late")
-            require(source, columns or (), on_devices=True)
             self._reader = source
         self._columns = None if columns is None else tuple(columns)
         self._collate = collate
+        self._length = length
+        self._is_split = ragged == "splits"
         self._tensor_of: Callable[[Any], torch.Tensor] = _shared if zero_copy else _copied
         device = source.device if isinstance(source, tundish.Reader) else open_options.get("device")
         if device not in (None, "cpu") and (pin_memory or zero_copy):
@@ -209,6 +229,8 @@ class DataLoader:
             raise tundish.ArgumentError(sentence)
         if pin_memory and torch.cuda.is_available():
             self._tensor_of = _pinned
+        if self._reader is not None:
+            self._sort_columns(self._reader)
 
     @property
     def reader(self) -> tundish.Reader:
@@ -218,7 +240,7 @@ class DataLoader:
         if self._reader is None:
             self._take_over()
             reader = tundish.open(**self._options)
-            require(reader, self._columns or (), on_devices=True)
+            self._sort_columns(reader)
             self._options["place"] = None  # another reader of this loader begins where that one does
             self._reader = reader
             _opened.add(self)
@@ -238,24 +260,24 @@ class DataLoader:
 
     def _is_in_epoch(self) -> bool:
         if self._reader is None or self._reader.closed or self._count == 0:
-            return False
+            return False  # len() opens one
         try:
-            return self._count < len(self._reader)
+            return self._count < len(self)
         except (TypeError, tundish.MisuseError):  # no length is known; another thread reads
             return True
 
     def __iter__(self) -> Iterator[Any]:
-        passes_over = self._was_loaded and (self._is_noted or gradient_state() is not None)
         batches = iter(self.reader)
-        self._was_loaded = False
         self._count = 0
         self._ahead = None
         self._noted.clear()
-        return self._epoch(batches, passes_over)
+        return self._epoch(batches)
 
-    def _epoch(self, batches: Iterator[tundish.Batch], passes_over: bool) -> Iterator[Any]:
-        """passes_over: a place was loaded. If nothing of its epoch is left, the next one is meant."""
+    def _epoch(self, batches: Iterator[tundish.Batch]) -> Iterator[Any]:
         state = gradient_state()
+        # If nothing is left of the epoch of a place that was loaded, they mean the next one.
+        passes_over = self._was_loaded and (self._is_resumed or state is not None)
+        self._was_loaded = False
         if state is not None:  # accelerate asks it for the loader that the program is in
             state._remove_dataloader(self)
             state._add_dataloader(self)
@@ -263,7 +285,7 @@ class DataLoader:
         if made is None and passes_over:
             batches = iter(self.reader)
             made = self._next(batches)
-        looks_ahead = state is not None and state.num_steps > 1 and self._steps() is None
+        looks_ahead = state is not None and state.num_steps > 1 and self.steps() is None
         try:
             while made is not None:
                 if looks_ahead:
@@ -300,14 +322,16 @@ class DataLoader:
             after = self._next(batches)
         return after
 
-    def _steps(self) -> int | None:
+    def steps(self) -> int | None:
+        """len(), or None."""
         try:
             return len(self)
         except TypeError:
             return None
 
     def __len__(self) -> int:
-        return len(self.reader)
+        steps = self.reader.info.epoch_steps if self._length is not None else -1
+        return len(self.reader) if self._length is None or steps >= 0 else self._length
 
     def state_dict(self) -> dict[str, Any]:
         """The place after the last batch that was returned: {"version": 1, "place": str}."""
@@ -344,11 +368,24 @@ class DataLoader:
         self.close()
 
     def _made(self, batch: tundish.Batch) -> Any:
-        names = batch if self._columns is None else self._columns
-        made = {name: _assembled(lent(batch, name), self._tensor_of) for name in names}
+        if self._collate is None and self._columns is not None and self._columns == self._numbers:
+            return tuple(map(_taken, batch._copies(self._numbers)))
+        made = dict.fromkeys(self._names)
+        if self._numbers:
+            made.update(zip(self._numbers, map(_taken, batch._copies(self._numbers))))
+        for name in self._others:
+            made[name] = _assembled(lent(batch, name), self._tensor_of, self._is_split)
         if self._collate is not None:
             return self._collate(made)
         return made if self._columns is None else tuple(made.values())
+
+    def _sort_columns(self, reader: tundish.Reader) -> None:
+        """Columns of dense numbers are copied by one call for all."""
+        require(reader, self._columns or (), on_devices=True)
+        self._names = tuple(reader.spec) if self._columns is None else self._columns
+        copied = reader.numbers if self._tensor_of is _copied else ()
+        self._numbers = tuple(dict.fromkeys(name for name in self._names if name in copied))
+        self._others = [name for name in self._names if name not in copied]
 
     # What accelerate asks. Its prepare() keeps what isinstance() calls torch's, to save it and to load it
     # with the rest of a state. To all others, who would put a sampler into it, this is not one.
@@ -366,7 +403,7 @@ class DataLoader:
     @property
     def end_of_dataloader(self) -> bool:
         """Whether the batch that the loop got last is the epoch's last."""
-        return self._count == self._steps() if self._ahead is None else self._ahead[1]
+        return self._count == self.steps() if self._ahead is None else self._ahead[1]
 
     use_stateful_dataloader = True  # save_state() and load_state() ask for the state
     remainder = 0  # no row comes twice to make batches even
@@ -384,11 +421,13 @@ class DataLoader:
     def take_noted(self) -> str | None:
         return self._noted.popleft() if self._noted else None
 
-    def resume(self, place: str, is_over: bool) -> None:
+    def resume(self, place: str, *, is_over: bool = False, skipped: int = 0) -> None:
         """Go on at a place, or after its epoch, if the program has had what it wants of it. An epoch of
-        which nothing is left is passed over."""
+        which nothing is left is passed over. skipped: how many batches skip_first_batches() will leave
+        out, which the place has behind it."""
         self.load_state_dict({"version": 1, "place": place})
-        self.note_places()
+        self._is_resumed = True
+        self._skipped = skipped
         if is_over:
             self.reader.restart()
 
@@ -398,7 +437,8 @@ class _Batches(torch.utils.data.IterableDataset[Any]):
         self.loader = loader
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.loader)
+        skipped, self.loader._skipped = self.loader._skipped, 0
+        return itertools.chain(itertools.repeat(None, skipped), iter(self.loader))
 
 
 def gradient_state() -> Any:
