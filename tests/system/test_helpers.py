@@ -23,6 +23,7 @@ PARSED = f"decode_csv: {{record_defaults: [int64{', string' * WORDS}], column_na
 HASHED = f"hashing: {{columns: [{NAMES}], num_bins: 1000}}"
 # Takes longer than the trainer does, so that it waits.
 SLOW = f"regex_replace: {{columns: [{NAMES}], pattern: '([0-9])x', rewrite: '\\\\1-'}}"
+NUMBER = "string_to_number: {columns: value, out_type: int64}"
 SHUFFLE = "shuffle: {buffer_size: 1000, seed: 3, reshuffle_each_iteration: false}"
 
 
@@ -428,6 +429,18 @@ class HelperStaleFiles(HelpersRig):
             self.wait_until(lambda: said in self.log() + self.helper_log())
             stop(server)
             stop(process)
+
+    def test_of_folders_are_found_as_they_are_named(self):
+        for folder in "ab":
+            for row in range(ROWS):
+                path = self.path / folder / "all" / f"class-{row % 3}" / f"{row:05}.bmp"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(b"%05d" % (row + 90000 * (folder == "b" and row % 200 == 7)))
+        stages = ["directory: {directory: all}", "shuffle: {buffer_size: 1000, seed: 3}", "select: value",
+                  "regex_replace: {columns: value, pattern: '([0-9])x', rewrite: y}", NUMBER, "batch: 64"]
+        found, _ = self.read_until_barred(self.pipeline(stages, deliver="{epochs: 100000}"))
+        self.assertEqual([v for _, _, values in found for v in values if v >= ROWS], [])
+        self.assertRegex(self.log(), r"it says: all/class-./\d+.bmp has other bytes here than at the server")
 
     def test_do_not_leave_out_rows(self):
         self.write_copies(0, 200)

@@ -131,6 +131,17 @@ add_sums(struct helper_line *line)
     }
 }
 
+/* The rows of a folder are files: they are compared whole, as they are named. */
+static uint64_t
+sum_of_path(const struct helper_line *line, uint32_t number, const char *name)
+{
+    char *path = spec_path(line->session->plan->file, name);
+    uint64_t sum = spec_is_url(name) ? 0 : helper_sums_of_path(line->made_sums, number, path);
+
+    free(path);
+    return sum;
+}
+
 static tundish_status
 visit_source(void *user, const struct plan_node *source, uint64_t *words)
 {
@@ -149,6 +160,8 @@ visit_source(void *user, const struct plan_node *source, uint64_t *words)
         return TUNDISH_OK;
     path = table_path(line->session->files, name.number, &bytes);
     name.name_bytes = bytes;
+    if (source->source->whole_files)
+        name.sum = sum_of_path(line, name.number, path);
     add_name(line, &name, path);
     return TUNDISH_OK;
 }

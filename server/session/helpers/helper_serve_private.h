@@ -72,9 +72,9 @@ struct helper_connection {
     struct budget_task memory;
     struct tnd_codec_context *context;
     struct numbers files, paths;
-    uint64_t sums_seen;            /* as of when all files were compared */
-    struct source_file *different; /* from the server's; or NULL */
-    bool is_unsure;                /* a file of the request has not been compared */
+    uint64_t sums_seen;    /* as of when all files were compared */
+    const char *different; /* the name of a file that is not as the server's; or NULL */
+    bool is_unsure;        /* a file of the request has not been compared */
     struct portable_bytes asked, answer;
     struct slot slot;
     struct iovec *places;

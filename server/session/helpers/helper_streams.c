@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch/content_budget.h"
+#include "content/content.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "session/helpers/helper_serve_private.h"
@@ -68,6 +69,20 @@ open_plan(const struct helper_server *server, const struct helper_hello *hello,
     return status;
 }
 
+/* Paths that only rows hold are not named, and so their files are not compared. */
+static bool
+reads_paths_of_rows(const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if ((node->content != NULL && node->content->paths_of != NULL) ||
+            (node->body != NULL && reads_paths_of_rows(node->body)))
+            return true;
+    }
+    return false;
+}
+
 static tundish_status
 open_stream(const struct helper_server *server, struct byte_view from, struct helped **ret_stream)
 {
@@ -99,7 +114,7 @@ open_stream(const struct helper_server *server, struct byte_view from, struct he
     }
     if (status == TUNDISH_OK) {
         stream->reads_whole_files = plan_find_whole_files(stream->plan->graph) != NULL;
-        stream->has_sums = !stream->reads_whole_files;
+        stream->has_sums = !reads_paths_of_rows(stream->plan->graph);
         stream->sums = helper_sums_open();
         stream->allowed = allowed_files_open(stream->plan);
         stream->budget = content_budget_open(stream->plan, server->options.thread_count);

@@ -1,13 +1,18 @@
 /* helper_sums.c - see helper_sums.h. */
 #include "session/helpers/helper_sums.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 
 /* Tens of milliseconds, also from a disk; the thread of one connection waits for it. */
 static const uint64_t AT_ONCE_BYTES = 16 << 20;
@@ -26,6 +31,14 @@ struct helper_sums {
     struct source_file **files; /* wanted; from `next` on not looked at */
     uint64_t file_count, next;
     struct source_file **made;
+    struct path_sum *paths; /* by number */
+    uint32_t path_room;
+};
+
+/* Of the file as it was when it was read. */
+struct path_sum {
+    uint64_t size, sum;
+    struct timespec modified;
 };
 
 struct helper_sums *
@@ -55,6 +68,7 @@ helper_sums_close(struct helper_sums *sums)
     pthread_mutex_destroy(&sums->small);
     free(sums->files);
     free(sums->made);
+    free(sums->paths);
     free(sums);
 }
 
@@ -144,6 +158,78 @@ helper_sums_want(struct helper_sums *sums, struct source_file *file)
         pthread_mutex_unlock(&sums->lock);
     }
     sum = atomic_load_explicit(&file->content_sum, memory_order_relaxed);
+    return sum;
+}
+
+/* 0: it cannot be read whole. */
+static uint64_t
+sum_of_bytes(int descriptor, uint64_t size)
+{
+    enum { CHUNK_BYTES = 256 << 10 };
+    uint8_t *bytes = tnd_alloc(CHUNK_BYTES);
+    uint64_t sum = tnd_hash_farm_chain(0, &size, sizeof size);
+
+    for (uint64_t at = 0; at < size && sum != 0; at += CHUNK_BYTES) {
+        size_t count = size - at < CHUNK_BYTES ? (size_t)(size - at) : CHUNK_BYTES, got = 0;
+        bool is_read = tnd_read_at(descriptor, bytes, count, at, &got) == 0 && got == count;
+
+        sum = is_read ? tnd_hash_farm_chain(sum, bytes, count) : 0;
+    }
+    free(bytes);
+    return sum;
+}
+
+/* Where the sum of a path is kept. The lock is held. */
+static struct path_sum *
+kept_sum(struct helper_sums *sums, uint32_t number)
+{
+    if (number >= sums->path_room) {
+        uint32_t room = 2 * number + 64;
+
+        sums->paths = tnd_realloc(sums->paths, room, sizeof *sums->paths);
+        memset(sums->paths + sums->path_room, 0, (room - sums->path_room) * sizeof *sums->paths);
+        sums->path_room = room;
+    }
+    return &sums->paths[number];
+}
+
+static uint64_t
+find_kept(struct helper_sums *sums, uint32_t number, const struct stat *about)
+{
+    const struct path_sum *kept;
+    uint64_t sum = 0;
+
+    pthread_mutex_lock(&sums->lock);
+    kept = kept_sum(sums, number);
+    if (kept->size == (uint64_t)about->st_size && kept->modified.tv_sec == about->st_mtim.tv_sec &&
+        kept->modified.tv_nsec == about->st_mtim.tv_nsec)
+        sum = kept->sum;
+    pthread_mutex_unlock(&sums->lock);
+    return sum;
+}
+
+uint64_t
+helper_sums_of_path(struct helper_sums *sums, uint32_t number, const char *path)
+{
+    /* O_NONBLOCK: a pipe of that name must not hang the connection. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat about;
+    uint64_t sum = 0;
+
+    if (descriptor < 0)
+        return 0;
+    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) &&
+        (uint64_t)about.st_size <= AT_ONCE_BYTES) {
+        sum = find_kept(sums, number, &about);
+        if (sum == 0) {
+            sum = sum_of_bytes(descriptor, (uint64_t)about.st_size);
+            pthread_mutex_lock(&sums->lock);
+            *kept_sum(sums, number) =
+                (struct path_sum){ (uint64_t)about.st_size, sum, about.st_mtim };
+            pthread_mutex_unlock(&sums->lock);
+        }
+    }
+    close(descriptor);
     return sum;
 }
 
