@@ -24,6 +24,35 @@ class Composed(rig.PortTest):
         )  # fmt: skip
         self.assertEqual(self.rows(plain), self.rows(files.flat_map(tf.data.TextLineDataset)))
 
+    def test_the_fused_stages_give_what_map_batch_shuffle_repeat_and_interleave_give(self):
+        import random
+
+        import tensorflow as tf
+        from tensorflow.python.data.experimental.ops import batching, shuffle_ops
+        from tensorflow.python.data.ops import readers
+
+        from tundish.port import datasets
+
+        draw, fused = random.Random(1), tf.data.experimental
+        for _ in range(30):
+            rows = tf.data.Dataset.range(draw.randint(1, 20))
+            size, count, seed = draw.randint(1, 25), draw.randint(1, 4), draw.randint(1, 99)
+            lengths = tf.data.Dataset.from_tensor_slices([draw.randint(0, 5) for _ in range(draw.randint(1, 8))])
+            some = lambda length: tf.data.Dataset.range(tf.cast(length, tf.int64) * 10, tf.cast(length, tf.int64) * 11)
+            with datasets.unseen():
+                plain = (
+                    shuffle_ops._ShuffleAndRepeatDataset(rows, size, count, seed),
+                    batching._MapAndBatchDataset(rows, lambda x: x * 2, size, 2, drop_remainder=False),
+                    readers.ParallelInterleaveDataset(lengths, some, count, 1, False, None, None),
+                )
+            said = (
+                rows.apply(fused.shuffle_and_repeat(size, count, seed)),
+                rows.apply(fused.map_and_batch(lambda x: x * 2, size)),
+                lengths.apply(fused.parallel_interleave(some, count)),
+            )
+            for one, other in zip(plain, said, strict=True):
+                self.assertEqual(self.rows(one), self.rows(other))
+
     def test_a_program_gets_what_keras_makes_of_a_series(self):
         import keras
         import numpy as np

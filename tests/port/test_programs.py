@@ -45,6 +45,8 @@ everyday:largest_as_int32 everyday:shapes_as_int64 everyday:known_shapes_as_int6
 everyday:windows_in_whole_batches everyday:windows_of_own_sizes everyday:checked everyday:series everyday:frame
 replicas:ragged replicas:ragged_in_a_dictionary replicas:ragged_terms replicas:ragged_features
 replicas:sparse_features replicas:sparse_of_ragged
+fused:mapped fused:mapped_whole fused:shuffled fused:shuffled_by_the_programs_seed fused:interleaved fused:sloppy
+csv_guide:in_parallel
 """.split()
 # They need pandas.
 FRAMES = ("everyday:frame_of_pandas", "everyday:numbers_of_pandas")
@@ -61,7 +63,9 @@ LISTED = {
     "refused:many": [(42, "Dataset.scan"), (43, "tf.py_function"), (44, "Dataset.unique")],
     "refused:unseen": [(48, "_AssertCardinalityDataset")],
     "refused:sliced_lists": [(54, "stage map")],
-    "csv_guide:in_parallel": [(56, "Dataset.parallel_interleave")],
+    "fused:interleaved_blocks": [(37, "Dataset.parallel_interleave")],
+    "refused:padded_before": [(85, "tf.pad")],
+    "refused:joined_matrices": [(89, "tf.strings.reduce_join")],
     "folders_gan:jittered": [(78, "tf.image.random_crop"), (79, "tf.cond"), (79, "tf.random.uniform")],
     "folders_gan:pix2pix": [(57, "tf.strided_slice")],
     "keras_folders:image_named": [(9, "tf.strided_slice")],

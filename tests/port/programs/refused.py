@@ -78,3 +78,12 @@ def ignoring():
     return tf.data.experimental.make_csv_dataset(
         "titanic.csv", 4, label_name="survived", num_epochs=1, shuffle=False, ignore_errors=True
     )
+
+
+def padded_before():
+    rows = tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0]])
+    return rows.map(lambda v: (tf.pad(v, [[1, 0]]), v)).map(lambda a, v: (a, tf.pad(v, [[0, 1]], "REFLECT"))).batch(2)
+
+
+def joined_matrices():
+    return tf.data.Dataset.from_tensor_slices([[["a"], ["b"]]]).map(tf.strings.reduce_join).batch(1)

@@ -139,4 +139,6 @@ def _rows_of(parts: Parts) -> list[bytes]:
     array = parts[0][1]
     if array.ndim == 0:
         return [repr(array.tolist()).encode()]
-    return [repr(row.tolist()).encode() if row.dtype == object else row.tobytes() for row in array]
+    if array.dtype == object:
+        return [repr(row).encode() for row in array.tolist()]
+    return [row.tobytes() for row in array]

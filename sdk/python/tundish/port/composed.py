@@ -1,15 +1,19 @@
-"""Functions that make a dataset by means of their own: the same, said with methods of tf.data.Dataset."""
+"""Functions that make a dataset by means of their own: the same, said with methods of tf.data.Dataset.
+
+tests/port/test_composed.py holds what is said here against what TensorFlow's own make.
+"""
 
 from __future__ import annotations
 
 import functools
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from keras.src.utils import timeseries_dataset_utils as timeseries
-from tensorflow.python.data.experimental.ops import readers
+from tensorflow.python.data.experimental.ops import interleave_ops, readers
 
 from . import datasets, origin
 
@@ -18,7 +22,8 @@ _MOST_BYTES = 1 << 28
 
 
 def patch() -> None:
-    """make_csv_dataset, make_batched_features_dataset, parse_example_dataset and timeseries_dataset_from_array."""
+    """make_csv_dataset, make_batched_features_dataset, parse_example_dataset, timeseries_dataset_from_array, and the
+    fused stages of tf.data.experimental."""
     files, maps = readers.core_readers, readers.map_op
     read = functools.partial(_interleaved, files.ParallelInterleaveDataset)
     readers.core_readers = SimpleNamespace(**{**vars(files), "ParallelInterleaveDataset": read})
@@ -27,13 +32,53 @@ def patch() -> None:
     for owner in (readers.parsing_ops, tf.data.experimental):
         setattr(owner, "parse_example_dataset", _parsing)
     timeseries._timeseries_dataset_tf = functools.partial(_series, timeseries._timeseries_dataset_tf)
+    plain = interleave_ops.readers
+    interleave_ops.readers = SimpleNamespace(**{**vars(plain), "ParallelInterleaveDataset": read})
+    for fused in (map_and_batch, shuffle_and_repeat):
+        _replace(getattr(tf.data.experimental, fused.__name__), fused)
 
 
-def _interleaved(plain: Any, dataset: Any, function: Any, cycle_length: int, **kwargs: Any) -> Any:
+def _replace(function: Any, other: Any) -> None:
+    """Under all public names of a function."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("tensorflow"):
+            for name in [name for name, value in vars(module).items() if value is function]:
+                setattr(module, name, other)
+
+
+def map_and_batch(
+    map_func: Any,
+    batch_size: Any,
+    num_parallel_batches: Any = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: Any = None,
+) -> Any:
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
+
+
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Any:
+    return lambda dataset: dataset.shuffle(buffer_size, seed=seed).repeat(count)
+
+
+def _interleaved(
+    plain: Any,
+    dataset: Any,
+    function: Any,
+    cycle_length: int,
+    block_length: int = 1,
+    sloppy: Any = False,
+    *rest: Any,
+    **more: Any,
+) -> Any:
+    """Of single elements it is interleave; after a block that ends early it goes on in another way."""
     if cycle_length == 1:
         return dataset.flat_map(function)
+    if sloppy:  # in any order
+        return dataset.interleave(function, cycle_length, block_length, cycle_length, deterministic=False)
+    if block_length == 1:
+        return dataset.interleave(function, cycle_length)
     with datasets.unseen():
-        made = plain(dataset, function, cycle_length=cycle_length, **kwargs)
+        made = plain(dataset, function, cycle_length, block_length, sloppy, *rest, **more)
     made._tundish_step = datasets.Step("parallel_interleave", (dataset,), {}, origin.here())
     return made
 

@@ -34,7 +34,7 @@ _REMEDIES = {
     "_MapAndBatchDataset": "use map, then batch",
     "_ShuffleAndRepeatDataset": "use shuffle, then repeat",
     "SqlDataset": "write it as `program:` (tundish help program)",
-    "parallel_interleave": "use interleave(..., cycle_length=n), or num_parallel_reads=1",
+    "parallel_interleave": "use interleave(..., cycle_length=n, block_length=m)",
     "timeseries_dataset_from_array": "make the windows with Dataset.window, and shuffle them with Dataset.shuffle",
     "sparse_batch": "use tf.io.parse_example after batch, or ragged_batch",
 }

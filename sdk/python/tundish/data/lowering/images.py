@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..dtypes import as_dtype
 from ..graph import Column, Spec
 from .rule import Bound, Refusal, Rewrite, Rule, StageRule, refuse
-from .specs import as_first
+from .specs import as_first, with_dtype
 
 __all__ = ["RULES"]
 
@@ -126,6 +127,21 @@ def _random(of: str, layer: str) -> Rule:
     return Refusal("tf.image." + of, why=why, remedy=f"use tundish.layers.{layer} with a seed")
 
 
+def _standardized(image: Any) -> Any:
+    """`(x - mean(x)) / max(sqrt(variance), 1 / sqrt(pixels))`"""
+    sizes = (image.spec.shape or ())[-3:]
+    if len(sizes) < 3 or None in sizes:
+        refuse("the size of the image is not known", "use set_shape, or tundish.tf.ensure_shape")
+    from . import record
+
+    values = image if image.spec.dtype == "float32" else record("tf.cast", (image, "float32"), {})
+    axis = None if image.spec.rank == 3 else [-3, -2, -1]
+    over = {"axis": axis, "keepdims": axis is not None}
+    spread = record("tf.math.reduce_std", (values,), over)
+    least = 1 / math.sqrt(math.prod(size for size in sizes if size is not None))
+    return (values - record("tf.reduce_mean", (values,), over)) / record("tf.maximum", (spread, least), {})
+
+
 RULES: list[Rule] = [
     StageRule(
         "tf.io.decode_jpeg(contents, channels=0, ratio=1, fancy_upscaling=True, try_recover_truncated=False,"
@@ -164,6 +180,7 @@ RULES: list[Rule] = [
         into=_cropped,
     ),
     Rewrite("tf.image.adjust_brightness(image, delta)", into=_brighter),
+    Rewrite("tf.image.per_image_standardization(image)", with_dtype("float32"), into=_standardized),
     Rewrite("tf.image.stateless_random_flip_left_right(image, seed)", as_first, into=_flipped_at_random(-2)),
     Rewrite("tf.image.stateless_random_flip_up_down(image, seed)", as_first, into=_flipped_at_random(-3)),
     Rewrite("tf.image.stateless_random_brightness(image, max_delta, seed)", as_first, into=_brighter_at_random),

@@ -160,6 +160,17 @@ def _argmax(input: Any, axis: Any, output_type: Any) -> Any:
     return largest if as_dtype(output_type) == "int64" else _do("tf.cast", largest, as_dtype(output_type))
 
 
+def _variance(input_tensor: Any, axis: Any, keepdims: Any) -> Any:
+    """`mean` of the squared differences from the `mean`"""
+    off = input_tensor - _do("tf.reduce_mean", input_tensor, axis, axis is not None)
+    return _do("tf.reduce_mean", off * off, axis, keepdims)
+
+
+def _deviation(input_tensor: Any, axis: Any, keepdims: Any) -> Any:
+    """`sqrt` of the variance"""
+    return _do("tf.sqrt", _variance(input_tensor, axis, keepdims))
+
+
 def _is_inf(x: Any) -> Any:
     """`not isfinite(x) and not isnan(x)`"""
     finite, nan = _do("tf.math.is_finite", x), _do("tf.math.is_nan", x)
@@ -196,6 +207,8 @@ RULES: list[Rule] = [
         into=_uniform,
     ),
     Rewrite("tf.argmax(input, axis=None, output_type='int64', name=None)", into=_argmax),
+    Rewrite("tf.math.reduce_variance(input_tensor, axis=None, keepdims=False, name=None)", into=_variance),
+    Rewrite("tf.math.reduce_std(input_tensor, axis=None, keepdims=False, name=None)", into=_deviation),
     Rewrite("tf.math.is_inf(x, name=None)", into=_is_inf),
     Rewrite("tf.strided_slice(x, slice_spec, name=None)", into=_shape),
     Rewrite("tf.identity(input, name=None)", into=_identity),

@@ -172,6 +172,9 @@ class _Lowering:
         """The calls that stand for this one, on its line."""
         try:
             result = rule.into(**rule.without_ignored(bound))
+        except Refused as refused:
+            refused.call = refused.call or call
+            raise
         except (TypeError, ValueError, AttributeError) as error:
             raise Refused(f"it is not known with these arguments: {error}", "write the stage by hand") from None
         _move(result, call)

@@ -178,6 +178,52 @@ def _central(image: Any, central_fraction: Any) -> Any:
     return image if fraction == 1.0 else image[tuple(items)]
 
 
+def _padded(tensor: Any, paddings: Any, mode: Any, constant_values: Any) -> Any:
+    """`pad_or_truncate`, at the end of dimensions whose size is known"""
+    pairs = [_numbers(pair, "paddings") for pair in (paddings.tolist() if hasattr(paddings, "tolist") else paddings)]
+    if str(mode).upper() != "CONSTANT" or any(before for before, _ in pairs):
+        refuse("it pads before a dimension, or with what is in it", "pad at the end, or use tf.concat")
+    value = constant_values.tolist() if hasattr(constant_values, "tolist") else constant_values
+    if isinstance(value, Column):
+        refuse("the value is a column", "write the number")
+    for axis, (_, after) in enumerate(pairs):
+        if after:
+            options = {} if value == 0 else {"value": value}
+            tensor = _do("tundish.pad_or_truncate", tensor, _size(tensor, axis) + after, axis=axis, **options)
+    return tensor
+
+
+def _longer(bound: Bound) -> Spec:
+    spec = as_first(bound)
+    shape = list(spec.shape or ())
+    shape[bound["axis"]] = bound["length"]
+    return Spec(spec.dtype, tuple(shape), spec.kind)
+
+
+def _rolled(input: Any, shift: Any, axis: Any) -> Any:
+    """`concat` of two slices"""
+    at = _axis(input, axis)
+    by = _number(shift, "the shift") % max(_size(input, at), 1)
+    if by == 0:
+        return input
+    return _do("tf.concat", [_at(input, at, slice(-by, None)), _at(input, at, slice(None, -by))], at)
+
+
+def _joined(inputs: Any, axis: Any, keepdims: Any, separator: Any) -> Any:
+    """`x[0] + separator + x[1]`, of a vector"""
+    if _rank(inputs) != 1 or keepdims or not 0 < _size(inputs, 0) <= PIECES:
+        refuse(f"the texts are not a vector of at most {PIECES}, whose size is known", "use tf.strings.join")
+    return _do("tf.strings.join", [inputs[i] for i in range(_size(inputs, 0))], separator)
+
+
+def _masked(lengths: Any, maxlen: Any, dtype: Any) -> Any:
+    """`[0, 1, 2] < n`"""
+    if not isinstance(lengths, Column) or lengths.spec.rank != 0 or maxlen is None:
+        refuse("only of one length, with a constant maxlen", "use it before batch, with maxlen")
+    mask = _do("tf.less", list(range(_number(maxlen, "maxlen"))), lengths)
+    return mask if as_dtype(dtype) == "bool" else _do("tf.cast", mask, dtype)
+
+
 def _transposed(bound: Bound) -> Spec:
     spec, perm = as_first(bound), bound["perm"]
     if spec.shape is None or isinstance(perm, Column):
@@ -245,6 +291,17 @@ RULES: list[Rule] = [
         "tf.gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None)", into=_gathered
     ),
     Rewrite("tf.tile(input, multiples, name=None)", into=_copied),
+    Rewrite("tf.pad(tensor, paddings, mode='CONSTANT', constant_values=0, name=None)", into=_padded),
+    StageRule(
+        "tundish.pad_or_truncate(x, length, value=0, axis=-1)",
+        _longer,
+        ignored=(),
+        stage="pad_or_truncate",
+        columns=("x",),
+    ),
+    Rewrite("tf.roll(input, shift, axis, name=None)", as_first, into=_rolled),
+    Rewrite("tf.strings.reduce_join(inputs, axis=None, keepdims=False, separator='', name=None)", into=_joined),
+    Rewrite("tf.sequence_mask(lengths, maxlen=None, dtype='bool', name=None)", into=_masked),
     Rewrite("tf.image.grayscale_to_rgb(images, name=None)", into=_in_colours),
     Rewrite("tf.image.central_crop(image, central_fraction)", into=_central),
     Rewrite("tf.zeros(shape, dtype='float32', name=None, layout=None)", into=_zeros),
