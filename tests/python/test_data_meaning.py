@@ -303,6 +303,10 @@ class Names(unittest.TestCase):
         rows = rows.map(lambda row: {**row, **{f"I{i}": row[f"I{i}"] + 1 for i in range(1, 5)}})
         self.assertIn('map: {I1..I4: "{column} + 1"}', rows.yaml())
 
+    def test_a_pattern_that_is_written_by_hand(self):
+        rows = Dataset.from_tensor_slices({"I1": [1], "I2": [2]}).stage("map", **{"I*": "{column} + 1"})
+        self.assertEqual(rows.peek(1), [{"I1": 2, "I2": 3}])
+
     def test_parameters_that_name_no_column(self):
         rows = Dataset.from_tensor_slices({name: [f"{name} b"] for name in "abc"})
         rows = rows.map(lambda row: {name: tf.strings.regex_replace(row[name], name, "x") for name in "abc"})
@@ -354,6 +358,22 @@ class Orders(unittest.TestCase):
         rows = Dataset.from_tensor_slices([[[[1.0]]]]).shuffle(2, seed=1).map(lambda x: layer(x, training=True))
         text = Dataset.zip((rows, rows)).yaml()
         self.assertEqual(text.count("draws: layer_1, redraw: true"), 1)
+
+    def test_stages_by_hand_mention_it_too(self):
+        rows = Dataset.range(10).shuffle(4, seed=5)
+        both = Dataset.zip((rows, rows)).stage("take", count=3)
+        self.assertEqual(both.yaml().count("shuffle"), 1)
+        self.assertEqual(len(both.peek(9)), 3)
+        joined = Dataset.stage("concatenate", datasets=[rows, rows])
+        self.assertIn("concatenate: [rows, rows]", joined.yaml())
+        self.assertEqual(len(joined.peek(99)), 20)
+
+    def test_a_shuffled_dataset_of_outside_is_refused_in_a_function(self):
+        rows = Dataset.range(10).shuffle(4, seed=5)
+        with self.assertRaisesRegex(UnsupportedError, "make it in the function, or use repeat"):
+            Dataset.range(3).flat_map(lambda x: rows).yaml()
+        inside = Dataset.range(3).flat_map(lambda x: Dataset.range(x).shuffle(4, seed=5))
+        self.assertIn("flat_map", inside.yaml())
 
     def test_a_cache_of_one_order_is_refused_where_there_are_two(self):
         rows = Dataset.range(10).shuffle(4, seed=5)

@@ -82,3 +82,28 @@ def cached_once():
 def cached_twice():
     rows = numbers().cache()
     return D.zip((rows, rows.map(lambda x: x * 10))).repeat(2).batch(5)
+
+
+def captured():
+    rows = numbers(4)
+    return D.range(3).flat_map(lambda x: rows)
+
+
+def captured_with_one_order():
+    rows = D.range(4).shuffle(4, seed=1, reshuffle_each_iteration=False)
+    return D.range(3).flat_map(lambda x: D.zip((rows, rows))).batch(2)
+
+
+def captured_in_a_body():
+    def function(x):
+        rows = numbers(3)
+        return D.range(2).interleave(lambda y: rows.map(lambda z: z * 2), cycle_length=2)
+
+    return D.range(2).flat_map(function)
+
+
+def made_in_bodies():
+    def function(x):
+        return D.range(2).flat_map(lambda y: numbers(3).map(lambda z: z * 2))
+
+    return D.range(2).flat_map(function)

@@ -80,7 +80,7 @@ def _told(node: Node) -> dict[str, Spec] | None:
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(content)
         try:
-            root = serving.outline(document({"train": (stages, {})}), os.getcwd())
+            root = serving.outline(document({"train": (stages, {})}, named=emission.named), os.getcwd())
         except PipelineError as error:
             if emission.is_short or any(each in str(error) for each in _LATER):
                 return None

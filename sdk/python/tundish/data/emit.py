@@ -243,7 +243,8 @@ class Emission:
     def _as_written(self, node: Node, value: Any) -> Any:
         """A parameter that stands in the file as it is. Datasets are lists of stages."""
         if isinstance(value, Node):
-            return [entry(each) for each in self.stages(value)]
+            part = self._part(value)
+            return part if isinstance(part, str) else [entry(each) for each in part]
         if isinstance(value, Mapping):
             return {name: self._as_written(node, each) for name, each in value.items()}
         if isinstance(value, list):
@@ -304,6 +305,10 @@ class Emission:
         level = Level(node.facts["scope"], [name.text for name in _names(node.inputs[0])])
         self.levels.append(level)
         stages = self._part(inner)
+        for each in _all_of(inner):
+            if _reshuffles(each) and each.depth < len(self.levels):
+                why = "it was made outside of the function, and draws another order in each run of it"
+                self.complain(each, each.stage, why, "make it in the function, or use repeat")
         self.levels.pop()
         before = self._lowered(node, level.made, False) if level.made else []
         params = {
@@ -347,7 +352,14 @@ def _tensor(value: Any) -> Any:
 
 def _inner(node: Node) -> list[Node]:
     """The datasets that a stage has: its inputs, and those among its parameters."""
-    return [*node.inputs, *(value for value in node.params.values() if isinstance(value, Node))]
+    return [*node.inputs, *_nodes_in(node.params)]
+
+
+def _nodes_in(value: Any) -> list[Node]:
+    if isinstance(value, Node):
+        return [value]
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    return [node for part in parts for node in _nodes_in(part)]
 
 
 def _used_twice(root: Node) -> list[Node]:
@@ -367,7 +379,7 @@ def _used_twice(root: Node) -> list[Node]:
 def _keeping_one_order(root: Node) -> list[Node]:
     """The caches after some uses of a shuffled dataset, but not after all."""
     nodes = _all_of(root)
-    shuffles = [node for node in nodes if _is_drawing(node) and node.params.get("reshuffle_each_iteration", True)]
+    shuffles = list(filter(_reshuffles, nodes))
     found = []
     for cache in (node for node in nodes if node.stage == "cache"):
         for shuffle in shuffles:
@@ -414,6 +426,12 @@ def _is_drawing(node: Node) -> bool:
     return node.stage in DRAWING and bool(node.params.get("shuffle", node.stage != "directory"))
 
 
+def _reshuffles(node: Node) -> bool:
+    """Whether each iterator of it has another order."""
+    is_mixture = node.stage == "sample_from_datasets"  # which repeats its draws
+    return _is_drawing(node) and not is_mixture and bool(node.params.get("reshuffle_each_iteration", True))
+
+
 def _is_batched(node: Node) -> bool:
     """Whether its elements are batches."""
     while node.stage not in ("batch", "padded_batch", "ragged_batch") and node.inputs:
@@ -429,7 +447,7 @@ def _names(node: Node) -> list[Name]:
 
 def _named(stage: Stage) -> list[str]:
     """The new columns that a stage names."""
-    if not isinstance(stage.params, dict):
+    if stage.is_written or not isinstance(stage.params, dict):
         return []
     listed = stage.params.get("column_names", []), stage.params.get("features", [])
     return [*_made(stage), *(name for names in listed for name in names if name is not None)]

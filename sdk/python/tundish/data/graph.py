@@ -90,9 +90,11 @@ class Field:
 
 
 class Scope:
-    """The function that columns belong to: inside interleave's, those of the outer one are constants."""
+    """The function that columns belong to: inside interleave's, those of the outer one are constants. depth:
+    of the functions that run now."""
 
     __slots__ = ("outer",)
+    depth = 0
 
     def __init__(self, outer: Scope | None = None) -> None:
         self.outer = outer
@@ -120,7 +122,8 @@ class Call:
 class Node:
     """A dataset: a stage with its parameters, after its inputs.
 
-    structure: a nest of Fields; of a dataset of windows its `element` is a dataset.
+    structure: a nest of Fields; of a dataset of windows its `element` is a dataset. depth: of the functions
+    that it was made in.
     """
 
     stage: str
@@ -130,6 +133,7 @@ class Node:
     origin: Origin
     facts: dict[str, Any] = field(default_factory=dict)
     seed: int | None = field(default_factory=seeds.current)  # of the program when it was built
+    depth: int = field(default_factory=lambda: Scope.depth)
     serial: int = field(default_factory=itertools.count().__next__)
 
 

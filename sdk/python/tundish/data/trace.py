@@ -102,9 +102,11 @@ def _watched(function: Callable[..., Any], args: tuple[Any, ...], names: dict[in
                     names[id(value)] = variable
 
     sys.setprofile(watch)
+    Scope.depth += 1
     try:
         result = function(*args)
     finally:
+        Scope.depth -= 1
         sys.setprofile(previous)
     names.update(getattr(function, "variables", {}))  # of one that stands for another, and knows them
     return result

@@ -64,6 +64,7 @@ class Step:
     draw: int | None = None
     filled: int | None = None
     iterations: int = 0
+    depth: int = 0
 
 
 class Draws:
@@ -227,7 +228,9 @@ def _noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         dataset = owner if made is None else made
         inputs = () if made is None or owner is None else (owner,)
         drew = before if Draws.count > before else None
-        dataset._tundish_step = Step(name, inputs, asked, where, drew, filled)
+        trace = tracing.current()
+        depth = 0 if trace is None else trace.depth
+        dataset._tundish_step = Step(name, inputs, asked, where, drew, filled, depth=depth)
         return made
 
     return noting

@@ -40,6 +40,7 @@ class Trace:
 
     def __init__(self, traced: Traced) -> None:
         self.traced = traced
+        self.depth: int = 1 if (outer := current()) is None else outer.depth + 1
         self.busy = False
         self._graph = tf.compat.v1.get_default_graph()
         self._accounted = {op.name for op in self._operations()}  # tf.data made them

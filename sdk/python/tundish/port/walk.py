@@ -191,7 +191,9 @@ class Walk:
             given["file_pattern"] = _from_here(given["file_pattern"])
         positional = given.pop("args", ())
         try:
-            return function(*positional, **given, origin=Origin(*step.origin))
+            made = function(*positional, **given, origin=Origin(*step.origin))
+            made.node.depth = step.depth
+            return made
         except data.UnsupportedError as error:
             self.problems += [Problem((u.origin.file, u.origin.line), u.name, u.why, u.remedy) for u in error.unsupported]
         except (TypeError, ValueError, NotImplementedError) as error:
