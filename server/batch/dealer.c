@@ -70,6 +70,7 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
         .files = options->files,
         .scratch = scratch_open(),
         .counters = options->counters,
+        .stop = options->stop,
         .skip_bad = options->skip_bad,
     };
     dealer->services = (struct order_services){

@@ -44,6 +44,7 @@ struct evaluation {
     struct source_files *files;
     struct scratch *scratch;              /* results live in here; the caller resets it */
     struct evaluation_counters *counters; /* or NULL: nobody counts */
+    const _Atomic int *stop;              /* frame.stop */
     bool skip_bad;                        /* leave bad rows out instead of failing */
     uint64_t skipped;                     /* rows left out so far, with the last one's text */
     char skipped_text[1024];

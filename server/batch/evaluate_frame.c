@@ -31,6 +31,7 @@ evaluate_ready(struct evaluation *evaluation, const struct schema *schema, int64
         .errors = errors,
         .outer = outer,
         .other_files = evaluation->files != NULL ? source_other_files(evaluation->files) : NULL,
+        .stop = evaluation->stop,
         .observations = evaluation->observations,
     };
     for (uint32_t i = 0; i < schema->count; i++)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "content/content.h"
 #include "core/memory.h"
 #include "order/ops.h"
 #include "order/run.h"
@@ -29,6 +30,8 @@ node_obstacle(const struct plan_node *node)
         why = "has rows that only this server has";
     else if (node->cuts_content || (node->order != NULL && node->order->form == ORDER_UNBATCHES))
         why = "makes rows of content";
+    else if (node->content != NULL && node->content->own_code)
+        why = "runs code of your own";
     if (why == NULL)
         return NULL;
     return node->stage != NULL ? tnd_sprintf("stage '%s' (line %u) %s", node->name,

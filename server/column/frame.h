@@ -2,6 +2,8 @@
 #ifndef COLUMN_FRAME_H
 #define COLUMN_FRAME_H
 
+#include <stdatomic.h>
+
 #include "column/column.h"
 #include "column/scratch.h"
 
@@ -54,6 +56,8 @@ struct frame {
 
     /* Files of other nodes (content/records/other_files.h); NULL: all are here. */
     const struct other_files *other_files;
+
+    const _Atomic int *stop; /* not 0: give up waiting and fail with STOPPED. May be NULL */
 
     void *observations; /* of `tundish analyze`, for stages that only look; NULL: nobody looks */
 

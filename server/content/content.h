@@ -82,6 +82,8 @@ struct content_ops {
      * `column`, or -1. NULL: it reads none. */
     int32_t (*paths_of)(const void *state, uint32_t column);
 
+    bool own_code; /* runs code that another machine may have in another version */
+
     /* Prepare the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
      * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so that
      * a slice cannot be made from its own rows alone. May fail half-way: close is called either

@@ -91,6 +91,7 @@ open_workers(struct session *session, uint32_t thread_count)
         worker->evaluation = (struct evaluation){
             .files = session->files,
             .scratch = scratch_open(),
+            .stop = &session->stop,
             .skip_bad = session->plan->stream->deliver.skip_errors,
             .counters = &worker->counters.evaluation,
         };

@@ -12,10 +12,11 @@
 #include "source/files/fetch.h"
 #include "source/files/files_private.h"
 #include "source/files/whereabouts.h"
-#include "source/rows/child.h"
 #include "source/rows/passes.h"
 #include "source/rows/rejections.h"
 #include "source/rows/row_codec.h"
+#include "workers/child.h"
+#include "workers/described_columns.h"
 
 struct program {
     const char **arguments; /* NULL-terminated */
@@ -39,38 +40,12 @@ struct program_state {
 enum { READ_BYTES = 256 << 10 };
 
 static tundish_status
-open_column(struct schema *schema, const struct stage_config *config, const struct spec_value *name,
-            const struct spec_value *entry)
-{
-    const struct spec_value *shape = spec_map_get(entry, "shape");
-    struct column_spec *column =
-        schema_add(schema, name->text, tnd_dtype_by_name(spec_map_get(entry, "dtype")->text));
-
-    if (shape == NULL || shape->kind != SPEC_LIST)
-        return TUNDISH_OK;
-    if (shape->count > RANK_MAX)
-        return spec_complain(config->errors, shape->line, shape->column,
-                             "column '%s' has more than %d dimensions", name->text, RANK_MAX);
-    for (uint32_t k = 0; k < shape->count; k++) {
-        const struct spec_value *size = &shape->items[k];
-
-        if (size->kind != SPEC_NULL && (size->kind != SPEC_INTEGER || size->integer < 0))
-            return spec_complain(config->errors, size->line, size->column,
-                                 "a dimension is a number, 0 or more, or null");
-        column->shape[column->rank++] = size->kind == SPEC_NULL ? -1 : size->integer;
-    }
-    return TUNDISH_OK;
-}
-
-static tundish_status
 open_spec(struct program *program, const struct stage_config *config)
 {
-    const struct spec_value *spec = spec_get(config->stage, "spec");
     const char *reason = NULL, *obstacle;
-    tundish_status status = TUNDISH_OK;
+    tundish_status status =
+        described_columns_open(config, spec_get(config->stage, "spec"), &program->schema);
 
-    for (uint32_t i = 0; i < spec->count && status == TUNDISH_OK; i++)
-        status = open_column(&program->schema, config, &spec->keys[i], &spec->items[i]);
     obstacle = status == TUNDISH_OK ? row_codec_obstacle(&program->schema, &reason) : NULL;
     if (obstacle != NULL)
         return stage_complain(config, "program: column '%s' %s", obstacle, reason);

@@ -90,12 +90,16 @@ def _flags(options: dict[str, Any]) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """For a server that is not part of the MPI job of this process."""
-    return {
+    """For a server that is not part of the MPI job of this process. Functions of a pipeline run in this
+    interpreter, and find what this process finds."""
+    own = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(_RANK) and name != "SLURM_NTASKS"
     }
+    own.setdefault("TUNDISH_PYTHON", sys.executable)
+    own.setdefault("TUNDISH_PYTHONPATH", os.pathsep.join(os.path.abspath(folder) for folder in sys.path))
+    return own
 
 
 def pipeline(

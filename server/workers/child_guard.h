@@ -1,6 +1,6 @@
 /* child_guard.h - the process between this one and a program (see child.h). */
-#ifndef SOURCE_CHILD_GUARD_H
-#define SOURCE_CHILD_GUARD_H
+#ifndef WORKERS_CHILD_GUARD_H
+#define WORKERS_CHILD_GUARD_H
 
 #include <stdint.h>
 
@@ -11,6 +11,7 @@ struct guard_report {
 };
 
 struct guard_orders {
+    int input;          /* the program's; 0: nothing */
     int output, errors; /* the program's */
     int life;           /* is read; its end means: end everything */
     int report;         /* is written to */

@@ -1,5 +1,5 @@
 /* child_guard.c - see child_guard.h. */
-#include "source/rows/child_guard.h"
+#include "workers/child_guard.h"
 
 #include "core/read_at.h"
 
@@ -69,9 +69,10 @@ arrange_pipes(const struct guard_orders *orders)
     int errors = fcntl(orders->errors, F_DUPFD, OUT_OF_THE_WAY);
     int life = fcntl(orders->life, F_DUPFD, OUT_OF_THE_WAY);
     int report = fcntl(orders->report, F_DUPFD, OUT_OF_THE_WAY);
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int input = orders->input > 0 ? fcntl(orders->input, F_DUPFD, OUT_OF_THE_WAY)
+                                  : open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-    dup2(nothing, STDIN_FILENO);
+    dup2(input, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
     dup2(life, LIFE);
@@ -176,6 +177,7 @@ child_guard(const struct guard_orders *orders)
     program = fork();
     if (program == 0)
         become_program(orders, guard);
+    close(STDIN_FILENO); /* else a socket there would outlive the program */
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
     /* A program that could not be forked is reported like one that could not be executed. */

@@ -4,12 +4,13 @@
  * is stopped, or this process ends in any way, the guard's pipe closes and it ends the program and
  * all of its descendants, who can leave their process group but not their guard.
  */
-#ifndef SOURCE_CHILD_H
-#define SOURCE_CHILD_H
+#ifndef WORKERS_CHILD_H
+#define WORKERS_CHILD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/status.h"
@@ -24,6 +25,8 @@ struct child {
     int life;
     int report;
     bool output_ended;
+    int ended_by; /* once child_wait has returned: the signal that ended it; 0: none did */
+    uint64_t complaint_bytes; /* that it ever wrote to its standard error */
     size_t last_word_bytes;
     char last_words[CHILD_LAST_WORDS]; /* the end of what it wrote to its standard error */
 };
@@ -32,6 +35,7 @@ struct child_command {
     const char *const *arguments;   /* NULL-terminated; the first is the program, found by PATH */
     const char *const *environment; /* NULL-terminated NAME=VALUE, beside what we have */
     const char *folder;             /* to run in */
+    int input; /* becomes its standard input and stays the caller's; 0: there is none */
 };
 
 /* Is there such a program? Nothing is started. `folder`: to run in. */
@@ -47,6 +51,9 @@ tundish_status child_read(struct child *child, const char *name, const _Atomic i
 /* After the end of output: wait until the program has exited. OK if it returned 0; else the reason,
  * with the last lines of its standard error. */
 tundish_status child_wait(struct child *child, const char *name, const _Atomic int *stop);
+
+/* Read its standard error, which it must not wait for: last_words is then up to date. */
+void child_listen(struct child *child);
 
 /* End it and all that it has started. */
 void child_stop(struct child *child);

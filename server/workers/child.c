@@ -1,5 +1,5 @@
 /* child.c - see child.h. */
-#include "source/rows/child.h"
+#include "workers/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/read_at.h"
-#include "source/rows/child_guard.h"
+#include "workers/child_guard.h"
 
 enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60, LOOK_AT_GUARD_NS = 1000000 };
 
@@ -176,6 +176,7 @@ child_start(const struct child_command *command, struct child *ret_child)
             .arguments = (char *const *)(uintptr_t)command->arguments,
             .environment = (char *const *)(uintptr_t)environment,
             .folder = command->folder,
+            .input = command->input,
         });
     if (guard < 0)
         status = tnd_fail_errno(errno, "cannot start a process for a program");
@@ -196,9 +197,8 @@ child_start(const struct child_command *command, struct child *ret_child)
     return TUNDISH_OK;
 }
 
-/* Read the program's standard error, and keep its last bytes for a message. */
-static void
-read_complaints(struct child *child)
+void
+child_listen(struct child *child)
 {
     char text[4096];
     ssize_t got;
@@ -221,6 +221,7 @@ read_complaints(struct child *child)
         memmove(child->last_words, child->last_words + child->last_word_bytes - kept, kept);
         memcpy(child->last_words + kept, end - bytes, bytes);
         child->last_word_bytes = kept + bytes;
+        child->complaint_bytes += (uint64_t)got;
     }
 }
 
@@ -242,7 +243,7 @@ wait_for(struct child *child, const char *name, int descriptor, const char *what
             return tnd_fail(TUNDISH_STOPPED, "stopped while program %s was %s", name, what);
         if (poll(watched, 2, LOOK_AT_STOP_MS) == 0)
             kill(child->guard, SIGCONT);
-        read_complaints(child);
+        child_listen(child);
         if (watched[0].revents != 0)
             return TUNDISH_OK;
         if (!is_told && tnd_clock_ns() - begin_ns > SILENT_S * INT64_C(1000000000)) {
@@ -321,7 +322,7 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
         /* A short report is a closed pipe: the guard ended before it could tell. */
         return status;
     (void)tnd_read(child->report, &report, sizeof report, &got);
-    read_complaints(child);
+    child_listen(child);
     if (got != sizeof report)
         return tnd_fail(TUNDISH_E_DATA, "program %s: its guard was killed", name);
     if (report.error != 0)
@@ -330,7 +331,8 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
     if (report.status == 0)
         return TUNDISH_OK;
     say_last_words(child, words, sizeof words);
-    if (WIFSIGNALED(report.status))
+    child->ended_by = WIFSIGNALED(report.status) ? WTERMSIG(report.status) : 0;
+    if (child->ended_by != 0)
         return tnd_fail(TUNDISH_E_DATA, "program %s was ended by signal %d (%s)%s", name,
                         WTERMSIG(report.status), strsignal(WTERMSIG(report.status)), words);
     return tnd_fail(TUNDISH_E_DATA, "program %s returned %d%s", name, WEXITSTATUS(report.status),

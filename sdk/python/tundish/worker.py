@@ -1,0 +1,251 @@
+"""One interpreter of a `python` stage, which only a server starts.
+
+Its standard input is a socket. The first message is the job, with the arena's descriptor; each further one
+asks for some elements, and is answered. server/workers/python_worker.c is the other side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import functools
+import importlib
+import inspect
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .worker_columns import Answer, Arena, Misfit, Request, Spec
+
+_MESSAGE = struct.Struct("QQQQ")
+_JOB, _ASK, _ANSWER, _READY, _REFUSED = range(1, 6)
+_NO_ELEMENT = 2**64 - 1
+_FRAMES = 3  # of a traceback, in a sentence
+
+
+class _Job:
+    """The function, and what is known of its columns."""
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        self.name: str = described["call"]
+        self.rows: str = described["rows"]
+        self.timeout: float = described["timeout"]
+        self.inputs = [Spec(column) for column in described["inputs"]]
+        self.outputs = [Spec(column) for column in described["outputs"]]
+        self.call = _found(self.name, described["arguments"] or {})
+        self.takes_rng = _takes_rng(self.call)
+        if self.takes_rng and self.rows == "many":
+            raise TypeError(
+                f"{self.name} takes rng, and rows: many asks for some rows at once, which would then differ"
+                " with their number: write rows: one"
+            )
+
+
+def _found(name: str, arguments: dict[str, Any]) -> Callable[..., Any]:
+    module_name, _, path = name.partition(":")
+    found: Any = importlib.import_module(module_name)
+    for part in path.split("."):
+        found = getattr(found, part)
+    if inspect.isclass(found):
+        found = found(**arguments)
+    elif arguments:
+        found = functools.partial(found, **arguments)
+    if not callable(found):
+        raise TypeError(f"{name} is {type(found).__name__}, which cannot be called")
+    call: Callable[..., Any] = found
+    return call
+
+
+def _takes_rng(call: Callable[..., Any]) -> bool:
+    try:
+        return "rng" in inspect.signature(call).parameters
+    except ValueError:  # of C, without a signature
+        return False
+
+
+class _Draws:
+    """Random numbers that depend on nothing but the stage's seed and the element's number."""
+
+    def __init__(self) -> None:
+        self._bits = np.random.Philox(key=0)
+        self._state: Any = self._bits.state
+        self.rng = np.random.Generator(self._bits)
+        # numpy.random's own functions draw from the same bits.
+        np.random.set_bit_generator(self._bits)
+
+    def begin(self, seed: int, ordinal: int) -> None:
+        state = self._state
+        state["state"]["key"][:] = seed % 2**64, 0
+        state["state"]["counter"][:] = 0, 0, ordinal, 0
+        state["buffer_pos"] = 4
+        state["has_uint32"] = 0
+        self._bits.state = state
+        one = hash((seed, ordinal)) & (2**63 - 1)
+        random.seed(one)
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.manual_seed(one)
+
+
+class _Worker:
+    def __init__(self, job: _Job, arena: Arena) -> None:
+        self._job, self._arena = job, arena
+        self._draws = _Draws()
+        self._progress = arena.array(np.uint64, 1, 0)
+
+    def answer(self, at: int, answer_at: int) -> int:
+        job = self._job
+        request = Request(self._arena, at, job.inputs)
+        answer = Answer(self._arena, answer_at, job.outputs, request.count)
+        if job.rows != "many" or request.one_by_one or not self._many(request, answer):
+            answer.cut(0)
+            for element in range(request.count):
+                self._one(request, answer, element)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return answer.finish()
+
+    def _one(self, request: Request, answer: Answer, element: int) -> None:
+        """Make one element, or reject it with a sentence."""
+        job = self._job
+        if request.barred[element]:
+            answer.reject(element, "")  # the server knows why
+            return
+        self._progress[0] = element
+        signal.setitimer(signal.ITIMER_REAL, job.timeout)
+        try:
+            if job.rows == "many":
+                row = {s.name: _alone(c[element]) for s, c in zip(job.inputs, request.columns, strict=True)}
+            else:
+                row = {s.name: c[element] for s, c in zip(job.inputs, request.columns, strict=True)}
+            made = self._called(row, request.seed, request.ordinals, element)
+            for i, spec in enumerate(job.outputs):
+                value = made[spec.name]
+                answer.put(element, i, _first(value, spec) if job.rows == "many" else value)
+        except (Exception, SystemExit) as error:
+            answer.cut(element)
+            answer.reject(element, f"{job.name}: {_sentence(error)}")
+
+    def _called(
+        self, row: dict[str, Any], seed: int, ordinals: list[int] | None, element: int
+    ) -> Mapping[str, Any]:
+        job = self._job
+        if ordinals is not None:
+            self._draws.begin(seed, ordinals[element] if job.rows != "many" else 0)
+        if job.takes_rng:
+            made = job.call(row, rng=None if ordinals is None else self._draws.rng)
+        else:
+            made = job.call(row)
+        if not isinstance(made, Mapping):
+            raise Misfit(f"it returned {type(made).__name__}, and a mapping of its columns is wanted")
+        for spec in job.outputs:
+            if spec.name not in made:
+                raise Misfit(f"it returned no '{spec.name}'")
+        return made
+
+    def _many(self, request: Request, answer: Answer) -> bool:
+        """Make all elements at once. False: some of them cannot be made."""
+        job = self._job
+        signal.setitimer(signal.ITIMER_REAL, job.timeout)
+        try:
+            rows = {
+                s.name: c.all if c.all is not None else [c[i] for i in range(request.count)]
+                for s, c in zip(job.inputs, request.columns, strict=True)
+            }
+            made = self._called(rows, request.seed, request.ordinals, 0)
+            for i, spec in enumerate(job.outputs):
+                values = made[spec.name]
+                if answer.put_all(i, values):
+                    continue
+                if len(values) != request.count:
+                    return False
+                for element in range(request.count):
+                    answer.put(element, i, values[element])
+        except (Exception, SystemExit):
+            return False
+        return True
+
+
+def _alone(value: Any) -> Any:
+    """An element as the only one of `rows: many`."""
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value)[None]
+    return [value]
+
+
+def _first(values: Any, spec: Spec) -> Any:
+    if len(values) != 1:
+        raise Misfit(f"it returned {len(values)} rows of '{spec.name}' for one")
+    return values[0]
+
+
+def _sentence(error: BaseException) -> str:
+    """The error's text and the last frames of the user's own code, on one line."""
+    own = os.path.dirname(__file__)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if os.path.dirname(f.filename) != own]
+    frames = [f for f in frames if "importlib" not in f.filename and "runpy" not in f.filename]
+    places = [f"{os.path.basename(f.filename)}:{f.lineno} in {f.name}" for f in frames[-_FRAMES:]]
+    text = str(error) if isinstance(error, Misfit) else f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError) and error.filename:
+        places = [f"{os.path.basename(error.filename)}:{error.lineno}"]
+    text = " | ".join(text.splitlines())
+    return f"{text} ({', from '.join(reversed(places))})" if places else text
+
+
+def _prepare(described: dict[str, Any]) -> None:
+    """Modules are looked for beside the pipeline file first."""
+    sys.path.insert(0, described["folder"])
+
+
+def _use_one_thread() -> None:
+    """Of the libraries that the module has imported."""
+    torch, cv2 = sys.modules.get("torch"), sys.modules.get("cv2")
+    with contextlib.suppress(AttributeError, RuntimeError):
+        if torch is not None:
+            torch.set_num_threads(1)
+        if cv2 is not None:
+            cv2.setNumThreads(0)
+
+
+def _messages(server: socket.socket) -> Iterator[tuple[int, int, int, int]]:
+    while message := server.recv(_MESSAGE.size):
+        yield _MESSAGE.unpack(message)
+
+
+def main() -> None:
+    server = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what the function prints goes to the server's log
+    message, descriptors, _, _ = socket.recv_fds(server, _MESSAGE.size, 1)
+    if not descriptors:
+        return
+    os.set_inheritable(descriptors[0], False)
+    arena = Arena(descriptors[0])
+    _, at, size, _ = _MESSAGE.unpack(message)
+    arena.reach(at + size)
+    described = json.loads(arena.memory[at : at + size])
+    # A call that hangs, or crashes, says where.
+    faulthandler.enable()
+    faulthandler.register(signal.SIGALRM, chain=True)
+    _prepare(described)
+    try:
+        worker = _Worker(_Job(described), arena)
+        _use_one_thread()
+    except (Exception, SystemExit) as error:
+        sentence = _sentence(error).encode("utf-8", "replace")[:16384]
+        arena.reach(at + len(sentence))
+        arena.memory[at : at + len(sentence)] = sentence
+        server.send(_MESSAGE.pack(_REFUSED, at, len(sentence), 0))
+        return
+    server.send(_MESSAGE.pack(_READY, 0, 0, 0))
+    for _, begin, size, answer_at in _messages(server):
+        arena.reach(begin + size)
+        server.send(_MESSAGE.pack(_ANSWER, answer_at, worker.answer(begin, answer_at), 0))

@@ -1,0 +1,265 @@
+/* python_pool.c - see python_pool.h. */
+#include "workers/python_pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/log.h"
+#include "core/memory.h"
+
+enum { LOOK_AT_STOP_NS = 50 * 1000 * 1000, DEATHS_MAX = 2 };
+
+struct python_pool {
+    struct python_pool *next;
+    struct python_job job;
+    uint32_t limit, references; /* by `pools_lock` */
+    pthread_mutex_t lock;       /* guards what follows */
+    pthread_cond_t freed;
+    uint32_t worker_count; /* that live, or are being started */
+    uint32_t idle_count;
+    struct python_worker *idle; /* room for `limit` */
+};
+
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct python_pool *pools;
+
+static bool
+is_same_job(const struct python_job *a, const struct python_job *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->python, b->python) == 0 &&
+           strcmp(a->folder, b->folder) == 0 && strcmp(a->text, b->text) == 0;
+}
+
+static void
+pool_free(struct python_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->idle_count; i++)
+        python_worker_stop(&pool->idle[i]);
+    pthread_cond_destroy(&pool->freed);
+    pthread_mutex_destroy(&pool->lock);
+    free((void *)(uintptr_t)pool->job.name);
+    free((void *)(uintptr_t)pool->job.python);
+    free((void *)(uintptr_t)pool->job.folder);
+    free((void *)(uintptr_t)pool->job.text);
+    free(pool->idle);
+    free(pool);
+}
+
+static tundish_status
+pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret_pool)
+{
+    struct python_pool *pool = tnd_zalloc(1, sizeof *pool);
+    pthread_condattr_t attributes;
+    tundish_status status;
+
+    pool->job = (struct python_job){ .name = tnd_strdup(job->name),
+                                     .python = tnd_strdup(job->python),
+                                     .folder = tnd_strdup(job->folder),
+                                     .text = tnd_strdup(job->text),
+                                     .timeout_ns = job->timeout_ns };
+    pool->limit = limit;
+    pool->idle = tnd_zalloc(limit, sizeof *pool->idle);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->freed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    status = python_worker_start(&pool->job, NULL, &pool->idle[0]);
+    if (status != TUNDISH_OK) {
+        pool_free(pool);
+        return status;
+    }
+    pool->idle_count = pool->worker_count = 1;
+    *ret_pool = pool;
+    return TUNDISH_OK;
+}
+
+tundish_status
+python_pool_open(const struct python_job *job, uint32_t worker_limit, struct python_pool **ret_pool)
+{
+    struct python_pool *pool;
+    tundish_status status = TUNDISH_OK;
+
+    pthread_mutex_lock(&pools_lock);
+    for (pool = pools; pool != NULL; pool = pool->next)
+        if (pool->limit == worker_limit && is_same_job(&pool->job, job))
+            break;
+    if (pool == NULL) {
+        status = pool_make(job, worker_limit, &pool);
+        if (status == TUNDISH_OK) {
+            pool->next = pools;
+            pools = pool;
+        }
+    }
+    if (status == TUNDISH_OK) {
+        pool->references++;
+        *ret_pool = pool;
+    }
+    pthread_mutex_unlock(&pools_lock);
+    return status;
+}
+
+void
+python_pool_close(struct python_pool *pool)
+{
+    bool is_last;
+
+    if (pool == NULL)
+        return;
+    pthread_mutex_lock(&pools_lock);
+    is_last = --pool->references == 0;
+    for (struct python_pool **at = &pools; is_last && *at != NULL; at = &(*at)->next)
+        if (*at == pool) {
+            *at = pool->next;
+            break;
+        }
+    pthread_mutex_unlock(&pools_lock);
+    if (is_last)
+        pool_free(pool);
+}
+
+/* Wait for an idle one, or the right to start one: *ret_is_new. The lock is held. */
+static bool
+wait_for_one(struct python_pool *pool, const _Atomic int *stop)
+{
+    while (pool->idle_count == 0 && pool->worker_count == pool->limit) {
+        struct timespec until;
+
+        if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
+            return false;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += LOOK_AT_STOP_NS;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        pthread_cond_timedwait(&pool->freed, &pool->lock, &until);
+    }
+    return true;
+}
+
+static void
+give_up_one(struct python_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->worker_count--;
+    pthread_cond_signal(&pool->freed);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static tundish_status
+take(struct python_pool *pool, const _Atomic int *stop, struct python_worker *ret_worker)
+{
+    bool is_there, is_idle = false;
+    tundish_status status;
+
+    pthread_mutex_lock(&pool->lock);
+    is_there = wait_for_one(pool, stop);
+    if (is_there) {
+        is_idle = pool->idle_count > 0;
+        if (is_idle)
+            *ret_worker = pool->idle[--pool->idle_count]; /* the one that was used last */
+        else
+            pool->worker_count++;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (!is_there)
+        return tnd_fail(TUNDISH_STOPPED, "stopped while all interpreters of %s were busy",
+                        pool->job.name);
+    if (is_idle)
+        return TUNDISH_OK;
+    status = python_worker_start(&pool->job, stop, ret_worker);
+    if (status != TUNDISH_OK)
+        give_up_one(pool);
+    return status;
+}
+
+static void
+give_back(struct python_pool *pool, const struct python_worker *worker)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->idle[pool->idle_count++] = *worker;
+    pthread_cond_signal(&pool->freed);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void
+end(struct python_pool *pool, struct python_worker *worker)
+{
+    python_worker_stop(worker);
+    give_up_one(pool);
+}
+
+/* The elements of a request at which interpreters have died. */
+struct deaths {
+    uint8_t *counts;
+    uint8_t *barred;
+    struct python_request request; /* bars them */
+};
+
+/* Is there no sense in trying the request again? */
+static bool
+is_hopeless(struct deaths *deaths, const struct python_answer *answer, struct frame *output)
+{
+    size_t count = (size_t)output->count;
+    /* Where it says no element it died before the first one or after the last. */
+    size_t element = answer->element >= 0 ? (size_t)answer->element : count;
+
+    if (deaths->counts == NULL) {
+        deaths->counts = scratch_array(output->scratch, count + 1, 1);
+        deaths->barred = scratch_array(output->scratch, count + 1, 1);
+        memset(deaths->counts, 0, count + 1);
+        memset(deaths->barred, 0, count + 1);
+        deaths->request.barred = deaths->barred;
+        deaths->request.one_by_one = true;
+        if (element == count)
+            return false;
+    }
+    if (++deaths->counts[element] < DEATHS_MAX)
+        return false;
+    if (element == count)
+        return true;
+    deaths->barred[element] = 1;
+    frame_reject(output, (int64_t)element, "%s", tnd_error_text());
+    return false;
+}
+
+tundish_status
+python_pool_ask(struct python_pool *pool, const struct python_request *request,
+                const _Atomic int *stop, const uint32_t *columns, uint32_t column_count,
+                struct frame *output)
+{
+    struct deaths deaths = { .request = *request };
+    struct python_answer answer;
+    struct python_worker worker;
+
+    for (;;) {
+        tundish_status status = take(pool, stop, &worker);
+        enum python_end how;
+
+        if (status != TUNDISH_OK)
+            return status;
+        how = python_worker_ask(&worker, &deaths.request, stop, &answer);
+        if (how == PYTHON_ANSWERED) {
+            status = python_wire_read(answer.bytes, answer.size, columns, column_count, output);
+            if (status == TUNDISH_OK)
+                give_back(pool, &worker);
+            else
+                end(pool, &worker);
+            return status == TUNDISH_E_CORRUPT
+                       ? tnd_fail_while(TUNDISH_E_DATA, "%s", pool->job.name)
+                       : status;
+        }
+        if (how == PYTHON_FAILED)
+            status = answer.status;
+        else
+            tnd_log(TND_LOG_WARNING, "python_died", "%s", tnd_error_text());
+        if (how == PYTHON_DIED && is_hopeless(&deaths, &answer, output))
+            status = TUNDISH_E_DATA;
+        end(pool, &worker);
+        if (status != TUNDISH_OK)
+            return status;
+    }
+}

@@ -1,0 +1,27 @@
+/* python_pool.h - the interpreters that run one function: as many as are needed, up to a limit, for
+ * all streams of this process that name the same one.
+ *
+ * A thread that asks holds one interpreter and no lock. One that dies has its elements tried again
+ * by another; an element at which two have died is bad.
+ */
+#ifndef WORKERS_PYTHON_POOL_H
+#define WORKERS_PYTHON_POOL_H
+
+#include "workers/python_worker.h"
+
+struct python_pool;
+
+/* The pool of this job, which is copied. The first of its interpreters is started, and has imported
+ * the module when this returns OK; else tnd_error_text says why not. */
+tundish_status python_pool_open(const struct python_job *job, uint32_t worker_limit,
+                                struct python_pool **ret_pool);
+void python_pool_close(struct python_pool *pool); /* may be NULL */
+
+/* Have the function called for the elements of a request: columns[i] of the output is its output i,
+ * and elements that it does not make are frame_reject's. Waits while all interpreters are asked.
+ * Any thread. STOPPED when *stop (may be NULL) is not 0. */
+tundish_status python_pool_ask(struct python_pool *pool, const struct python_request *request,
+                               const _Atomic int *stop, const uint32_t *columns,
+                               uint32_t column_count, struct frame *output);
+
+#endif

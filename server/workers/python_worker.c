@@ -1,0 +1,402 @@
+/* python_worker.c - see python_worker.h. */
+#include "workers/python_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "core/printable.h"
+#include "core/read_at.h"
+
+/* The first page of an arena has one word, the element that is being made; requests follow. */
+enum { PAGE = 4096, ROOM_FOR_ANSWER = 1 << 16, LOOK_MS = 50, HELLO_MAX = 1 << 15 };
+
+static const size_t KEPT_BYTES = (size_t)64 << 20; /* more is given back after each answer */
+static const int64_t GRACE_NS = INT64_C(10000000000);
+static const uint64_t NO_ELEMENT = UINT64_MAX;
+
+/* The two messages, as worker.py has them. */
+struct message {
+    uint64_t kind, at, bytes, answer_at;
+};
+
+enum { MESSAGE_JOB = 1, MESSAGE_ASK, MESSAGE_ANSWER, MESSAGE_READY, MESSAGE_REFUSED };
+
+static size_t
+pages(size_t bytes)
+{
+    return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+static tundish_status
+map_arena(struct python_worker *worker, size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, worker->arena, 0);
+
+    if (memory == MAP_FAILED)
+        return tnd_fail_errno(errno, "cannot map %zu bytes for %s", bytes, worker->job->name);
+    if (worker->memory != NULL)
+        munmap(worker->memory, worker->mapped);
+    worker->memory = memory;
+    worker->mapped = bytes;
+    return TUNDISH_OK;
+}
+
+/* The interpreter may let the arena grow as well; nobody can make it smaller. */
+static tundish_status
+grow_arena(struct python_worker *worker, size_t bytes)
+{
+    struct stat about;
+
+    if (bytes <= worker->mapped)
+        return TUNDISH_OK;
+    if (fstat(worker->arena, &about) != 0 ||
+        (about.st_size < (off_t)bytes && ftruncate(worker->arena, (off_t)bytes) != 0))
+        return tnd_fail_errno(errno, "cannot make room of %zu bytes for %s", bytes,
+                              worker->job->name);
+    return map_arena(worker, bytes);
+}
+
+static tundish_status
+open_arena(struct python_worker *worker)
+{
+    worker->arena = memfd_create("tundish python", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (worker->arena < 0)
+        return tnd_fail_errno(errno, "cannot make memory for %s", worker->job->name);
+    (void)fcntl(worker->arena, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
+    return grow_arena(worker, PAGE + ROOM_FOR_ANSWER);
+}
+
+/* What every library that starts threads of its own reads, and who must not touch the GPU. */
+static const char *const ENVIRONMENT[] = {
+    "OMP_NUM_THREADS=1",        "OPENBLAS_NUM_THREADS=1",       "MKL_NUM_THREADS=1",
+    "NUMEXPR_NUM_THREADS=1",    "VECLIB_MAXIMUM_THREADS=1",     "TF_NUM_INTRAOP_THREADS=1",
+    "TF_NUM_INTEROP_THREADS=1", "TOKENIZERS_PARALLELISM=false", "RAYON_NUM_THREADS=1",
+    "CUDA_VISIBLE_DEVICES=",    "PYTHONUNBUFFERED=1",           NULL,
+};
+
+/* The package is the one of the program that started the server, or the interpreter's own. */
+static const char LOADER[] =
+    "import os, sys\n"
+    "for folder in os.environ.get('TUNDISH_PYTHONPATH', '').split(os.pathsep):\n"
+    "    if folder and folder not in sys.path: sys.path.append(folder)\n"
+    "try: from tundish import worker\n"
+    "except ModuleNotFoundError as error: sys.exit(f'{sys.executable} has no module "
+    "{error.name!r}: install the package tundish, with numpy, for it, or name another interpreter "
+    "by python:')\n"
+    "worker.main()\n";
+
+static tundish_status
+start_interpreter(struct python_worker *worker)
+{
+    const char *const arguments[] = { worker->job->python, "-P", "-c", LOADER, NULL };
+    struct child_command command = { .arguments = arguments,
+                                     .environment = ENVIRONMENT,
+                                     .folder = worker->job->folder };
+    int ends[2];
+    tundish_status status = child_check(worker->job->python, worker->job->folder);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return tnd_fail_errno(errno, "cannot make a socket for %s", worker->job->name);
+    command.input = ends[1];
+    status = child_start(&command, &worker->child);
+    close(ends[1]);
+    worker->socket = ends[0];
+    return status;
+}
+
+/* Send a message, with a descriptor unless that is -1. A socket that takes none has no other end.
+ */
+static bool
+send_message(const struct python_worker *worker, const struct message *message, int descriptor)
+{
+    struct iovec bytes = { (void *)(uintptr_t)message, sizeof *message };
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = { 0 };
+    struct msghdr header = { .msg_iov = &bytes, .msg_iovlen = 1 };
+
+    if (descriptor >= 0) {
+        struct cmsghdr *with;
+
+        header.msg_control = control;
+        header.msg_controllen = sizeof control;
+        with = CMSG_FIRSTHDR(&header);
+        with->cmsg_level = SOL_SOCKET;
+        with->cmsg_type = SCM_RIGHTS;
+        with->cmsg_len = CMSG_LEN(sizeof descriptor);
+        memcpy(CMSG_DATA(with), &descriptor, sizeof descriptor);
+    }
+    while (sendmsg(worker->socket, &header, MSG_NOSIGNAL) < 0)
+        if (errno != EINTR)
+            return false;
+    return true;
+}
+
+/* What it has written to its standard error since, as lines of the log. */
+static void
+log_complaints(struct python_worker *worker)
+{
+    const struct child *child = &worker->child;
+    uint64_t fresh;
+
+    child_listen(&worker->child);
+    fresh = child->complaint_bytes - worker->told;
+    if (fresh > child->last_word_bytes)
+        fresh = child->last_word_bytes;
+    for (const char *at = child->last_words + child->last_word_bytes - fresh; fresh > 0;) {
+        const char *end = memchr(at, '\n', fresh);
+        char text[CHILD_LAST_WORDS];
+        char *line;
+
+        if (end == NULL)
+            break; /* the rest of the line is still to come */
+        line = tnd_sprintf("%.*s", (int)(end - at), at);
+        (void)tnd_printable(line, text, sizeof text);
+        free(line);
+        tnd_log(TND_LOG_NOTICE, "python", "%s: %s", worker->job->name, text);
+        fresh -= (uint64_t)(end + 1 - at);
+        at = end + 1;
+    }
+    worker->told = child->complaint_bytes - fresh;
+}
+
+static uint64_t
+element_at_work(const struct python_worker *worker)
+{
+    return __atomic_load_n((const uint64_t *)(const void *)worker->memory, __ATOMIC_RELAXED);
+}
+
+enum heard { HEARD, HEARD_NOTHING, HEARD_DEATH, HEARD_STOP };
+
+/* Wait for a message. NOTHING: no element was finished for `patience_ns`; -1: forever. */
+static enum heard
+hear(struct python_worker *worker, int64_t patience_ns, const _Atomic int *stop)
+{
+    int64_t since_ns = tnd_clock_ns();
+    uint64_t element = element_at_work(worker);
+
+    for (;;) {
+        struct pollfd watched[2] = { { .fd = worker->socket, .events = POLLIN },
+                                     { .fd = worker->child.errors, .events = POLLIN } };
+        uint64_t now_at;
+
+        if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
+            return HEARD_STOP;
+        if (poll(watched, 2, LOOK_MS) == 0)
+            kill(worker->child.guard, SIGCONT); /* as child.c does */
+        if (watched[1].revents != 0)
+            log_complaints(worker);
+        if ((watched[0].revents & POLLIN) != 0)
+            return HEARD;
+        if (watched[0].revents != 0)
+            return HEARD_DEATH;
+        now_at = element_at_work(worker);
+        if (now_at != element)
+            since_ns = tnd_clock_ns();
+        element = now_at;
+        if (patience_ns >= 0 && tnd_clock_ns() - since_ns > patience_ns)
+            return HEARD_NOTHING;
+    }
+}
+
+/* A call took too long, and the interpreter has written where it was. */
+static void
+say_timeout(const struct python_worker *worker)
+{
+    const struct child *child = &worker->child;
+    char *words = tnd_strndup(child->last_words, child->last_word_bytes);
+    const char *file = strstr(words, "File \"");
+    char where[256];
+    char *line;
+
+    line = file != NULL ? tnd_strndup(file, strcspn(file, "\n")) : tnd_strdup("nobody knows where");
+    (void)tnd_printable(line, where, sizeof where);
+    tnd_fail(TUNDISH_E_DATA, "%s: a call took longer than %g s: %s", worker->job->name,
+             (double)worker->job->timeout_ns / 1e9, where);
+    free(line);
+    free(words);
+}
+
+/* Say why it is no more. */
+static void
+say_death(struct python_worker *worker)
+{
+    log_complaints(worker);
+    if (child_wait(&worker->child, worker->job->name, NULL) == TUNDISH_OK)
+        tnd_fail(TUNDISH_E_DATA, "program %s ended by itself", worker->job->name);
+    else if (worker->child.ended_by == SIGALRM) /* its own, see worker.py */
+        say_timeout(worker);
+}
+
+/* Take the message that is there. */
+static bool
+receive(const struct python_worker *worker, struct message *ret_message)
+{
+    ssize_t got;
+
+    do
+        got = recv(worker->socket, ret_message, sizeof *ret_message, 0);
+    while (got < 0 && errno == EINTR);
+    return got == sizeof *ret_message;
+}
+
+/* Its answer to the job: ready, or a sentence in the arena. */
+static tundish_status
+read_hello(struct python_worker *worker)
+{
+    struct message hello;
+    char sentence[HELLO_MAX + 1], text[HELLO_MAX + 1];
+    tundish_status status = TUNDISH_OK;
+
+    if (!receive(worker, &hello)) {
+        say_death(worker);
+        return TUNDISH_E_DATA;
+    }
+    if (hello.kind == MESSAGE_READY)
+        return TUNDISH_OK;
+    if (hello.kind != MESSAGE_REFUSED || hello.bytes > HELLO_MAX || hello.at > worker->mapped ||
+        hello.bytes > worker->mapped - hello.at)
+        return tnd_fail(TUNDISH_E_DATA, "%s: the interpreter says what was not asked",
+                        worker->job->name);
+    memcpy(sentence, worker->memory + hello.at, hello.bytes);
+    sentence[hello.bytes] = '\0';
+    (void)tnd_printable(sentence, text, sizeof text);
+    status = tnd_fail(TUNDISH_E_DATA, "%s", text);
+    return status;
+}
+
+static tundish_status
+introduce(struct python_worker *worker, const _Atomic int *stop)
+{
+    size_t bytes = strlen(worker->job->text);
+    struct message job = { .kind = MESSAGE_JOB, .at = PAGE, .bytes = bytes };
+    tundish_status status = grow_arena(worker, pages(PAGE + bytes + ROOM_FOR_ANSWER));
+
+    if (status != TUNDISH_OK)
+        return status;
+    memcpy(worker->memory + PAGE, worker->job->text, bytes);
+    if (send_message(worker, &job, worker->arena)) {
+        switch (hear(worker, -1, stop)) {
+        case HEARD:
+            return read_hello(worker);
+        case HEARD_STOP:
+            return tnd_fail(TUNDISH_STOPPED, "stopped while %s was imported", worker->job->name);
+        case HEARD_NOTHING:
+        case HEARD_DEATH:
+            break;
+        }
+    }
+    say_death(worker);
+    return TUNDISH_E_DATA;
+}
+
+tundish_status
+python_worker_start(const struct python_job *job, const _Atomic int *stop,
+                    struct python_worker *ret_worker)
+{
+    tundish_status status;
+
+    *ret_worker = (struct python_worker){ .job = job, .socket = -1, .arena = -1 };
+    status = open_arena(ret_worker);
+    if (status == TUNDISH_OK)
+        status = start_interpreter(ret_worker);
+    if (status == TUNDISH_OK)
+        status = introduce(ret_worker, stop);
+    if (status != TUNDISH_OK)
+        python_worker_stop(ret_worker);
+    return status;
+}
+
+/* Write the request. *ret_ask says where it is. */
+static tundish_status
+write_request(struct python_worker *worker, const struct python_request *request,
+              struct message *ret_ask)
+{
+    size_t bytes = python_wire_write(request, NULL);
+    size_t answer_at = pages(PAGE + bytes);
+    tundish_status status = grow_arena(worker, answer_at + ROOM_FOR_ANSWER);
+
+    if (status != TUNDISH_OK)
+        return status;
+    __atomic_store_n((uint64_t *)(void *)worker->memory, NO_ELEMENT, __ATOMIC_RELAXED);
+    (void)python_wire_write(request, worker->memory + PAGE);
+    *ret_ask = (struct message){ MESSAGE_ASK, PAGE, bytes, answer_at };
+    return TUNDISH_OK;
+}
+
+/* Look at its answer. */
+static bool
+find_answer(struct python_worker *worker, const struct message *ask,
+            struct python_answer *ret_answer)
+{
+    struct message message;
+    struct stat about;
+
+    if (!receive(worker, &message) || message.kind != MESSAGE_ANSWER ||
+        message.at != ask->answer_at || fstat(worker->arena, &about) != 0 ||
+        (uint64_t)about.st_size < message.at ||
+        message.bytes > (uint64_t)about.st_size - message.at ||
+        grow_arena(worker, message.at + message.bytes) != TUNDISH_OK)
+        return false;
+    ret_answer->bytes = worker->memory + message.at;
+    ret_answer->size = message.bytes;
+    return true;
+}
+
+enum python_end
+python_worker_ask(struct python_worker *worker, const struct python_request *request,
+                  const _Atomic int *stop, struct python_answer *ret_answer)
+{
+    struct message ask;
+    enum heard heard;
+
+    *ret_answer = (struct python_answer){ .element = -1 };
+    if (worker->mapped > KEPT_BYTES)
+        (void)fallocate(worker->arena, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGE,
+                        (off_t)(worker->mapped - PAGE));
+    ret_answer->status = write_request(worker, request, &ask);
+    if (ret_answer->status != TUNDISH_OK)
+        return PYTHON_FAILED;
+    /* It ends itself when a call takes too long, and says where; this is for one that cannot. */
+    heard = send_message(worker, &ask, -1)
+                ? hear(worker, 2 * worker->job->timeout_ns + GRACE_NS, stop)
+                : HEARD_DEATH;
+    if (heard == HEARD_STOP) {
+        ret_answer->status =
+            tnd_fail(TUNDISH_STOPPED, "stopped while %s was called", worker->job->name);
+        return PYTHON_FAILED;
+    }
+    if (heard == HEARD && find_answer(worker, &ask, ret_answer))
+        return PYTHON_ANSWERED;
+    if (element_at_work(worker) < (uint64_t)request->input->count)
+        ret_answer->element = (int64_t)element_at_work(worker);
+    if (heard == HEARD_NOTHING)
+        tnd_fail(TUNDISH_E_DATA, "%s does not answer", worker->job->name);
+    else
+        say_death(worker);
+    return PYTHON_DIED;
+}
+
+void
+python_worker_stop(struct python_worker *worker)
+{
+    child_stop(&worker->child);
+    if (worker->memory != NULL)
+        munmap(worker->memory, worker->mapped);
+    if (worker->socket >= 0)
+        close(worker->socket);
+    if (worker->arena >= 0)
+        close(worker->arena);
+    *worker = (struct python_worker){ .socket = -1, .arena = -1 };
+}

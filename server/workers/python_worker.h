@@ -1,0 +1,59 @@
+/* python_worker.h - one interpreter that runs the user's function (sdk/python/tundish/worker.py).
+ *
+ * It has one arena, memory that both sides map, which only grows; requests and answers lie in it,
+ * and a socket says when. It is started by exec under a guard (child.h), so that whatever ends this
+ * process ends it, too, and all that it has started.
+ */
+#ifndef WORKERS_PYTHON_WORKER_H
+#define WORKERS_PYTHON_WORKER_H
+
+#include <stdatomic.h>
+
+#include "workers/child.h"
+#include "workers/python_wire.h"
+
+/* What interpreters are to do. */
+struct python_job {
+    const char *name;   /* "augment:train", for messages */
+    const char *python; /* the interpreter, found by PATH */
+    const char *folder; /* to run in, where modules are looked for first */
+    const char *text;   /* JSON, for worker.py */
+    int64_t timeout_ns; /* of one call */
+};
+
+/* All zeros is one that was never started. */
+struct python_worker {
+    const struct python_job *job; /* outlives it */
+    struct child child;
+    int socket, arena;
+    uint8_t *memory;
+    size_t mapped;
+    uint64_t told; /* of its complaints, bytes that were logged */
+};
+
+/* Start one and wait until it has imported the user's module. E_DATA: it could not, and
+ * tnd_error_text says why. STOPPED when *stop (may be NULL) is not 0. */
+tundish_status python_worker_start(const struct python_job *job, const _Atomic int *stop,
+                                   struct python_worker *ret_worker);
+
+/* What has become of a question. */
+enum python_end {
+    PYTHON_ANSWERED,
+    PYTHON_DIED,  /* so its text says; stop it */
+    PYTHON_FAILED /* *ret_status and its text say why; stop it */
+};
+
+struct python_answer {
+    const uint8_t *bytes; /* in shared memory, until the next question */
+    size_t size;
+    int64_t element; /* where it died, if it says; -1 */
+    tundish_status status;
+};
+
+enum python_end python_worker_ask(struct python_worker *worker,
+                                  const struct python_request *request, const _Atomic int *stop,
+                                  struct python_answer *ret_answer);
+
+void python_worker_stop(struct python_worker *worker);
+
+#endif

@@ -1,0 +1,397 @@
+"""Functions of the user's own, which a pipeline's stage `python` calls in interpreters of the server."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import rig
+
+import tundish
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+FUNCTIONS = '''
+import os, pathlib, random, time
+import numpy as np
+
+def draw(row, rng):
+    n = int(row["value"])
+    return {"x": np.full((2, 3), n, np.float32) + rng.random(), "list": np.arange(n % 4),
+            "text": f"row {n}", "careless": random.random() + np.random.rand()}
+
+def double(rows):
+    return {"value": rows["value"] * 2, "text": [str(v) for v in rows["value"]]}
+
+def picky(rows):
+    if (rows["value"] == 3).any():
+        raise ValueError("three is bad")
+    return {"value": rows["value"], "text": ["" for _ in rows["value"]]}
+
+def three_is_bad(row):
+    if row["value"] == 3:
+        raise ValueError("three\\nis bad")
+    return {"y": row["value"]}
+
+class Added:
+    def __init__(self, number, words=()):
+        self.number = number + len(words)
+    def __call__(self, row):
+        return {"y": row["value"] + self.number}
+
+def dies_once(row):
+    if row["value"] == 3 and not os.path.exists("died"):
+        pathlib.Path("died").touch()
+        os.kill(os.getpid(), 9)
+    return {"y": row["value"]}
+
+def dies(row):
+    if row["value"] == 3:
+        os.kill(os.getpid(), 11)
+    return {"y": row["value"]}
+
+def all_die(rows):
+    if (rows["value"] == 3).any():
+        os.kill(os.getpid(), 9)
+    return {"y": rows["value"]}
+
+def hangs(row):
+    if row["value"] == 3:
+        time.sleep(1000)
+    return {"y": row["value"]}
+
+def slow(row):
+    time.sleep(0.002)
+    return {"y": row["value"]}
+
+def shapes(row):
+    return {"y": np.int64(row["dense"].sum() + len(row["words"])), "word": row["words"][0]}
+
+def columns(row):
+    return {"kinds": [type(row[name]).__name__ for name in ("number", "text", "vector", "words")]}
+
+def summed(row):
+    return {"sum": row["value"].sum(), "rows": np.int64(len(row["value"]))}
+
+def writes(row):
+    row["vector"][0] = 9
+    return {"vector": row["vector"]}
+
+def given(row):
+    return {"y": row["value"]} | ({"x": VALUE(row)} if VALUE else {})
+
+def float_for_int(row): return {"y": np.float64(1.5)}
+def too_long(row): return {"y": np.zeros(3, np.int64)}
+def too_large(row): return {"y": 2 ** 40 * int(row["value"])}
+def nothing(row): return None
+def other(row): return {"z": 1}
+def leaves(row): raise SystemExit(3)
+def is_none(row, rng): return {"y": np.int64(rng is None)}
+'''
+ONE = "{y: {dtype: int64, shape: []}}"
+MADE = (
+    "{x: {dtype: float32, shape: [2, 3]}, list: {dtype: int64, shape: [null]},"
+    " text: {dtype: string, shape: []}, careless: {dtype: float64, shape: []}}"
+)
+
+
+def stage(call, output=ONE, **parameters):
+    words = "".join(f", {name}: {value}" for name, value in parameters.items())
+    return f'python: {{call: "functions:{call}", output: {output}{words}}}'
+
+
+def processes():
+    """(number, parent, words) of each."""
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    lines = (line.split(None, 2) for line in listed.stdout.splitlines())
+    return [(int(pid), int(parent), words[0] if words else "") for pid, parent, *words in lines]
+
+
+def interpreters(server):
+    """The process numbers of a server's interpreters, which are the children of its guards."""
+    guards = {pid for pid, parent, _ in processes() if parent == server}
+    return [pid for pid, parent, words in processes() if parent in guards and "tundish import worker" in words]
+
+
+def children(process):
+    return {pid for pid, parent, _ in processes() if parent == process}
+
+
+def is_there(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@unittest.skipUnless(numpy, "needs numpy")
+class Peeked(unittest.TestCase):
+    """Batches without a server."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "functions.py").write_text(FUNCTIONS)
+        environment = {"TUNDISH_PYTHON": sys.executable, "PYTHONPATH": rig.PACKAGE}
+        patched = mock.patch.dict(os.environ, environment | {"TUNDISH_BUILD": str(rig.BUILD)})
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def peek(self, *stages, steps=100, **parameters):
+        (self.folder / "pipeline.yaml").write_text(rig.pipeline(*stages, **parameters))
+        return tundish.peek(self.folder / "pipeline.yaml", steps)
+
+    def refused(self, error, *stages, **parameters):
+        with self.assertRaises(error) as caught:
+            self.peek(*stages, **parameters)
+        return str(caught.exception)
+
+    def columns(self, *stages, **parameters):
+        """All batches' values, column by column, as lists."""
+        found = {}
+        for batch in self.peek(*stages, **parameters):
+            for name, column in batch.items():
+                values = column.tolist() if hasattr(column, "tolist") else list(column)
+                found.setdefault(name, []).extend(values)
+        return found
+
+    def test_a_row_gives_columns_of_each_form(self):
+        rows = ("range: {stop: 6}", stage("draw", MADE, seed=3), "padded_batch: 6")
+        (batch,) = self.peek(*rows)
+        self.assertEqual(batch["value"].tolist(), list(range(6)))
+        self.assertEqual(batch["x"].shape, (6, 2, 3))
+        self.assertEqual(batch["list"].tolist()[3], [0, 1, 2])
+        self.assertEqual([bytes(text) for text in batch["text"]], [b"row %d" % n for n in range(6)])
+        drawn = batch["x"][:, 0, 0] - batch["value"]
+        self.assertTrue(((drawn > 0) & (drawn < 1)).all())
+        self.assertEqual(len(set(drawn.tolist())), 6)
+
+    def test_bits_depend_on_the_seed_and_the_row_alone(self):
+        def made(seed, workers, *before):
+            rows = ("range: {stop: 60}", *before, stage("draw", MADE, seed=seed, workers=workers))
+            found = self.columns(*rows, "padded_batch: 7")
+            return [found[name] for name in ("x", "text", "careless")]
+
+        one = made(3, 1)
+        for workers in (2, 7):
+            self.assertEqual(made(3, workers), one)
+        self.assertNotEqual(made(4, 1), one)
+        # Draws go by the number of the row that the stage is given, as those of random layers do.
+        drawn = [x[0][0] - n for n, x in enumerate(one[0])]
+        skipped = [x[0][0] - n - 10 for n, x in enumerate(made(3, 1, "skip: 10")[0])]
+        for a, b in zip(drawn, skipped):
+            self.assertAlmostEqual(a, b, places=4)
+
+    def test_many_rows_at_once(self):
+        output = "{value: {dtype: int64}, text: {dtype: string}}"
+        found = self.columns("range: {stop: 10}", stage("double", output, rows="many"), "batch: 4")
+        self.assertEqual(found["value"], [2 * n for n in range(10)])
+        self.assertEqual([bytes(text) for text in found["text"]], [b"%d" % n for n in range(10)])
+
+    def test_a_bad_row_among_many_is_one(self):
+        output = "{value: {dtype: int64}, text: {dtype: string}}"
+        rows = ("range: {stop: 10}", stage("picky", output, rows="many"), "batch: 4")
+        self.assertIn("three is bad", self.refused(tundish.DataError, *rows))
+        found = self.columns(*rows, deliver="{epochs: 1, on_error: skip}")
+        self.assertEqual(found["value"], [0, 1, 2, 4, 5, 6, 7, 8, 9])
+
+    def test_an_exception_names_itself_and_its_line(self):
+        rows = ("range: {stop: 10}", stage("three_is_bad"), "batch: 5")
+        said = self.refused(tundish.DataError, *rows)
+        self.assertIn("functions:three_is_bad: ValueError: three | is bad (functions.py:", said)
+        self.assertIn("in three_is_bad)", said)
+        found = self.columns(*rows, deliver="{epochs: 1, on_error: skip}")
+        self.assertEqual(found["y"], [0, 1, 2, 4, 5, 6, 7, 8, 9])
+
+    def test_a_class_is_made_once_with_its_arguments(self):
+        added = stage("Added", arguments="{number: 5, words: [a, b]}")
+        self.assertEqual(self.columns("range: {stop: 3}", added, "batch: 3")["y"], [7, 8, 9])
+
+    def test_an_interpreter_that_dies_has_its_rows_tried_again(self):
+        found = self.columns("range: {stop: 6}", stage("dies_once"), "batch: 6")
+        self.assertEqual(found["y"], list(range(6)))
+
+    def test_a_row_at_which_two_have_died_is_bad(self):
+        for call, rows in (("dies", "one"), ("all_die", "many")):
+            stages = ("range: {stop: 6}", stage(call, rows=rows), "batch: 6")
+            self.assertIn("was ended by signal", self.refused(tundish.DataError, *stages))
+            found = self.columns(*stages, deliver="{epochs: 1, on_error: skip}")
+            self.assertEqual(found["y"], [0, 1, 2, 4, 5])
+
+    def test_a_call_that_hangs_is_ended_and_says_where(self):
+        stages = ("range: {stop: 6}", stage("hangs", timeout="300ms"), "batch: 6")
+        said = self.refused(tundish.DataError, *stages)
+        self.assertRegex(said, r'took longer than 0.3 s: File ".*functions.py", line \d+ in hangs')
+        found = self.columns(*stages, deliver="{epochs: 1, on_error: skip}")
+        self.assertEqual(found["y"], [0, 1, 2, 4, 5])
+
+    def test_columns_come_as_they_are(self):
+        tensors = "{number: [1, 2], text: [a, b], vector: [[1, 2], [3, 4]], words: [[c, d], [e, f]]}"
+        output = "{kinds: {dtype: string, shape: [4]}}"
+        found = self.columns(f"from_tensor_slices: {tensors}", stage("columns", output), "batch: 2")
+        kinds = [bytes(kind) for kind in found["kinds"][0]]
+        self.assertEqual(kinds, [b"int64" if b"int64" in kinds else b"int32", b"bytes", b"ndarray", b"Strings"])
+
+    def test_a_row_may_be_written_to(self):
+        stages = ("from_tensor_slices: {vector: [[1, 2], [3, 4]]}",
+                  stage("writes", "{vector: {dtype: int32, shape: [2]}}"), "batch: 2")  # fmt: skip
+        self.assertEqual(self.columns(*stages)["vector"], [[9, 2], [9, 4]])
+
+    def test_after_batch_it_takes_the_batch(self):
+        output = "{sum: {dtype: int64}, rows: {dtype: int64}}"
+        found = self.peek("range: {stop: 5}", "batch: 3", stage("summed", output, rows="batch"))
+        self.assertEqual([(int(b["sum"]), int(b["rows"])) for b in found], [(3, 3), (7, 2)])
+
+    def test_stages_before_and_behind_it(self):
+        stages = ("range: {stop: 20}", stage("Added", arguments="{number: 1}"), 'filter: "y % 2 == 0"')
+        self.assertEqual(self.columns(*stages, "batch: 4")["y"], list(range(2, 21, 2)))
+        inner = f"[{{range: {{stop: 3}}}}, {{{stage('Added', arguments='{number: 1}')}}}]"
+        stages = ("range: {stop: 2}", f"flat_map: {{dataset: {inner}}}", "batch: 6")
+        self.assertEqual(self.columns(*stages)["y"], [1, 2, 3, 1, 2, 3])
+
+    def test_results_that_do_not_fit_name_the_column(self):
+        for call, words in {
+            "float_for_int": "column 'y' wants int64[], and the function gave float64[]",
+            "too_long": "column 'y' wants int64[], and the function gave int64[3]",
+            "nothing": "it returned NoneType, and a mapping of its columns is wanted",
+            "other": "it returned no 'y'",
+            "leaves": "SystemExit: 3",
+        }.items():
+            said = self.refused(tundish.DataError, "range: {stop: 1}", stage(call), "batch: 1")
+            self.assertIn(f"functions:{call}: {words}", said)
+        small = stage("too_large", "{y: {dtype: int32}}")
+        self.assertEqual(self.columns("range: {stop: 1}", small, "batch: 1")["y"], [0])
+        said = self.refused(tundish.DataError, "range: {stop: 2}", small, "batch: 2")
+        self.assertIn("column 'y' is int32, and the function gave 1099511627776 there", said)
+
+    def test_what_cannot_be_called_is_found_before_anything_runs(self):
+        (self.folder / "broken.py").write_text("import nothing_like_it\n")
+        for call, words in {
+            "functions:absent": "AttributeError: module 'functions' has no attribute 'absent'",
+            "functions:ONE": "has no attribute 'ONE'",
+            "broken:f": "ModuleNotFoundError: No module named 'nothing_like_it' (broken.py:1 in <module>)",
+            "no_such_module:f": "ModuleNotFoundError: No module named 'no_such_module'",
+            "functions": "call is a module and its function",
+        }.items():
+            python = f'python: {{call: "{call}", output: {ONE}}}'
+            self.assertIn(words, self.refused(tundish.PipelineError, "range: {stop: 1}", python, "batch: 1"))
+        many = stage("is_none", rows="many")
+        said = self.refused(tundish.PipelineError, "range: {stop: 1}", many, "batch: 1")
+        self.assertIn("write rows: one", said)
+        for rows, before, words in (("one", ["batch: 1"], "stands after a batch"),
+                                    ("batch", [], "before the first one")):  # fmt: skip
+            python = stage("nothing", rows=rows)
+            said = self.refused(tundish.PipelineError, "range: {stop: 1}", *before, python)
+            self.assertIn(words, said)
+
+
+@unittest.skipUnless(numpy, "needs numpy")
+class Served(unittest.TestCase):
+    def setUp(self):
+        patched = mock.patch.dict(os.environ, {"TUNDISH_PYTHON": sys.executable})
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def serve(self, *stages, **parameters):
+        files = {"functions.py": FUNCTIONS.encode()}
+        return rig.serve(rig.pipeline(*stages, **parameters), files=files)
+
+    def test_a_place_goes_on_with_the_same_bits(self):
+        stages = ("range: {stop: 60}", "shuffle: {buffer_size: 20, seed: 2}", stage("draw", MADE, seed=3),
+                  "padded_batch: 4")  # fmt: skip
+
+        def values(batch):
+            return batch["value"].tolist(), batch["x"].tolist(), batch["careless"].tolist()
+
+        with self.serve(*stages) as server, server.open("train") as reader:
+            whole = [values(batch) for batch in reader]
+        with self.serve(*stages) as server:
+            with server.open("train") as reader:
+                for _ in range(6):
+                    values(reader.next())
+                state = reader.state_dict()
+            with server.open("train", group="another") as reader:
+                reader.load_state_dict(state)
+                self.assertEqual([values(batch) for batch in reader], whole[6:])
+
+    def test_replicas_and_streams_share_the_interpreters(self):
+        rows = ("range: {stop: 400}", stage("slow", workers=2), "batch: 10")
+        with self.serve(*rows, replicas=2) as server:
+            found = [None, None]
+
+            def read(replica):
+                with server.open("train", replica=replica) as reader:
+                    found[replica] = [n for batch in reader for n in batch["y"].tolist()]
+
+            threads = [threading.Thread(target=read, args=(replica,)) for replica in range(2)]
+            for thread in threads:
+                thread.start()
+            most = 0
+            while any(thread.is_alive() for thread in threads):
+                most = max(most, len(interpreters(server.process.pid)))
+                time.sleep(0.02)
+            self.assertEqual(sorted(found[0] + found[1]), list(range(400)))
+            self.assertIn(most, (1, 2))
+
+    def test_no_row_is_lost_when_interpreters_are_killed(self):
+        rows = ("range: {stop: 1500}", stage("slow", workers=2), "batch: 10")
+        with self.serve(*rows) as server:
+            done = threading.Event()
+            killed = []
+
+            def kill():
+                while not done.wait(0.15):
+                    for pid in interpreters(server.process.pid)[:1]:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
+                            killed.append(pid)
+
+            killer = threading.Thread(target=kill)
+            with server.open("train") as reader:
+                killer.start()
+                try:
+                    found = []
+                    for batch in reader:
+                        found += batch["y"].tolist()
+                except tundish.DataError as error:
+                    # The same row was hit twice, which makes it bad.
+                    self.assertIn("was ended by signal 9", str(error))
+                finally:
+                    done.set()
+                    killer.join()
+            self.assertEqual(found, list(range(len(found))))
+            self.assertTrue(killed)
+
+    def test_no_interpreter_outlives_a_server_that_is_killed(self):
+        with self.serve("range: {stop: 100000}", stage("slow", workers=2), "batch: 10") as server:
+            with server.open("train") as reader:
+                reader.next()
+            ours = children(server.process.pid) | set(interpreters(server.process.pid))
+            self.assertTrue(ours)
+            server.kill()
+            until = time.monotonic() + rig.DEADLINE_S
+            while any(map(is_there, ours)):
+                self.assertLess(time.monotonic(), until, "an interpreter is left")
+                time.sleep(0.01)
+
+    def test_a_stop_does_not_wait_for_a_call(self):
+        with self.serve("range: {stop: 100}", stage("hangs", timeout="500s"), "batch: 3") as server:
+            with server.open("train") as reader:
+                reader.next()
+            time.sleep(0.2)
+            server.process.terminate()
+            self.assertEqual(server.process.wait(60), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
