@@ -6,7 +6,8 @@
 #include "core/must.h"
 #include "core/printable.h"
 
-enum { ALIGNMENT = 64, SENTENCE_MAX = 900 };
+/* Lists that hold nothing take memory and no bytes of an answer. This many are allowed. */
+enum { ALIGNMENT = 64, SENTENCE_MAX = 900, EMPTY_LISTS_MAX = 1 << 20 };
 
 /* No column of an answer, and no message, is larger. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 34;
@@ -214,7 +215,7 @@ static tundish_status
 read_levels(const struct reading *reading, const struct record *record,
             const struct column_spec *spec, struct column *column)
 {
-    uint64_t lists = (uint64_t)reading->output->count;
+    uint64_t lists = (uint64_t)reading->output->count, most = lists;
 
     if (record->level_count != (uint64_t)spec->rank)
         return corrupt(spec, "has another number of dimensions");
@@ -237,8 +238,12 @@ read_levels(const struct reading *reading, const struct record *record,
         }
         if (next > BYTES_MAX)
             return corrupt(spec, "is too large");
+        if (next > most)
+            most = next;
         lists = next;
     }
+    if (most > EMPTY_LISTS_MAX && most > record->value_count)
+        return corrupt(spec, "has too many empty lists");
     if (record->value_count != lists)
         return corrupt(spec, "has another number of values than its shape says");
     column->value_count = (int64_t)lists;
