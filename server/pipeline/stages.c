@@ -21,6 +21,16 @@
         MAY(redraw, BOOL | NOTHING | LATER, ANY_VALUE,                                             \
             "true: take the next numbers of `draws` even for a row that has got some, as a Keras " \
             "layer does that is called again. Default: false.")
+#define PYTHON_WORKERS                                                                             \
+    DEFAULT(                                                                                       \
+        timeout, "60s", DURATION, ANY_VALUE,                                                       \
+        "The longest that one call may take: the interpreter is then ended, and the row tried "    \
+        "once more."),                                                                             \
+        MAY(workers, INTEGER | NOTHING, BETWEEN(1, 256),                                           \
+            "Interpreters at most; default: one for each processor."),                             \
+        MAY(python, TEXT | NOTHING, ANY_VALUE,                                                     \
+            "The interpreter; default: that of the program that started the server, else "         \
+            "python3.")
 #define RESHUFFLE_FILES                                                                            \
     MAY(reshuffle_each_iteration, BOOL | NOTHING | LATER, ANY_VALUE,                               \
         "false: shuffle the files once, so that skip and take are the same files in every epoch. " \

@@ -72,6 +72,11 @@ struct source_ops {
     /* Say in a sentence what the plan should show of its files; the caller frees. NULL: nothing. */
     char *(*describe)(const void *state);
 
+    /* As content_ops.files: what a place depends on, beside files. NULL: nothing. */
+    void (*files)(const void *state,
+                  void (*say)(void *context, const char *name, uint64_t content_hash),
+                  void *context);
+
     /* Can it begin? Asked before anything runs; `root` is the folder of relative paths. NULL: yes.
      */
     tundish_status (*can_begin)(const void *state, const char *root);

@@ -15,7 +15,8 @@ struct python_pool {
     struct python_pool *next;
     struct python_job job;
     uint32_t limit, references; /* by `pools_lock` */
-    pthread_mutex_t lock;       /* guards what follows */
+    uint64_t length;
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t freed;
     uint32_t worker_count; /* that live, or are being started */
     uint32_t idle_count;
@@ -71,6 +72,7 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
         pool_free(pool);
         return status;
     }
+    pool->length = pool->idle[0].length;
     pool->idle_count = pool->worker_count = 1;
     *ret_pool = pool;
     return TUNDISH_OK;
@@ -99,6 +101,12 @@ python_pool_open(const struct python_job *job, uint32_t worker_limit, struct pyt
     }
     pthread_mutex_unlock(&pools_lock);
     return status;
+}
+
+uint64_t
+python_pool_length(const struct python_pool *pool)
+{
+    return pool->length;
 }
 
 void

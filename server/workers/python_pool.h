@@ -15,6 +15,9 @@ struct python_pool;
  * the module when this returns OK; else tnd_error_text says why not. */
 tundish_status python_pool_open(const struct python_job *job, uint32_t worker_limit,
                                 struct python_pool **ret_pool);
+/* Items of the data set that its first interpreter has made. */
+uint64_t python_pool_length(const struct python_pool *pool);
+
 void python_pool_close(struct python_pool *pool); /* may be NULL */
 
 /* Have the function called for the elements of a request: columns[i] of the output is its output i,

@@ -263,6 +263,7 @@ read_hello(struct python_worker *worker)
         say_death(worker);
         return TUNDISH_E_DATA;
     }
+    worker->length = hello.answer_at;
     if (hello.kind == MESSAGE_READY)
         return TUNDISH_OK;
     if (hello.kind != MESSAGE_REFUSED || hello.bytes > HELLO_MAX || hello.at > worker->mapped ||

@@ -28,7 +28,8 @@ struct python_worker {
     int socket, arena;
     uint8_t *memory;
     size_t mapped;
-    uint64_t told; /* of its complaints, bytes that were logged */
+    uint64_t told;   /* of its complaints, bytes that were logged */
+    uint64_t length; /* of the data set that it has made; 0 for a function */
 };
 
 /* Start one and wait until it has imported the user's module. E_DATA: it could not, and

@@ -96,6 +96,21 @@ def too_large(row): return {"y": 2 ** 40 * int(row["value"])}
 def nothing(row): return None
 def other(row): return {"z": 1}
 def leaves(row): raise SystemExit(3)
+class Squares:
+    def __init__(self, count): self.count = count
+    def __len__(self): return self.count
+    def __getitem__(self, index): return index * index, f"item {index}", random.random()
+
+class Torn(Squares):
+    def __init__(self): self.count = 5
+    def __getitem__(self, index):
+        if index == 3:
+            raise OSError("torn")
+        return index
+
+MAPPINGS = [{"y": 10 * n, "more": n} for n in range(3)]
+NUMBERS = [5, 6, 7]
+def make_numbers(): return NUMBERS
 def is_none(row, rng): return {"y": np.int64(rng is None)}
 '''
 ONE = "{y: {dtype: int64, shape: []}}"
@@ -281,7 +296,7 @@ class Peeked(unittest.TestCase):
             "functions:ONE": "has no attribute 'ONE'",
             "broken:f": "ModuleNotFoundError: No module named 'nothing_like_it' (broken.py:1 in <module>)",
             "no_such_module:f": "ModuleNotFoundError: No module named 'no_such_module'",
-            "functions": "call is a module and its function",
+            "functions": "call is a module and a name in it",
         }.items():
             python = f'python: {{call: "{call}", output: {ONE}}}'
             self.assertIn(words, self.refused(tundish.PipelineError, "range: {stop: 1}", python, "batch: 1"))
@@ -293,6 +308,39 @@ class Peeked(unittest.TestCase):
             python = stage("nothing", rows=rows)
             said = self.refused(tundish.PipelineError, "range: {stop: 1}", *before, python)
             self.assertIn(words, said)
+
+
+    def test_items_of_a_data_set(self):
+        spec = "{square: {dtype: int64}, name: {dtype: string}, drawn: {dtype: float64}}"
+        data = f'python_dataset: {{make: "functions:Squares", arguments: {{count: 12}}, seed: 2, spec: {spec}}}'
+        first = self.columns(data, "repeat: 2", "batch: 5")
+        self.assertEqual(first["square"], [n * n for n in range(12)] * 2)
+        self.assertEqual([bytes(name) for name in first["name"][:2]], [b"item 0", b"item 1"])
+        self.assertEqual(len(set(first["drawn"])), 24)  # each epoch draws anew
+        drawn = dict(zip(first["square"], first["drawn"][:12]))
+        for order in ("shuffle: {buffer_size: -2, seed: 1}", "permute: {seed: 1}"):
+            found = self.columns(data, order, "batch: 5")
+            self.assertEqual(sorted(found["square"]), [n * n for n in range(12)])
+            self.assertNotEqual(found["square"], [n * n for n in range(12)])
+            self.assertEqual(dict(zip(found["square"], found["drawn"])), drawn)
+        self.assertEqual(self.columns(data, "skip: 10", "batch: 5")["square"], [100, 121])
+
+    def test_items_of_each_form(self):
+        for make, spec, values in (
+            ("MAPPINGS", ONE, [0, 10, 20]),
+            ("NUMBERS", ONE, [5, 6, 7]),
+            ("make_numbers", ONE, [5, 6, 7]),
+        ):
+            data = f'python_dataset: {{make: "functions:{make}", spec: {spec}}}'
+            self.assertEqual(self.columns(data, "batch: 2")["y"], values)
+
+    def test_an_item_that_cannot_be_made_is_named(self):
+        data = f'python_dataset: {{make: "functions:Torn", spec: {ONE}}}'
+        said = self.refused(tundish.DataError, data, "batch: 5")
+        self.assertIn("functions:Torn: item 3: OSError: torn (functions.py:", said)
+        self.assertEqual(self.columns(data, "batch: 5", deliver="{epochs: 1, on_error: skip}")["y"], [0, 1, 2, 4])
+        said = self.refused(tundish.PipelineError, 'python_dataset: {make: "functions:dies", spec: %s}' % ONE, "batch: 5")
+        self.assertIn("missing 1 required positional argument", said)
 
 
 @unittest.skipUnless(numpy, "needs numpy")
@@ -323,6 +371,25 @@ class Served(unittest.TestCase):
             with server.open("train", group="another") as reader:
                 reader.load_state_dict(state)
                 self.assertEqual([values(batch) for batch in reader], whole[6:])
+
+    def test_a_place_is_of_a_data_set_of_this_length(self):
+        data = 'python_dataset: {make: "functions:Squares", arguments: {count: %d}, spec: %s}'
+        spec = "{square: {dtype: int64}, name: {dtype: string}, drawn: {dtype: float64}}"
+        order = ("shuffle: {buffer_size: -2, seed: 1}", "batch: 4")
+        with self.serve(data % (40, spec), *order) as server:
+            with server.open("train") as reader:
+                whole = [batch["square"].tolist() for batch in reader]
+        with self.serve(data % (40, spec), *order) as server, server.open("train") as reader:
+            for _ in range(3):
+                reader.next()
+            state = reader.state_dict()
+        with self.serve(data % (40, spec), *order) as server, server.open("train") as reader:
+            reader.load_state_dict(state)
+            self.assertEqual([batch["square"].tolist() for batch in reader], whole[3:])
+        with self.serve(data % (41, spec), *order) as server, server.open("train") as reader:
+            with self.assertRaises(tundish.PlaceError):
+                reader.load_state_dict(state)
+                reader.next()
 
     def test_replicas_and_streams_share_the_interpreters(self):
         rows = ("range: {stop: 400}", stage("slow", workers=2), "batch: 10")

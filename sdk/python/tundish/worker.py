@@ -41,7 +41,11 @@ class _Job:
         self.timeout: float = described["timeout"]
         self.inputs = [Spec(column) for column in described["inputs"]]
         self.outputs = [Spec(column) for column in described["outputs"]]
-        self.call = _found(self.name, described["arguments"] or {})
+        self.length = 0
+        if self.rows == "item":
+            self.call = self._items(described["arguments"] or {})
+        else:
+            self.call = _callable(self.name, described["arguments"] or {})
         self.takes_rng = _takes_rng(self.call)
         if self.takes_rng and self.rows == "many":
             raise TypeError(
@@ -50,11 +54,37 @@ class _Job:
             )
 
 
-def _found(name: str, arguments: dict[str, Any]) -> Callable[..., Any]:
+    def _items(self, arguments: dict[str, Any]) -> Callable[..., Any]:
+        """Make the data set. Returns what gives the columns of an item."""
+        data = _found(self.name)
+        if not hasattr(type(data), "__getitem__") or not hasattr(type(data), "__len__"):
+            data = data(**arguments)
+        self.length = len(data)
+        names = [spec.name for spec in self.outputs]
+
+        def item(row: Mapping[str, Any]) -> Mapping[str, Any]:
+            made = data[int(row["index"])]
+            if isinstance(made, Mapping):
+                return made
+            if len(names) == 1 and not isinstance(made, tuple):
+                return {names[0]: made}
+            if not isinstance(made, tuple | list) or len(made) != len(names):
+                raise Misfit(f"an item is {type(made).__name__}, and {len(names)} columns are wanted")
+            return dict(zip(names, made, strict=True))
+
+        return item
+
+
+def _found(name: str) -> Any:
     module_name, _, path = name.partition(":")
     found: Any = importlib.import_module(module_name)
     for part in path.split("."):
         found = getattr(found, part)
+    return found
+
+
+def _callable(name: str, arguments: dict[str, Any]) -> Callable[..., Any]:
+    found = _found(name)
     if inspect.isclass(found):
         found = found(**arguments)
     elif arguments:
@@ -132,7 +162,8 @@ class _Worker:
                 answer.put(element, i, _first(value, spec) if job.rows == "many" else value)
         except (Exception, SystemExit) as error:
             answer.cut(element)
-            answer.reject(element, f"{job.name}: {_sentence(error)}")
+            item = f" item {int(request.columns[0][element])}:" if job.rows == "item" else ""
+            answer.reject(element, f"{job.name}:{item} {_sentence(error)}")
 
     def _called(
         self, row: dict[str, Any], seed: int, ordinals: list[int] | None, element: int
@@ -237,7 +268,8 @@ def main() -> None:
     faulthandler.register(signal.SIGALRM, chain=True)
     _prepare(described)
     try:
-        worker = _Worker(_Job(described), arena)
+        job = _Job(described)
+        worker = _Worker(job, arena)
         _use_one_thread()
     except (Exception, SystemExit) as error:
         sentence = _sentence(error).encode("utf-8", "replace")[:16384]
@@ -245,7 +277,7 @@ def main() -> None:
         arena.memory[at : at + len(sentence)] = sentence
         server.send(_MESSAGE.pack(_REFUSED, at, len(sentence), 0))
         return
-    server.send(_MESSAGE.pack(_READY, 0, 0, 0))
+    server.send(_MESSAGE.pack(_READY, 0, 0, job.length))
     for _, begin, size, answer_at in _messages(server):
         arena.reach(begin + size)
         server.send(_MESSAGE.pack(_ANSWER, answer_at, worker.answer(begin, answer_at), 0))

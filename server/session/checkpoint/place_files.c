@@ -266,6 +266,8 @@ walk_graph(struct search *search, const struct plan_graph *graph)
             status = walk_stage(search, node);
         if (node->content != NULL && node->content->files != NULL)
             node->content->files(node->state, add_vocabulary, search);
+        if (node->source != NULL && node->source->files != NULL)
+            node->source->files(node->state, add_vocabulary, search);
         if (node->learned_hash != 0)
             add_learned(search, node);
         if (node->body != NULL && status == TUNDISH_OK)

@@ -1,0 +1,119 @@
+/* python_stage.c - see python_stage.h. */
+#include "workers/python_stage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu_room.h"
+#include "core/json.h"
+#include "core/memory.h"
+#include "pipeline/quantity.h"
+#include "pipeline/shared_object.h"
+
+enum { WORKERS_MAX = 256 };
+
+static void
+write_columns(struct json *json, const char *key, const struct python_columns *columns)
+{
+    json_key(json, key);
+    json_array(json);
+    for (uint32_t i = 0; i < columns->count; i++) {
+        const struct column_spec *column =
+            &columns->schema->columns[columns->list != NULL ? columns->list[i] : i];
+
+        json_object(json);
+        json_key_text(json, "name", column->name);
+        json_key_text(json, "dtype", tnd_dtype_name(column->dtype));
+        json_key_int(json, "kind", column->kind);
+        json_key(json, "shape");
+        if (column->rank < 0)
+            json_null(json);
+        else
+            json_array(json);
+        for (int k = 0; k < column->rank; k++)
+            json_int(json, column->shape[k]);
+        if (column->rank >= 0)
+            json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+/* The job as worker.py reads it; the caller frees. */
+static char *
+job_text(const struct stage_config *config, const struct python_stage *stage, int64_t timeout_ns)
+{
+    char *arguments = spec_json(spec_get(config->stage, "arguments"));
+    char *text = NULL;
+    size_t bytes = 0;
+    struct json json;
+    FILE *file = open_memstream(&text, &bytes);
+
+    tnd_must_have(file != NULL);
+    json_start(&json, file);
+    json_object(&json);
+    json_key_text(&json, "call", spec_text(config->stage, stage->found));
+    json_key_text(&json, "rows", stage->rows);
+    json_key_text(&json, "folder", config->stage->file->root);
+    json_key(&json, "timeout");
+    json_float(&json, (double)timeout_ns / 1e9, 17);
+    json_key(&json, "arguments");
+    json_raw(&json);
+    fputs(arguments, file);
+    write_columns(&json, "inputs", &stage->inputs);
+    write_columns(&json, "outputs", &stage->outputs);
+    json_object_end(&json);
+    tnd_must_have(fclose(file) == 0);
+    free(arguments);
+    return text;
+}
+
+/* The interpreter: as written, else that of the program that started the server, else the first of
+ * PATH. */
+static const char *
+interpreter(const struct spec_stage *stage)
+{
+    const struct spec_value *given = spec_get(stage, "python");
+    const char *callers = getenv("TUNDISH_PYTHON");
+
+    if (given != NULL && given->kind == SPEC_TEXT)
+        return given->text;
+    return callers != NULL && callers[0] != '\0' ? callers : "python3";
+}
+
+static uint32_t
+worker_limit(const struct spec_stage *stage)
+{
+    const struct spec_value *workers = spec_get(stage, "workers");
+
+    if (workers != NULL && workers->kind == SPEC_INTEGER)
+        return (uint32_t)workers->integer;
+    return tnd_cpu_count() < WORKERS_MAX ? tnd_cpu_count() : WORKERS_MAX;
+}
+
+tundish_status
+python_stage_open(const struct stage_config *config, const struct python_stage *stage,
+                  struct python_pool **ret_pool)
+{
+    struct python_job job = {
+        .name = spec_text(config->stage, stage->found),
+        .python = interpreter(config->stage),
+        .folder = config->stage->file->root,
+    };
+    tundish_status status;
+    char *text;
+
+    if (strchr(job.name, ':') == NULL)
+        return stage_complain(config,
+                              "%s is a module and a name in it, as \"augment:train\", not '%s'",
+                              stage->found, job.name);
+    (void)quantity_duration_ns(spec_get(config->stage, "timeout"), &job.timeout_ns);
+    text = job_text(config, stage, job.timeout_ns);
+    job.text = text;
+    status = python_pool_open(&job, worker_limit(config->stage), ret_pool);
+    free(text);
+    return status == TUNDISH_OK
+               ? status
+               : stage_complain(config, "python %s: %s", job.name, tnd_error_text());
+}
