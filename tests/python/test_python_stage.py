@@ -96,6 +96,8 @@ def too_large(row): return {"y": 2 ** 40 * int(row["value"])}
 def nothing(row): return None
 def other(row): return {"z": 1}
 def leaves(row): raise SystemExit(3)
+def ids(row): return {"ids": row["text"]}
+def ragged(batch): return {"y": len(batch["ids"].values) if type(batch["ids"]).__name__ == "Ragged" else -1}
 class Squares:
     def __init__(self, count): self.count = count
     def __len__(self): return self.count
@@ -309,6 +311,19 @@ class Peeked(unittest.TestCase):
             said = self.refused(tundish.PipelineError, "range: {stop: 1}", *before, python)
             self.assertIn(words, said)
 
+
+    def test_at_inference_nothing_is_drawn(self):
+        rows = ("from_tensor_slices: {value: [1, 2]}", stage("is_none"), "batch: 2")
+        self.assertEqual(self.columns(*rows)["y"], [0, 0])
+        transform = tundish.Transform(self.folder / "pipeline.yaml")
+        self.assertEqual(transform({"value": [5, 6]})["y"].tolist(), [1, 1])
+
+    def test_ragged_and_sparse_columns_come_as_such(self):
+        words = 'text_vectorization: {columns: text, vocabulary: [a, b, c], ragged: true, output_mode: int}'
+        rows = ('from_tensor_slices: {text: ["a b", "c"]}', words, stage("ids", "{ids: {dtype: int64, shape: [null]}}"),
+                "ragged_batch: 2", stage("ragged", rows="batch"))  # fmt: skip
+        (batch,) = self.peek(*rows)
+        self.assertEqual(int(batch["y"]), 3)
 
     def test_items_of_a_data_set(self):
         spec = "{square: {dtype: int64}, name: {dtype: string}, drawn: {dtype: float64}}"

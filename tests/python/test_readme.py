@@ -17,7 +17,7 @@ TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
 PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
 PROGRAMS = (
     "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "gpu", "arrays on a gpu", "building",
-    "resuming", "tables", "explaining", "inference", "outliving",
+    "resuming", "own python", "tables", "explaining", "inference", "outliving",
 )  # fmt: skip
 
 
@@ -58,6 +58,22 @@ class Readme(unittest.TestCase):
     def test_a_notebook(self):
         words = ["[[b'to', b'be'], [b'or']]", "[[b'not', b'to', b'be'], []]"]
         self.assertEqual(self.run_program("notebook", "numpy"), [words])
+
+    def test_own_python(self):
+        if importlib.util.find_spec("numpy") is None:
+            self.skipTest("needs numpy: it is not installed")
+        block = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)[PROGRAMS.index("own python")]
+        with tempfile.TemporaryDirectory(prefix="tundish-readme-") as folder:
+            Path(folder, "photos.py").write_text(block)
+            Path(folder, "photos.yaml").write_text(re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1])
+            environment = {**os.environ, "PYTHONPATH": str(rig.PACKAGE), "TUNDISH_CACHE": folder}
+            printed = subprocess.run(
+                [sys.executable, "photos.py"], cwd=folder, env=environment | {"TUNDISH_BUILD": str(rig.BUILD)},
+                capture_output=True, check=True, text=True, timeout=rig.DEADLINE_S
+            ).stdout.splitlines()  # fmt: skip
+        self.assertEqual([line.rpartition(" ")[0] for line in printed], ["0 (32, 8, 8)", "1 (32, 8, 8)"])
+        labels = sum(int(line.rpartition(" ")[2]) for line in printed)
+        self.assertEqual(labels, sum(index % 10 for index in range(64)))
 
     def test_tables(self):
         if importlib.util.find_spec("pyarrow") is None:
