@@ -1,5 +1,6 @@
 """tundish.torch: the same values as tensors, once copied or not at all, and places that go on."""
 
+import contextlib
 import pickle
 import resource
 import signal
@@ -275,6 +276,20 @@ class Epochs(Torch):
             loader = self.loader(server, columns=["id"])
             loader.load_state_dict(loader.state_dict())
             self.assertEqual([ids.tolist() for (ids,) in loader], kinds.IDS)
+
+
+class Errors(Torch):
+    def test_an_iterator_goes_on_after_its_server_has_returned(self):
+        with rig.serve(rig.pipeline("range: {stop: 8}", "batch: 2")) as server:
+            batches = iter(self.loader(server, columns=["value"]))
+            found = [next(batches)[0].tolist()]
+            server.kill()
+            server.start()
+            with contextlib.suppress(StopIteration):
+                while True:
+                    with contextlib.suppress(tundish.ServerGone):
+                        found.append(next(batches)[0].tolist())
+            self.assertEqual(found, [[0, 1], [2, 3], [4, 5], [6, 7]])
 
 
 class Written(Torch):

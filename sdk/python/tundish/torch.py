@@ -16,7 +16,7 @@ import inspect
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -271,33 +271,7 @@ class DataLoader:
         self._count = 0
         self._ahead = None
         self._noted.clear()
-        return self._epoch(batches)
-
-    def _epoch(self, batches: Iterator[tundish.Batch]) -> Iterator[Any]:
-        state = gradient_state()
-        # If nothing is left of the epoch of a place that was loaded, they mean the next one.
-        passes_over = self._was_loaded and (self._is_resumed or state is not None)
-        self._was_loaded = False
-        if state is not None:  # accelerate asks it for the loader that the program is in
-            state._remove_dataloader(self)
-            state._add_dataloader(self)
-        made = self._next(batches)
-        if made is None and passes_over:
-            batches = iter(self.reader)
-            made = self._next(batches)
-        looks_ahead = state is not None and state.num_steps > 1 and self.steps() is None
-        try:
-            while made is not None:
-                if looks_ahead:
-                    made = yield from self._with_one_ahead(batches, made)
-                else:
-                    yield made.pop()
-                    made = self._next(batches)
-            self._count = 0
-            self._ahead = None
-        finally:
-            if state is not None:
-                state._remove_dataloader(self)
+        return _Epoch(self, batches)
 
     def _next(self, batches: Iterator[tundish.Batch]) -> list[Any] | None:
         """What the loop gets next, in a list that gives it up."""
@@ -309,18 +283,6 @@ class DataLoader:
         if self._is_noted:
             self._noted.append(self.reader.place)
         return made
-
-    def _with_one_ahead(
-        self, batches: Iterator[tundish.Batch], made: list[Any]
-    ) -> Generator[Any, None, list[Any] | None]:
-        """Only reading tells whether a batch is the last: the place is meanwhile that before the next."""
-        place = self.reader.place
-        after = self._next(batches)
-        self._ahead = (place, after is None)
-        yield made.pop()
-        if self._reader is not None and self._reader._has_pending:  # a place was loaded
-            after = self._next(batches)
-        return after
 
     def steps(self) -> int | None:
         """len(), or None."""
@@ -430,6 +392,67 @@ class DataLoader:
         self._skipped = skipped
         if is_over:
             self.reader.restart()
+
+
+class _Epoch:
+    """One loop over a loader. After an error it goes on with the next batch, as a reader's does."""
+
+    def __init__(self, loader: DataLoader, batches: Iterator[tundish.Batch]) -> None:
+        self._loader = loader
+        self._batches = batches
+        self._state: Any = None
+        self._has_begun = False
+        self._passes_over = False
+        self._looks_ahead = False
+        self._after: list[Any] | None = None
+
+    def __iter__(self) -> _Epoch:
+        return self
+
+    def _begin(self) -> None:
+        loader, self._has_begun = self._loader, True
+        self._state = gradient_state()
+        if self._state is not None:  # accelerate asks it for the loader that the program is in
+            self._state._remove_dataloader(loader)
+            self._state._add_dataloader(loader)
+            self._looks_ahead = self._state.num_steps > 1 and loader.steps() is None
+        # If nothing is left of the epoch of a place that was loaded, they mean the next one.
+        self._passes_over = loader._was_loaded and (loader._is_resumed or self._state is not None)
+        loader._was_loaded = False
+
+    def __next__(self) -> Any:
+        loader = self._loader
+        if not self._has_begun:
+            self._begin()
+        made = self._take()
+        if made is None and self._passes_over:
+            self._batches = iter(loader.reader)
+            made = loader._next(self._batches)
+        self._passes_over = False
+        if made is None:
+            self._end()
+            raise StopIteration
+        if self._looks_ahead:
+            self._look_ahead(made)
+        return made.pop()
+
+    def _take(self) -> list[Any] | None:
+        after, self._after = self._after, None
+        is_good = after is not None and not self._loader.reader._has_pending  # no place was loaded
+        return after if is_good else self._loader._next(self._batches)
+
+    def _look_ahead(self, made: list[Any]) -> None:
+        """Only reading tells whether a batch is the last: the place is meanwhile that before the next."""
+        place = self._loader.reader.place
+        self._after = made  # for the next call, if this fails
+        self._after = self._loader._next(self._batches)
+        self._loader._ahead = (place, self._after is None)
+
+    def _end(self) -> None:
+        self._loader._count = 0
+        self._loader._ahead = None
+        if self._state is not None:
+            self._state._remove_dataloader(self._loader)
 
 
 class _Batches(torch.utils.data.IterableDataset[Any]):
