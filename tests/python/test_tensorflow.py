@@ -1,12 +1,20 @@
 """tundish.tensorflow: a batch's memory as eager tensors, and batches as elements of a Dataset."""
 
+import contextlib
+import json
 import os
+import socket
+import subprocess
+import sys
 import unittest
+from pathlib import Path
 
 import kinds
 import rig
 
 import tundish
+
+TASK = Path(__file__).with_name("cluster.py")
 
 
 class TensorFlow(unittest.TestCase):
@@ -141,6 +149,22 @@ class Datasets(TensorFlow):
             self.assertEqual(found, kinds.IDS * 2)
             self.assertTrue(reader.ended)
 
+    def test_iterators_beside_each_other_have_sessions_of_their_own(self):
+        stages = ("range: {stop: 60}", "shuffle: {buffer_size: 60}", "batch: 10")
+        text = rig.pipeline(*stages, distribute="from_function: true", deliver="{}")
+        with rig.serve(text) as server, server.open("train") as reader:
+            dataset = self.adapter.dataset(reader, sessions=True)
+            iterators = [iter(dataset.repeat(2)) for _ in range(2)]
+            found = [[], []]
+            for _ in range(12):
+                for rows, iterator in zip(found, iterators):
+                    rows.append(next(iterator)["value"].numpy().tolist())
+            for rows in found:
+                first, second = (sum(rows[begin : begin + 6], []) for begin in (0, 6))
+                self.assertEqual((sorted(first), sorted(second)), ([*range(60)], [*range(60)]))
+                self.assertNotEqual(first, second)
+            self.assertEqual(reader.next().step, 0)
+
     def test_no_batch_is_taken_before_the_program_asks(self):
         with rig.serve(kinds.pipeline("id")) as server, server.open("train") as reader:
             iterator = iter(self.adapter.dataset(reader))
@@ -160,6 +184,45 @@ class Datasets(TensorFlow):
             reader.close()
             with self.assertRaisesRegex(self.tf.errors.OpError, "reader is closed"):
                 list(dataset)
+
+
+class Cluster(TensorFlow):
+    """ClusterCoordinator's, with a chief, two parameter servers and two workers."""
+
+    def task(self, server, cluster, kind, index):
+        process = subprocess.Popen(
+            [sys.executable, TASK, json.dumps(cluster), kind, str(index), "40"],
+            env=server.environment | {"GRPC_FAIL_FAST": "use_caller"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        for close in (process.stdin.close, process.stdout.close, process.wait, process.kill):
+            self.addCleanup(close)
+        return process
+
+    def test_each_worker_has_a_session_and_one_that_is_killed_loses_no_step(self):
+        stages = ("range: {stop: 60}", "shuffle: {buffer_size: 60}", "batch: 10")
+        text = rig.pipeline(*stages, distribute="from_function: true", deliver="{}")
+        with contextlib.ExitStack() as stack:
+            sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(5)]
+            chief, *others = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+        cluster = {"chief": [chief], "ps": others[:2], "worker": others[2:]}
+        with rig.serve(text) as server:
+            tasks = {(kind, i): self.task(server, cluster, kind, i) for kind in cluster if kind != "chief" for i in range(2)}
+            chief = self.task(server, cluster, "chief", 0)
+            self.assertEqual(chief.stdout.readline(), "half\n")
+            tasks["worker", 1].kill()
+            tasks["worker", 1].wait()
+            self.task(server, cluster, "worker", 1)
+            chief.stdin.write("\n")
+            chief.stdin.flush()
+            self.assertEqual(chief.stdout.readline(), "half\n")
+            steps, rows = json.loads(chief.stdout.readline())
+            self.assertEqual(rows, 400)
+            self.assertGreaterEqual(steps, 40)  # a step of the killed one may have been taken twice
+            self.assertGreaterEqual(server.log().count("notice session: session train-"), 2)
 
 
 if __name__ == "__main__":

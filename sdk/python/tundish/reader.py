@@ -225,6 +225,11 @@ class Reader(_tundish.Reader):
 
         return of_batch(self, batch, row, file, {"show": show, **options})
 
+    def in_session(self, session: str) -> Reader:
+        """Another reader with this one's options, in a session of its own."""
+        own = {"session": session, "group": None, "replica": 0, "place": None}
+        return Reader({**self._options, **own})
+
     def close(self) -> None:
         """Leave the group. Arrays stay valid. A second call does nothing."""
         self._set_pending(None)

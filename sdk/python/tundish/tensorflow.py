@@ -12,6 +12,7 @@ into TensorFlow's threads.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -61,18 +62,44 @@ def element_spec(reader: tundish.Reader, columns: Sequence[str] | None = None) -
     return {name: _spec(reader.spec[name]) for name in _names(reader, columns)}
 
 
-def dataset(reader: tundish.Reader, columns: Sequence[str] | None = None) -> Any:
+def dataset(
+    reader: tundish.Reader, columns: Sequence[str] | None = None, *, sessions: bool = False
+) -> Any:
     """A tf.data.Dataset of dicts of tensors. Each iteration over it is one epoch, as each `for` over the
     reader is; one that is begun before another has ended passes over the rest of that epoch.
 
     columns: names; the default is all. Dense numbers are not copied. No batch is taken before the
     program asks for it, so the reader's place is where the program stands. During an iteration the
     reader works in a thread of TensorFlow's, so nothing else may use it.
+
+    sessions: each iterator that runs beside others reads a session of its own, as of ClusterCoordinator's
+        create_per_worker_dataset, whose workers each have an iterator: all of the stream, in an order of
+        its own if the stream is not seeded (write it with from_function: true). They are read in the
+        process that made the dataset. The reader says which server and stream, and is not read itself.
     """
     names = _names(reader, columns)
     specs = [reader.spec[name] for name in names]
-    tuples = of_epochs(specs, lambda: map(lambda batch: [batch[name] for name in names], iter(reader)))
+    loops = _Sessions(reader) if sessions else reader
+    tuples = of_epochs(specs, lambda: map(lambda batch: [batch[name] for name in names], iter(loops)))
     return tuples.map(lambda *columns: dict(zip(names, columns)))
+
+
+class _Sessions:
+    """A reader for each loop that runs at a time. One whose loop has ended has the next epoch for the next."""
+
+    def __init__(self, reader: tundish.Reader) -> None:
+        self._reader = reader
+        self._free: list[tundish.Reader] = []
+
+    def __iter__(self) -> Iterator[tundish.Batch]:
+        try:
+            reader = self._free.pop()  # by one thread alone
+        except IndexError:
+            reader = self._reader.in_session(f"{self._reader.info.stream[:80]}-{uuid.uuid4().hex}")
+        try:
+            yield from reader
+        finally:
+            self._free.append(reader)
 
 
 def of_epochs(specs: Sequence[tundish.ColumnSpec], epoch: Callable[[], Iterator[Sequence[Any]]]) -> Any:
