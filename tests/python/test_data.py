@@ -127,6 +127,44 @@ class Written(unittest.TestCase):
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 110)
         self.assertEqual(len(tundish.peek(text=text, steps=100)), 20)
 
+    def test_the_fused_stages_are_others_one_after_the_other(self):
+        fused = tundish.data.experimental
+        dataset = Dataset.range(9).apply(fused.shuffle_and_repeat(4, 2, seed=3))
+        dataset = dataset.apply(fused.map_and_batch(lambda x: x * 2, 4, drop_remainder=True))
+        wanted = ["- range: 9", "- shuffle: {buffer_size: 4, seed: 3}", "- repeat: 2", "- map: {value: value * 2}"]
+        self.assertEqual(stages(dataset), [*wanted, "- batch: {batch_size: 4, drop_remainder: true}"])
+        files = Dataset.list_files("*.txt", seed=1).apply(fused.parallel_interleave(TextLineDataset, 2))
+        self.assertEqual(stages(files)[1], "- interleave: {dataset: [text_line], cycle_length: 2}")
+        with self.assertRaisesRegex(UnsupportedError, "test_data.py:[0-9]+  parallel_interleave: its blocks"):
+            fused.parallel_interleave(TextLineDataset, 2, block_length=2)
+
+    def test_numbers_take_the_dtype_of_the_columns_beside_them(self):
+        dataset = Dataset.range(2).map(lambda i: {"pair": tf.stack([i, 7]), "row": tf.concat([[i], [1, 2]], 0)})
+        self.assertEqual(dataset.element_spec["row"].shape, (3,))
+        (batch,) = dataset.batch(2).peek(1)
+        self.assertEqual([batch["pair"].tolist(), batch["pair"].dtype], [[[0, 7], [1, 7]], "int64"])
+        self.assertEqual([batch["row"].tolist(), batch["row"].dtype], [[[0, 1, 2], [1, 1, 2]], "int64"])
+
+    def test_a_column_may_stand_twice(self):
+        rows = Dataset.from_tensor_slices([[1, 2]]).map(lambda v: (tf.concat([v, v], 0), tf.stack([v, v, v])))
+        self.assertEqual([each.tolist() for each in rows.batch(1).peek(1)[0].values()],
+                         [[[1, 2, 1, 2]], [[[1, 2], [1, 2], [1, 2]]]])  # fmt: skip
+
+    def test_conditions_may_be_nested(self):
+        def grade(x):
+            return tf.cond(x > 2, lambda: x * 10, lambda: tf.cond(x > 1, lambda: tf.square(x), lambda: x // 2))
+
+        self.assertEqual(Dataset.range(5).map(grade).batch(5).peek(1)[0]["value"].tolist(), [0, 0, 4, 30, 40])
+        with self.assertRaisesRegex(UnsupportedError, "tf.cond: both branches would compute tf.math.floordiv"):
+            Dataset.range(5).map(lambda x: tf.cond(x > 2, lambda: 10 // x, lambda: x)).yaml()
+        with self.assertRaisesRegex(UnsupportedError, "tf.cond: its branches give several values"):
+            Dataset.range(5).map(lambda x: tf.cond(x > 2, lambda: (x, x), lambda: (x, 0))).yaml()
+
+    def test_dtypes_of_results_may_be_asked_for(self):
+        rows = Dataset.from_tensor_slices([[1.0, 5.0, 2.0]])
+        rows = rows.map(lambda v: (tf.argmax(v, output_type=tf.int32), tf.shape(v, out_type=tf.int64)[0]))
+        self.assertEqual([str(each.dtype) for each in rows.batch(1).peek(1)[0].values()], ["int32", "int64"])
+
     def test_several_streams_share_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "both.yaml")

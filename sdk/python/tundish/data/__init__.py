@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 from .dataset import AUTOTUNE, SHARD_HINT, Dataset
 from .distribution import AutoShardPolicy, InputContext, Options, distribute
+from .fused import map_and_batch, parallel_interleave, shuffle_and_repeat
 from .graph import Call, Column, Origin, Spec, Unsupported
 from .plan import plan_of, save
 from .sources import (
@@ -25,7 +26,13 @@ from .sources import (
 from .trace import DifferenceError, TraceError, UnsupportedError
 
 experimental = SimpleNamespace(
-    AUTOTUNE=AUTOTUNE, SHARD_HINT=SHARD_HINT, AutoShardPolicy=AutoShardPolicy, CsvDataset=CsvDataset
+    AUTOTUNE=AUTOTUNE,
+    SHARD_HINT=SHARD_HINT,
+    AutoShardPolicy=AutoShardPolicy,
+    CsvDataset=CsvDataset,
+    map_and_batch=map_and_batch,
+    parallel_interleave=parallel_interleave,
+    shuffle_and_repeat=shuffle_and_repeat,
 )
 
 __all__ = [

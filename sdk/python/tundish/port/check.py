@@ -101,7 +101,7 @@ def questions(ported: Ported, file: Path, root: str) -> Iterator[Question]:
             make = functools.partial(stream.make, workers)
             replicas = stream.replicas
             question = Question(file, root, stream.name, make, stream.structure, stream.unordered, workers, replicas)
-            question.races, question.again = stream.races, stream.again
+            question.races, question.again = stream.races, stream.repeated
             yield question
 
 

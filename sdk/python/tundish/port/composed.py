@@ -15,6 +15,7 @@ import tensorflow as tf
 from keras.src.utils import timeseries_dataset_utils as timeseries
 from tensorflow.python.data.experimental.ops import interleave_ops, readers
 
+from ..data.fused import map_and_batch, shuffle_and_repeat
 from . import datasets, origin
 
 # All windows of a shuffled series lie beside the pipeline file.
@@ -34,7 +35,7 @@ def patch() -> None:
     timeseries._timeseries_dataset_tf = functools.partial(_series, timeseries._timeseries_dataset_tf)
     plain = interleave_ops.readers
     interleave_ops.readers = SimpleNamespace(**{**vars(plain), "ParallelInterleaveDataset": read})
-    for fused in (map_and_batch, shuffle_and_repeat):
+    for fused in (map_and_batch, shuffle_and_repeat):  # whose methods are tf.data's, too
         _replace(getattr(tf.data.experimental, fused.__name__), fused)
 
 
@@ -44,20 +45,6 @@ def _replace(function: Any, other: Any) -> None:
         if getattr(module, "__name__", "").startswith("tensorflow"):
             for name in [name for name, value in vars(module).items() if value is function]:
                 setattr(module, name, other)
-
-
-def map_and_batch(
-    map_func: Any,
-    batch_size: Any,
-    num_parallel_batches: Any = None,
-    drop_remainder: bool = False,
-    num_parallel_calls: Any = None,
-) -> Any:
-    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
-
-
-def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Any:
-    return lambda dataset: dataset.shuffle(buffer_size, seed=seed).repeat(count)
 
 
 def _interleaved(

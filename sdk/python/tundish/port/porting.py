@@ -44,6 +44,11 @@ class Stream:
         return 1 if noted is None else _replicas(noted)
 
     @property
+    def repeated(self) -> Callable[[], Any] | None:
+        """Gives the dataset once more; None: it cannot, or it is dealt to workers."""
+        return self.again if distribute.distributed(self.value) is None else None
+
+    @property
     def jobs(self) -> tuple[int, ...]:
         """The numbers of workers for which it is compared."""
         noted = distribute.distributed(self.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph import Column, Spec
-from .rule import Bound, Expression, Rewrite, Rule, refuse
+from .rule import Bound, Expression, Refused, Rewrite, Rule, refuse
 from .specs import constant_spec
 
 __all__ = ["RULES"]
@@ -72,12 +72,21 @@ def _number(value: Any, dtype: str) -> Any:
 
 def _cond(pred: Any, true_fn: Any, false_fn: Any) -> Any:
     """`where(condition, x, y)`, if both are expressions of one shape that cannot fail"""
+    true_fn, false_fn = _given(true_fn), _given(false_fn)
     shapes = {constant_spec(value).shape for value in (true_fn, false_fn)}
     if len(shapes) != 1 or any(shape is None or None in shape for shape in shapes):
         refuse("the branches are not known to have one shape", "use tf.where")
     for value in (true_fn, false_fn):
         _check_total(value)
     return _do("tf.where", pred, true_fn, false_fn)
+
+
+def _given(branch: Any) -> Any:
+    """What a branch gives, which is a function in a program."""
+    value = branch() if callable(branch) else branch
+    if isinstance(value, (tuple, dict)):
+        refuse("its branches give several values", "choose each of them by a tf.cond of its own")
+    return value
 
 
 def _check_total(value: Any) -> None:
@@ -111,12 +120,15 @@ def _numbers(bound: Bound) -> Spec:
 
 
 def _chosen(bound: Bound) -> Spec:
-    columns = [value for value in (bound["true_fn"], bound["false_fn"]) if isinstance(value, Column)]
-    return columns[0].spec if columns else constant_spec(bound["true_fn"])
+    try:
+        values = [_given(bound[name]) for name in ("true_fn", "false_fn")]
+    except Refused:
+        return Spec()
+    return next((value.spec for value in values if isinstance(value, Column)), constant_spec(values[0]))
 
 
 RULES: list[Rule] = [
     Rewrite("tf.lookup.StaticHashTable.lookup(keys, table, default_value)", _numbers, into=_static),
     Rewrite("tf.lookup.StaticVocabularyTable.lookup(keys, table, num_oov_buckets)", _numbers, into=_with_buckets),
-    Rewrite("tf.cond(pred, true_fn, false_fn)", _chosen, into=_cond),
+    Rewrite("tf.cond(pred, true_fn, false_fn, name=None)", _chosen, into=_cond),
 ]

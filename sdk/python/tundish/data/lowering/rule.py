@@ -23,6 +23,7 @@ __all__ = [
     "Rule",
     "StageRule",
     "UNKNOWN",
+    "is_literal",
     "refuse",
 ]
 
@@ -168,17 +169,18 @@ class StageRule(Rule):
 
 def _of_one_dtype(values: list[Any]) -> list[Any]:
     from . import record
+    from .specs import constant_spec
 
-    dtype = next((each.spec.dtype for each in values if isinstance(each, Column)), None)
+    dtype = next((constant_spec(each).dtype for each in values if not is_literal(each)), None)
     if dtype is None:
         return values
-    return [record("tf.constant", (each,), {"dtype": dtype}) if _is_literal(each) else each for each in values]
+    return [record("tf.constant", (each,), {"dtype": dtype}) if is_literal(each) else each for each in values]
 
 
-def _is_literal(value: Any) -> bool:
+def is_literal(value: Any) -> bool:
     """Whether it is Python's number or text, or a list of them."""
     if isinstance(value, (list, tuple)):
-        return all(map(_is_literal, value))
+        return all(map(is_literal, value))
     return isinstance(value, (bool, int, float, str, bytes))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..dtypes import as_dtype
 from ..graph import Column, Spec
-from .rule import Bound, Rule, StageRule, refuse
+from .rule import Bound, Rule, StageRule, is_literal, refuse
 from .specs import as_first, constant_spec, ensured_shape, with_dtype
 
 __all__ = ["RULES"]
@@ -88,7 +88,7 @@ def _squeezed(bound: Bound) -> Spec:
 
 
 def _concatenated(bound: Bound) -> Spec:
-    dtype = next((value.spec.dtype for value in bound["values"] if isinstance(value, Column)), None)
+    dtype = next((constant_spec(each).dtype for each in bound["values"] if not is_literal(each)), None)
     parts = [constant_spec(value) for value in bound["values"]]
     if any(not spec.shape for spec in parts):
         return Spec(dtype)
