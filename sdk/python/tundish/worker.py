@@ -7,6 +7,7 @@ asks for some elements, and is answered. server/workers/python_worker.c is the o
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import functools
 import importlib
@@ -18,6 +19,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -28,7 +30,7 @@ from .worker_columns import Answer, Arena, Misfit, Request, Spec
 
 _MESSAGE = struct.Struct("QQQQ")
 _JOB, _ASK, _ANSWER, _READY, _REFUSED = range(1, 6)
-_NO_ELEMENT = 2**64 - 1
+_WORD = 2**64 - 1
 _FRAMES = 3  # of a traceback, in a sentence
 
 
@@ -102,34 +104,141 @@ def _takes_rng(call: Callable[..., Any]) -> bool:
         return False
 
 
+class _Lazy(random.Random):
+    """The generator of `random`'s functions, which is seeded when a row first asks for a number: that takes
+    microseconds, and most rows ask for none."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.waiting: int | None = None
+
+    def begin(self, seed: int) -> None:
+        self.waiting = seed
+
+    def _settle(self) -> None:
+        if self.waiting is not None:
+            super().seed(self.waiting)
+            self.waiting = None
+
+    def random(self) -> float:
+        self._settle()
+        return super().random()
+
+    def getrandbits(self, k: int, /) -> int:
+        self._settle()
+        return super().getrandbits(k)
+
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        self.waiting = None
+        super().seed(a, version)
+
+    def getstate(self) -> Any:
+        self._settle()
+        return super().getstate()
+
+    def setstate(self, state: Any) -> None:
+        self.waiting = None
+        super().setstate(state)
+
+    def install(self) -> None:
+        """Make `random`'s functions those of this generator, before anybody imports one by its name."""
+        for name in random.__all__:
+            if inspect.isroutine(getattr(random, name)) and hasattr(self, name):
+                setattr(random, name, getattr(self, name))
+
+
+class _Philox:
+    """numpy's generator Philox, set to a key and a counter."""
+
+    def __init__(self) -> None:
+        self.bits = np.random.Philox(key=0)
+        self._state: Any = self.bits.state
+        self._words = self._found()
+
+    def set(self, key: int, counter: int) -> None:
+        """Counters count blocks of numbers, in the third word: no row comes into the next one's."""
+        if self._words is None:
+            self._set_slowly(key, counter)
+            return
+        counters, keys, position, has_half = self._words
+        counters[0] = counters[1] = counters[3] = keys[1] = 0
+        counters[2] = counter
+        keys[0] = key
+        position[0] = 4
+        has_half[0] = 0
+
+    def _set_slowly(self, key: int, counter: int) -> None:
+        state = self._state
+        state["state"]["key"][:] = key, 0
+        state["state"]["counter"][:] = 0, 0, counter, 0
+        state["buffer_pos"] = 4
+        state["has_uint32"] = 0
+        self.bits.state = state
+
+    def _found(self) -> Any:
+        """The generator's own words: assigning its `state` takes a hundred times as long. None: they are not
+        where they are known to be, in this version of numpy."""
+        address = self.bits.ctypes.state_address
+        pointers = (ctypes.c_uint64 * 2).from_address(address)
+        self._words = (
+            (ctypes.c_uint64 * 4).from_address(pointers[0]),
+            (ctypes.c_uint64 * 2).from_address(pointers[1]),
+            (ctypes.c_int * 1).from_address(address + 16),
+            (ctypes.c_int * 1).from_address(address + 56),
+        )
+        found, generator = self._words, np.random.Generator(self.bits)
+        self._set_slowly(123, 456)
+        wanted = generator.random(3).tolist() + generator.integers(0, 9, 3, np.int32).tolist()
+        if (found[0][2], found[1][0]) != (456, 123):
+            return None
+        self.set(123, 456)
+        got = generator.random(3).tolist() + generator.integers(0, 9, 3, np.int32).tolist()
+        return found if got == wanted else None
+
+
 class _Draws:
     """Random numbers that depend on nothing but the stage's seed and the element's number."""
 
     def __init__(self) -> None:
-        self._bits = np.random.Philox(key=0)
-        self._state: Any = self._bits.state
-        self.rng = np.random.Generator(self._bits)
+        self._philox = _Philox()
+        self.rng = np.random.Generator(self._philox.bits)
         # numpy.random's own functions draw from the same bits.
-        np.random.set_bit_generator(self._bits)
+        np.random.set_bit_generator(self._philox.bits)
+        self._lazy = _Lazy()
+        self._lazy.install()
 
     def begin(self, seed: int, ordinal: int) -> None:
-        state = self._state
-        state["state"]["key"][:] = seed % 2**64, 0
-        state["state"]["counter"][:] = 0, 0, ordinal, 0
-        state["buffer_pos"] = 4
-        state["has_uint32"] = 0
-        self._bits.state = state
+        self._philox.set(seed & _WORD, ordinal)
         one = hash((seed, ordinal)) & (2**63 - 1)
-        random.seed(one)
+        self._lazy.begin(one)
         torch = sys.modules.get("torch")
         if torch is not None:
-            torch.manual_seed(one)
+            torch.default_generator.manual_seed(one)
+
+
+class _Clock:
+    """Ends the interpreter when a call takes longer than allowed, by a signal that says where it is. Setting
+    a timer is a system call, so it is done now and then, and the limit is a quarter late at most."""
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._set_at = -timeout
+
+    def begin(self) -> None:
+        now = time.monotonic()
+        if now - self._set_at > self._timeout / 4:
+            signal.setitimer(signal.ITIMER_REAL, self._timeout * 1.25)
+            self._set_at = now
+
+    def stop(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self._set_at = -self._timeout
 
 
 class _Worker:
-    def __init__(self, job: _Job, arena: Arena) -> None:
-        self._job, self._arena = job, arena
-        self._draws = _Draws()
+    def __init__(self, job: _Job, draws: _Draws, arena: Arena) -> None:
+        self._job, self._draws, self._arena = job, draws, arena
+        self._clock = _Clock(job.timeout)
         self._progress = arena.array(np.uint64, 1, 0)
 
     def answer(self, at: int, answer_at: int) -> int:
@@ -140,7 +249,7 @@ class _Worker:
             answer.cut(0)
             for element in range(request.count):
                 self._one(request, answer, element)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        self._clock.stop()
         return answer.finish()
 
     def _one(self, request: Request, answer: Answer, element: int) -> None:
@@ -150,7 +259,7 @@ class _Worker:
             answer.reject(element, "")  # the server knows why
             return
         self._progress[0] = element
-        signal.setitimer(signal.ITIMER_REAL, job.timeout)
+        self._clock.begin()
         try:
             if job.rows == "many":
                 row = {s.name: _alone(c[element]) for s, c in zip(job.inputs, request.columns, strict=True)}
@@ -185,7 +294,7 @@ class _Worker:
     def _many(self, request: Request, answer: Answer) -> bool:
         """Make all elements at once. False: some of them cannot be made."""
         job = self._job
-        signal.setitimer(signal.ITIMER_REAL, job.timeout)
+        self._clock.begin()
         try:
             rows = {
                 s.name: c.all if c.all is not None else [c[i] for i in range(request.count)]
@@ -268,8 +377,9 @@ def main() -> None:
     faulthandler.register(signal.SIGALRM, chain=True)
     _prepare(described)
     try:
+        draws = _Draws()
         job = _Job(described)
-        worker = _Worker(job, arena)
+        worker = _Worker(job, draws, arena)
         _use_one_thread()
     except (Exception, SystemExit) as error:
         sentence = _sentence(error).encode("utf-8", "replace")[:16384]

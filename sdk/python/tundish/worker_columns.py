@@ -241,11 +241,13 @@ class Answer:
 
     def put(self, element: int, column: int, value: Any) -> None:
         """A value of one element; the elements of a column that is not fixed come in their order."""
-        fitting = fit(value, self._specs[column])
-        if self._fixed[column] is not None:
-            self._fixed[column][element] = fitting
+        fixed, spec = self._fixed[column], self._specs[column]
+        if fixed is None:
+            self._parts[column].append(fit(value, spec))
+        elif type(value) is np.ndarray and value.dtype == fixed.dtype and value.shape == spec.shape:
+            fixed[element] = value  # as nearly all are
         else:
-            self._parts[column].append(fitting)
+            fixed[element] = fit(value, spec)
 
     def put_all(self, column: int, values: Any) -> bool:
         """All elements of a fixed column at once. False: it is not one, or these are no array of it."""
