@@ -547,5 +547,10 @@ session_finish_part(struct worker *worker, const struct part *part, tundish_stat
 {
     if (status == TUNDISH_OK)
         status = add_skips(worker->session, worker);
+    /* Cut short by a stop: the step stays unfinished, and session_halt drops it. */
+    if (status == TUNDISH_STOPPED && atomic_load(&worker->session->stop)) {
+        worker->now_ns = tnd_clock_ns();
+        return;
+    }
     finish_part(worker, part->step, status);
 }

@@ -470,9 +470,12 @@ class Served(unittest.TestCase):
         with self.serve("range: {stop: 100}", stage("hangs", timeout="500s"), "batch: 3") as server:
             with server.open("train") as reader:
                 reader.next()
-            time.sleep(0.2)
-            server.process.terminate()
-            self.assertEqual(server.process.wait(60), 0)
+                time.sleep(0.2)  # the next batch is being made
+                server.process.terminate()
+                with self.assertRaises((tundish.Stopped, tundish.ServerGone)):
+                    reader.next()
+            self.assertEqual(server.process.wait(rig.DEADLINE_S), 0)
+            self.assertNotIn("stopped while", server.log())
 
 
 if __name__ == "__main__":
