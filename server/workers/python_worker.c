@@ -21,6 +21,9 @@
 /* The first page of an arena has one word, the element that is being made; requests follow. */
 enum { PAGE = 4096, ROOM_FOR_ANSWER = 1 << 16, LOOK_MS = 50, HELLO_MAX = 1 << 15 };
 
+/* A function that prints for each row must not drown what else the log has to say. */
+enum { LINES_A_MINUTE = 100 };
+
 static const size_t KEPT_BYTES = (size_t)64 << 20; /* more is given back after each answer */
 static const int64_t GRACE_NS = INT64_C(10000000000);
 static const uint64_t NO_ELEMENT = UINT64_MAX;
@@ -143,6 +146,27 @@ send_message(const struct python_worker *worker, const struct message *message, 
     return true;
 }
 
+/* May a line of its own go to the log? */
+static bool
+may_log(struct python_worker *worker)
+{
+    int64_t now_ns = tnd_clock_ns();
+
+    if (now_ns - worker->lines_since_ns > INT64_C(60000000000)) {
+        if (worker->lines_dropped > 0)
+            tnd_log(TND_LOG_NOTICE, "python", "%s: %u more lines were left out", worker->job->name,
+                    worker->lines_dropped);
+        worker->lines_since_ns = now_ns;
+        worker->lines = worker->lines_dropped = 0;
+    }
+    if (worker->lines == LINES_A_MINUTE) {
+        worker->lines_dropped++;
+        return false;
+    }
+    worker->lines++;
+    return true;
+}
+
 /* What it has written to its standard error since, as lines of the log. */
 static void
 log_complaints(struct python_worker *worker)
@@ -161,10 +185,12 @@ log_complaints(struct python_worker *worker)
 
         if (end == NULL)
             break; /* the rest of the line is still to come */
-        line = tnd_sprintf("%.*s", (int)(end - at), at);
-        (void)tnd_printable(line, text, sizeof text);
-        free(line);
-        tnd_log(TND_LOG_NOTICE, "python", "%s: %s", worker->job->name, text);
+        if (may_log(worker)) {
+            line = tnd_sprintf("%.*s", (int)(end - at), at);
+            (void)tnd_printable(line, text, sizeof text);
+            free(line);
+            tnd_log(TND_LOG_NOTICE, "python", "%s: %s", worker->job->name, text);
+        }
         fresh -= (uint64_t)(end + 1 - at);
         at = end + 1;
     }

@@ -28,8 +28,10 @@ struct python_worker {
     int socket, arena;
     uint8_t *memory;
     size_t mapped;
-    uint64_t told;   /* of its complaints, bytes that were logged */
-    uint64_t length; /* of the data set that it has made; 0 for a function */
+    uint64_t told;                 /* of its complaints, bytes that were logged */
+    int64_t lines_since_ns;        /* of the log: as many a minute as python_worker.c says, */
+    uint32_t lines, lines_dropped; /* and these that were logged, and not, since */
+    uint64_t length;               /* of the data set that it has made; 0 for a function */
 };
 
 /* Start one and wait until it has imported the user's module. E_DATA: it could not, and

@@ -74,8 +74,9 @@ def slow(row):
     time.sleep(0.002)
     return {"y": row["value"]}
 
-def shapes(row):
-    return {"y": np.int64(row["dense"].sum() + len(row["words"])), "word": row["words"][0]}
+def talks(row):
+    print("row", row["value"], flush=True)
+    return {"y": row["value"]}
 
 def columns(row):
     return {"kinds": [type(row[name]).__name__ for name in ("number", "text", "vector", "words")]}
@@ -86,9 +87,6 @@ def summed(row):
 def writes(row):
     row["vector"][0] = 9
     return {"vector": row["vector"]}
-
-def given(row):
-    return {"y": row["value"]} | ({"x": VALUE(row)} if VALUE else {})
 
 def float_for_int(row): return {"y": np.float64(1.5)}
 def too_long(row): return {"y": np.zeros(3, np.int64)}
@@ -453,6 +451,14 @@ class Served(unittest.TestCase):
                     killer.join()
             self.assertEqual(found, list(range(len(found))))
             self.assertTrue(killed)
+
+    def test_what_a_function_prints_is_logged_so_far(self):
+        with self.serve("range: {stop: 1000}", stage("talks", workers=1), "batch: 100") as server:
+            with server.open("train") as reader:
+                self.assertEqual(sum(len(batch["y"]) for batch in reader), 1000)
+            lines = [line for line in server.log().splitlines() if "functions:talks: row " in line]
+        self.assertIn("functions:talks: row 0", lines[0])
+        self.assertEqual(len(lines), 100)
 
     def test_no_interpreter_outlives_a_server_that_is_killed(self):
         with self.serve("range: {stop: 100000}", stage("slow", workers=2), "batch: 10") as server:
