@@ -28,7 +28,7 @@ import numpy as np
 def draw(row, rng):
     n = int(row["value"])
     return {"x": np.full((2, 3), n, np.float32) + rng.random(), "list": np.arange(n % 4),
-            "text": f"row {n}", "careless": random.random() + np.random.rand()}
+            "text": f"row {n}", "careless": random.random() + np.random.rand() + random.gauss(0, 1) + np.random.randn()}
 
 def double(rows):
     return {"value": rows["value"] * 2, "text": [str(v) for v in rows["value"]]}

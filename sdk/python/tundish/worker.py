@@ -21,7 +21,7 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,26 +55,36 @@ class _Job:
                 " with their number: write rows: one"
             )
 
-
     def _items(self, arguments: dict[str, Any]) -> Callable[..., Any]:
-        """Make the data set. Returns what gives the columns of an item."""
+        """Make the data set. Returns what gives the values of an item, in the order of the columns."""
         data = _found(self.name)
         if not hasattr(type(data), "__getitem__") or not hasattr(type(data), "__len__"):
             data = data(**arguments)
         self.length = len(data)
-        names = [spec.name for spec in self.outputs]
+        count = len(self.outputs)
 
-        def item(row: Mapping[str, Any]) -> Mapping[str, Any]:
-            made = data[int(row["index"])]
-            if isinstance(made, Mapping):
+        def item(index: int) -> Sequence[Any]:
+            made = data[index]
+            if type(made) is tuple and len(made) == count:
                 return made
-            if len(names) == 1 and not isinstance(made, tuple):
-                return {names[0]: made}
-            if not isinstance(made, tuple | list) or len(made) != len(names):
-                raise Misfit(f"an item is {type(made).__name__}, and {len(names)} columns are wanted")
-            return dict(zip(names, made, strict=True))
+            if isinstance(made, Mapping):
+                return self.values_of(made)
+            if count == 1 and not isinstance(made, tuple):
+                return (made,)
+            if isinstance(made, tuple | list) and len(made) == count:
+                return made
+            raise Misfit(f"an item is {type(made).__name__}, and {count} columns are wanted")
 
         return item
+
+    def values_of(self, made: Any) -> list[Any]:
+        """What a function returned, in the order of the columns."""
+        if type(made) is not dict and not isinstance(made, Mapping):
+            raise Misfit(f"it returned {type(made).__name__}, and a mapping of its columns is wanted")
+        try:
+            return [made[spec.name] for spec in self.outputs]
+        except KeyError as error:
+            raise Misfit(f"it returned no {error}") from None
 
 
 def _found(name: str) -> Any:
@@ -114,6 +124,7 @@ class _Lazy(random.Random):
 
     def begin(self, seed: int) -> None:
         self.waiting = seed
+        self.gauss_next = None  # else the row before would decide
 
     def _settle(self) -> None:
         if self.waiting is not None:
@@ -151,7 +162,7 @@ class _Philox:
     """numpy's generator Philox, set to a key and a counter."""
 
     def __init__(self) -> None:
-        self.bits = np.random.Philox(key=0)
+        self.bits = np.random.Philox(key=0)  # numpy.random's own functions draw from it, too
         self._state: Any = self.bits.state
         self._words = self._found()
 
@@ -161,6 +172,9 @@ class _Philox:
             self._set_slowly(key, counter)
             return
         counters, keys, position, has_half = self._words
+        if position[0] != 4 or counters[0] != 0:
+            # The row before drew. Of two normal numbers numpy.random keeps one: this drops it.
+            np.random.set_bit_generator(self.bits)
         counters[0] = counters[1] = counters[3] = keys[1] = 0
         counters[2] = counter
         keys[0] = key
@@ -174,6 +188,7 @@ class _Philox:
         state["buffer_pos"] = 4
         state["has_uint32"] = 0
         self.bits.state = state
+        np.random.set_bit_generator(self.bits)
 
     def _found(self) -> Any:
         """The generator's own words: assigning its `state` takes a hundred times as long. None: they are not
@@ -202,8 +217,6 @@ class _Draws:
     def __init__(self) -> None:
         self._philox = _Philox()
         self.rng = np.random.Generator(self._philox.bits)
-        # numpy.random's own functions draw from the same bits.
-        np.random.set_bit_generator(self._philox.bits)
         self._lazy = _Lazy()
         self._lazy.install()
 
@@ -261,35 +274,36 @@ class _Worker:
         self._progress[0] = element
         self._clock.begin()
         try:
-            if job.rows == "many":
-                row = {s.name: _alone(c[element]) for s, c in zip(job.inputs, request.columns, strict=True)}
-            else:
-                row = {s.name: c[element] for s, c in zip(job.inputs, request.columns, strict=True)}
-            made = self._called(row, request.seed, request.ordinals, element)
+            values = self._called(self._given(request, element), request, element)
             for i, spec in enumerate(job.outputs):
-                value = made[spec.name]
-                answer.put(element, i, _first(value, spec) if job.rows == "many" else value)
+                answer.put(element, i, _first(values[i], spec) if job.rows == "many" else values[i])
         except (Exception, SystemExit) as error:
             answer.cut(element)
             item = f" item {int(request.columns[0][element])}:" if job.rows == "item" else ""
             answer.reject(element, f"{job.name}:{item} {_sentence(error)}")
 
-    def _called(
-        self, row: dict[str, Any], seed: int, ordinals: list[int] | None, element: int
-    ) -> Mapping[str, Any]:
+    def _given(self, request: Request, element: int) -> Any:
+        """What the function is called with for one element."""
         job = self._job
+        if job.rows == "item":
+            return int(request.columns[0].all[element])
+        if job.rows == "many":
+            return {s.name: _alone(c[element]) for s, c in zip(job.inputs, request.columns, strict=True)}
+        return {s.name: c[element] for s, c in zip(job.inputs, request.columns, strict=True)}
+
+    def _called(self, given: Any, request: Request, element: int) -> Sequence[Any]:
+        """The values of its columns."""
+        job, ordinals = self._job, request.ordinals
         if ordinals is not None:
-            self._draws.begin(seed, ordinals[element] if job.rows != "many" else 0)
+            self._draws.begin(request.seed, ordinals[element] if job.rows != "many" else 0)
         if job.takes_rng:
-            made = job.call(row, rng=None if ordinals is None else self._draws.rng)
+            made = job.call(given, rng=None if ordinals is None else self._draws.rng)
         else:
-            made = job.call(row)
-        if not isinstance(made, Mapping):
-            raise Misfit(f"it returned {type(made).__name__}, and a mapping of its columns is wanted")
-        for spec in job.outputs:
-            if spec.name not in made:
-                raise Misfit(f"it returned no '{spec.name}'")
-        return made
+            made = job.call(given)
+        if job.rows != "item":
+            return job.values_of(made)
+        values: Sequence[Any] = made
+        return values
 
     def _many(self, request: Request, answer: Answer) -> bool:
         """Make all elements at once. False: some of them cannot be made."""
@@ -300,9 +314,7 @@ class _Worker:
                 s.name: c.all if c.all is not None else [c[i] for i in range(request.count)]
                 for s, c in zip(job.inputs, request.columns, strict=True)
             }
-            made = self._called(rows, request.seed, request.ordinals, 0)
-            for i, spec in enumerate(job.outputs):
-                values = made[spec.name]
+            for i, values in enumerate(self._called(rows, request, 0)):
                 if answer.put_all(i, values):
                     continue
                 if len(values) != request.count:

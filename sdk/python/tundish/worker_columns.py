@@ -55,6 +55,8 @@ class Spec:
         self.shape: tuple[int, ...] | None = None if shape is None else tuple(shape)
         self.is_text = self.dtype == "string"
         self.numpy: Any = np.dtype(np.uint8) if self.is_text else numpy_dtype(self.dtype)
+        # numpy itself refuses one that does not fit, of 64 bits in every version.
+        self.takes_int = self.dtype == "int64" and self.shape == ()
 
     @property
     def is_fixed(self) -> bool:
@@ -165,6 +167,15 @@ class Misfit(ValueError):
     """A value that does not fit its column."""
 
 
+def _fits(value: Any, spec: Spec) -> bool:
+    """A quick look: does it fit as it is?"""
+    if type(value) is np.ndarray:
+        return value.dtype == spec.numpy and value.shape == spec.shape
+    if type(value) is int:
+        return spec.takes_int
+    return isinstance(value, np.generic) and value.dtype == spec.numpy and not spec.shape
+
+
 def fit(value: Any, spec: Spec) -> Any:
     """The value as an array of the column's dtype; texts as a flat list of bytes and their shape."""
     array = _texts(value, spec) if spec.is_text else _numbers(value, spec)
@@ -244,7 +255,7 @@ class Answer:
         fixed, spec = self._fixed[column], self._specs[column]
         if fixed is None:
             self._parts[column].append(fit(value, spec))
-        elif type(value) is np.ndarray and value.dtype == fixed.dtype and value.shape == spec.shape:
+        elif _fits(value, spec):
             fixed[element] = value  # as nearly all are
         else:
             fixed[element] = fit(value, spec)
