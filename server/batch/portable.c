@@ -30,7 +30,7 @@ node_obstacle(const struct plan_node *node)
         why = "has rows that only this server has";
     else if (node->cuts_content || (node->order != NULL && node->order->form == ORDER_UNBATCHES))
         why = "makes rows of content";
-    else if (node->content != NULL && node->content->own_code)
+    else if (node->content != NULL && node->content->code_hash != NULL)
         why = "runs code of your own";
     if (why == NULL)
         return NULL;

@@ -82,7 +82,9 @@ struct content_ops {
      * `column`, or -1. NULL: it reads none. */
     int32_t (*paths_of)(const void *state, uint32_t column);
 
-    bool own_code; /* runs code that another machine may have in another version */
+    /* The same wherever the code of the user's own that it runs is the same. Nodes compare it, and
+     * a place does not depend on it. NULL: it runs none. */
+    uint64_t (*code_hash)(const void *state);
 
     /* Prepare the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
      * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so that

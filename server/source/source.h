@@ -77,6 +77,9 @@ struct source_ops {
                   void (*say)(void *context, const char *name, uint64_t content_hash),
                   void *context);
 
+    /* As content_ops.code_hash. */
+    uint64_t (*code_hash)(const void *state);
+
     /* Can it begin? Asked before anything runs; `root` is the folder of relative paths. NULL: yes.
      */
     tundish_status (*can_begin)(const void *state, const char *root);

@@ -188,6 +188,14 @@ dataset_files(const void *state,
     say(context, dataset->name, dataset->length);
 }
 
+static uint64_t
+dataset_code_hash(const void *state)
+{
+    const struct python_dataset *dataset = state;
+
+    return python_pool_digest(dataset->pool);
+}
+
 const struct source_ops source_python_dataset = {
     .name = "python_dataset",
     .order = { .name = "python_dataset",
@@ -201,6 +209,7 @@ const struct source_ops source_python_dataset = {
                .pass_over = dataset_pass_over },
     .tell = dataset_tell,
     .files = dataset_files,
+    .code_hash = dataset_code_hash,
     .words = WORDS_OF_HERE,
     .state_bytes = sizeof(struct python_dataset),
     .open = python_dataset_open,

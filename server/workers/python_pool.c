@@ -15,7 +15,7 @@ struct python_pool {
     struct python_pool *next;
     struct python_job job;
     uint32_t limit, references; /* by `pools_lock` */
-    uint64_t length;
+    uint64_t length, digest;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t freed;
     uint32_t worker_count; /* that live, or are being started */
@@ -73,6 +73,7 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
         return status;
     }
     pool->length = pool->idle[0].length;
+    pool->digest = pool->idle[0].digest;
     pool->idle_count = pool->worker_count = 1;
     *ret_pool = pool;
     return TUNDISH_OK;
@@ -107,6 +108,12 @@ uint64_t
 python_pool_length(const struct python_pool *pool)
 {
     return pool->length;
+}
+
+uint64_t
+python_pool_digest(const struct python_pool *pool)
+{
+    return pool->digest;
 }
 
 void

@@ -18,6 +18,9 @@ tundish_status python_pool_open(const struct python_job *job, uint32_t worker_li
 /* Items of the data set that its first interpreter has made. */
 uint64_t python_pool_length(const struct python_pool *pool);
 
+/* The same on every machine that has the same source of the user's module. */
+uint64_t python_pool_digest(const struct python_pool *pool);
+
 void python_pool_close(struct python_pool *pool); /* may be NULL */
 
 /* Have the function called for the elements of a request: columns[i] of the output is its output i,

@@ -289,6 +289,7 @@ read_hello(struct python_worker *worker)
         say_death(worker);
         return TUNDISH_E_DATA;
     }
+    worker->digest = hello.at;
     worker->length = hello.answer_at;
     if (hello.kind == MESSAGE_READY)
         return TUNDISH_OK;

@@ -31,6 +31,7 @@ struct python_worker {
     uint64_t told;                 /* of its complaints, bytes that were logged */
     int64_t lines_since_ns;        /* of the log: as many a minute as python_worker.c says, */
     uint32_t lines, lines_dropped; /* and these that were logged, and not, since */
+    uint64_t digest;               /* of the source of the user's module */
     uint64_t length;               /* of the data set that it has made; 0 for a function */
 };
 

@@ -237,6 +237,23 @@ class Agreement(NodesRig):
             [str(self.path / name / "pipeline.yaml") for name in ("here", "there")]))
         self.assertIn("file a.txt differs on", log)
 
+    def test_is_needed_on_functions_of_the_users_own(self):
+        numpy = ["-c", "import numpy"]
+        pythons = [python for python in (sys.executable, "/usr/bin/python3")
+                   if Path(python).exists() and subprocess.run([python, *numpy], stderr=subprocess.DEVNULL).returncode == 0]
+        if not pythons:
+            self.skipTest("needs a Python with numpy")
+        file = self.pipeline(["range: 100", "python: {call: 'own:f', output: {value: {dtype: int64}}}", "batch: 2"])
+        for name in ("here", "there"):
+            (self.path / name).mkdir()
+            (self.path / name / "own.py").write_text(f"# {name}\ndef f(row): return row\n")
+            os.link(file, self.path / name / "pipeline.yaml")
+        package = str(Path(TUNDISH).parents[1] / "sdk" / "python")
+        self.environment.update(TUNDISH_PYTHON=pythons[0], PYTHONPATH=package)
+        log = self.refused(self.serve_nodes(
+            [str(self.path / name / "pipeline.yaml") for name in ("here", "there")]))
+        self.assertIn("the code of stage 'python' (line 6) differs on", log)
+
     def test_on_files_that_are_missing_or_too_few_is_refusal_everywhere(self):
         (self.path / "a.txt").write_text("1\n")
         (self.path / "b.txt").write_text("2\n")

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import faulthandler
 import functools
+import hashlib
 import importlib
 import inspect
 import json
@@ -44,6 +45,7 @@ class _Job:
         self.inputs = [Spec(column) for column in described["inputs"]]
         self.outputs = [Spec(column) for column in described["outputs"]]
         self.length = 0
+        self.digest = _digest(self.name)
         if self.rows == "item":
             self.call = self._items(described["arguments"] or {})
         else:
@@ -85,6 +87,17 @@ class _Job:
             return [made[spec.name] for spec in self.outputs]
         except KeyError as error:
             raise Misfit(f"it returned no {error}") from None
+
+
+def _digest(name: str) -> int:
+    """Of the module's own source, by which nodes see that they have the same."""
+    module = importlib.import_module(name.partition(":")[0])
+    try:
+        with open(module.__file__ or "", "rb") as file:
+            source = file.read()
+    except OSError:  # it is in no file, as the interpreter's own
+        source = name.encode()
+    return int.from_bytes(hashlib.blake2b(source, digest_size=8).digest(), "little")
 
 
 def _found(name: str) -> Any:
@@ -399,7 +412,7 @@ def main() -> None:
         arena.memory[at : at + len(sentence)] = sentence
         server.send(_MESSAGE.pack(_REFUSED, at, len(sentence), 0))
         return
-    server.send(_MESSAGE.pack(_READY, 0, 0, job.length))
+    server.send(_MESSAGE.pack(_READY, job.digest, 0, job.length))
     for _, begin, size, answer_at in _messages(server):
         arena.reach(begin + size)
         server.send(_MESSAGE.pack(_ANSWER, answer_at, worker.answer(begin, answer_at), 0))

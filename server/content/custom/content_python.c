@@ -134,6 +134,14 @@ python_apply(const void *state, const struct frame *input, struct frame *output)
                            python->output_count, output);
 }
 
+static uint64_t
+python_code_hash(const void *state)
+{
+    const struct python *python = state;
+
+    return python_pool_digest(python->pool);
+}
+
 static void
 python_close(void *state)
 {
@@ -148,7 +156,7 @@ const struct content_ops content_python = {
     .name = "python",
     .state_bytes = sizeof(struct python),
     .draws = true,
-    .own_code = true,
+    .code_hash = python_code_hash,
     .open = python_open,
     .apply = python_apply,
     .close = python_close,

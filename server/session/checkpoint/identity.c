@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "content/content.h"
 #include "core/memory.h"
 #include "session/checkpoint/place_contents.h"
+#include "source/source.h"
 
 enum { NAME_BYTES = 1024 };
 
@@ -32,6 +34,24 @@ identity_close(struct identity *identity)
     *identity = (struct identity){ 0 };
 }
 
+/* Functions of the user's own, which each node has in files of its own. */
+static void
+add_code(struct identity *identity, const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+        uint64_t (*hash)(const void *state) = node->source != NULL    ? node->source->code_hash
+                                              : node->content != NULL ? node->content->code_hash
+                                                                      : NULL;
+
+        if (hash != NULL)
+            identity_add(identity, hash(node->state), "the code of stage '%s' (line %u)",
+                         node->name, node->stage->line);
+        if (node->body != NULL)
+            add_code(identity, node->body);
+    }
+}
+
 tundish_status
 identity_add_stream(struct identity *identity, const struct plan *plan)
 {
@@ -45,6 +65,7 @@ identity_add_stream(struct identity *identity, const struct plan *plan)
     identity_add(identity, plan->replicas, "the number of replicas of stream '%s'", name);
     identity_add(identity, plan->stream->deliver.epochs, "the number of epochs of stream '%s'",
                  name);
+    add_code(identity, plan->graph);
     status = place_files_open(plan, &files);
     if (status != TUNDISH_OK)
         return status;
