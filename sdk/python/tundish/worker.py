@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.random import mtrand
 
 from .worker_columns import Answer, Arena, Misfit, Request, Spec
 
@@ -187,7 +188,7 @@ class _Philox:
         counters, keys, position, has_half = self._words
         if position[0] != 4 or counters[0] != 0:
             # The row before drew. Of two normal numbers numpy.random keeps one: this drops it.
-            np.random.set_bit_generator(self.bits)
+            mtrand.set_bit_generator(self.bits)
         counters[0] = counters[1] = counters[3] = keys[1] = 0
         counters[2] = counter
         keys[0] = key
@@ -201,7 +202,7 @@ class _Philox:
         state["buffer_pos"] = 4
         state["has_uint32"] = 0
         self.bits.state = state
-        np.random.set_bit_generator(self.bits)
+        mtrand.set_bit_generator(self.bits)
 
     def _found(self) -> Any:
         """The generator's own words: assigning its `state` takes a hundred times as long. None: they are not

@@ -178,7 +178,7 @@ def _fits(value: Any, spec: Spec) -> bool:
 
 def fit(value: Any, spec: Spec) -> Any:
     """The value as an array of the column's dtype; texts as a flat list of bytes and their shape."""
-    array = _texts(value, spec) if spec.is_text else _numbers(value, spec)
+    array: Any = _texts(value, spec) if spec.is_text else _numbers(value, spec)
     shape = array[1] if spec.is_text else array.shape
     wanted = spec.shape or ()
     if len(shape) != len(wanted) or any(w not in (-1, s) for s, w in zip(shape, wanted, strict=True)):
