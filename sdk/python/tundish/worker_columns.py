@@ -170,7 +170,7 @@ class Misfit(ValueError):
 def _fits(value: Any, spec: Spec) -> bool:
     """A quick look: does it fit as it is?"""
     if type(value) is np.ndarray:
-        return value.dtype == spec.numpy and value.shape == spec.shape
+        return bool(value.dtype == spec.numpy) and value.shape == spec.shape
     if type(value) is int:
         return spec.takes_int
     return isinstance(value, np.generic) and value.dtype == spec.numpy and not spec.shape
