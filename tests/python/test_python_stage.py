@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -127,9 +126,13 @@ def stage(call, output=ONE, **parameters):
 
 def processes():
     """(number, parent, words) of each."""
-    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
-    lines = (line.split(None, 2) for line in listed.stdout.splitlines())
-    return [(int(pid), int(parent), words[0] if words else "") for pid, parent, *words in lines]
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            found.append((int(folder.name), int(parent), words))
+    return found
 
 
 def interpreters(server):
