@@ -460,7 +460,8 @@ class Served(unittest.TestCase):
             with server.open("train") as reader:
                 self.assertEqual(sum(len(batch["y"]) for batch in reader), 1000)
             lines = [line for line in server.log().splitlines() if "functions:talks: row " in line]
-        self.assertIn("functions:talks: row 0", lines[0])
+        # Of many lines at once the last are there, and of all of a minute so many.
+        self.assertRegex(lines[0], r"functions:talks: row \d+$")
         self.assertEqual(len(lines), 100)
 
     def test_no_interpreter_outlives_a_server_that_is_killed(self):
