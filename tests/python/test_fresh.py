@@ -163,17 +163,28 @@ class Two(unittest.TestCase):
                 self.assertEqual(side_by_side(work), [epoch(number, count or STEPS)] * 2)
 
     def test_closed_at_one_step_and_opened_again_at_once(self):
-        """Whichever is faster: both begin the next epoch."""
+        """Whichever closes first: both begin the next epoch, once both were there."""
+        both_are_there = threading.Barrier(2)
         with rig.serve(self.TEXT) as server:
 
             def work(replica):
                 found = []
                 for _ in range(4):
                     with server.open("train", replica=replica) as reader:
+                        both_are_there.wait(rig.DEADLINE_S)
                         found.append(steps(reader, 2))
                 return found
 
             self.assertEqual(side_by_side(work), [[epoch(number, 2) for number in range(4)]] * 2)
+
+    def test_one_that_closed_before_the_other_came_begins_with_it(self):
+        with rig.serve(self.TEXT) as server:
+            for replica, number in ((0, 0), (0, 0), (1, 0)):
+                with server.open("train", replica=replica) as reader:
+                    self.assertEqual(steps(reader, 2), epoch(number, 2))
+            for replica in (1, 0):
+                with server.open("train", replica=replica) as reader:
+                    self.assertEqual(steps(reader, 2), epoch(1, 2))
 
     def test_in_one_thread(self):
         with rig.serve(self.TEXT) as server:
