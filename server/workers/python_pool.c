@@ -135,7 +135,7 @@ python_pool_close(struct python_pool *pool)
         pool_free(pool);
 }
 
-/* Wait for an idle one, or the right to start one: *ret_is_new. The lock is held. */
+/* Wait until one is idle or may be started. False: stopped. The lock is held. */
 static bool
 wait_for_one(struct python_pool *pool, const _Atomic int *stop)
 {

@@ -283,7 +283,6 @@ read_hello(struct python_worker *worker)
 {
     struct message hello;
     char sentence[HELLO_MAX + 1], text[HELLO_MAX + 1];
-    tundish_status status = TUNDISH_OK;
 
     if (!receive(worker, &hello)) {
         say_death(worker);
@@ -300,8 +299,7 @@ read_hello(struct python_worker *worker)
     memcpy(sentence, worker->memory + hello.at, hello.bytes);
     sentence[hello.bytes] = '\0';
     (void)tnd_printable(sentence, text, sizeof text);
-    status = tnd_fail(TUNDISH_E_DATA, "%s", text);
-    return status;
+    return tnd_fail(TUNDISH_E_DATA, "%s", text);
 }
 
 static tundish_status
