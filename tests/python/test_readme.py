@@ -1,4 +1,4 @@
-"""The programs of sdk/python/README.md run, in the order in which they stand there."""
+"""The programs of sdk/python/README.md run, in the order in which they stand there, and that of the first README."""
 
 import importlib.util
 import json
@@ -12,6 +12,9 @@ from pathlib import Path
 
 import gpu
 import rig
+
+sys.path.insert(0, str(rig.REPOSITORY / "tests" / "data"))
+import small_files  # noqa: E402
 
 TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
 PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
@@ -127,6 +130,29 @@ class Readme(unittest.TestCase):
 
     def test_a_loop_outlives_its_server(self):
         self.assertEqual(self.run_program("outliving"), [["0 0", "0 1", "1 0", "1 1"]])
+
+
+class First(unittest.TestCase):
+    """What a stranger sees first, on pictures of their own."""
+
+    def test_a_folder_of_pictures_is_read(self):
+        if importlib.util.find_spec("torch") is None:
+            self.skipTest("needs torch: it is not installed")
+        text = (rig.REPOSITORY / "README.md").read_text()
+        with tempfile.TemporaryDirectory(prefix="tundish-readme-") as folder:
+            for number in range(70):
+                name = Path(folder, "photos", ("cats", "dogs")[number % 2], f"{number}.png")
+                name.parent.mkdir(parents=True, exist_ok=True)
+                name.write_bytes(small_files.png(9, 12, number))
+            Path(folder, "photos.yaml").write_text(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
+            program = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+            environment = {**os.environ, "PYTHONPATH": str(rig.PACKAGE), "TUNDISH_CACHE": folder}
+            printed = subprocess.run(
+                [sys.executable, "-c", program], cwd=folder, env=environment | {"TUNDISH_BUILD": str(rig.BUILD)},
+                capture_output=True, check=True, text=True, timeout=rig.DEADLINE_S
+            ).stdout.splitlines()  # fmt: skip
+        self.assertEqual([line.partition(" tensor")[0] for line in printed],
+                         ["torch.Size([64, 224, 224, 3])", "torch.Size([6, 224, 224, 3])"])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the texts cite is in the tree, and their tables are whole."""
 
 import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from texts import ROOT, complaints_of, texts  # noqa: E402
 
-TEXTS = ("README.md", "CONTRIBUTING.md", "admin/README.md", "sdk/README.md", "server/README.md",
+TEXTS = ("README.md", "CONTRIBUTING.md", "admin/README.md", "docs/concepts.md", "sdk/README.md", "server/README.md",
          "tests/README.md")
 
 
@@ -38,6 +39,10 @@ class Citations(unittest.TestCase):
         self.assertEqual(missing("See [the SDK](../sdk/) and [a page](https://example.org/none)."), [])
         self.assertEqual(missing("See [the SDK](../none/README.md)."), ["../none/README.md"])
 
+    def test_a_heading(self):
+        self.assertEqual(missing("See [columns](../sdk/README.md#on-a-gpu)."), [])
+        self.assertEqual(missing("See [columns](../sdk/README.md#nowhere)."), ["../sdk/README.md#nowhere"])
+
     def test_a_name(self):
         self.assertEqual(missing("`tundish_next()` gives a `tundish_batch *`."), [])
         self.assertEqual(missing("`content_NAME` and `tnd_` are the beginnings of names."), [])
@@ -58,6 +63,33 @@ class Citations(unittest.TestCase):
             missing("```sh\nscripts/dmeo\nqz-program x\ntundish plans x\ntundish plan x --jsn\n```\n"),
             ["scripts/dmeo", "qz-program", "tundish plans", "--jsn"],
         )
+
+
+class Pictures(unittest.TestCase):
+    def test_they_are_what_their_texts_draw(self):
+        command = [sys.executable, "-B", ROOT / "docs/pictures/draw.py", "--check"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_each_is_shown_on_dark_paper_too(self):
+        for name in texts():
+            for picture in re.findall(r"<picture>(.*?)</picture>", (ROOT / name).read_text(), re.DOTALL):
+                shown = re.findall(r'(?:srcset|src)="([^"]+)"', picture)
+                self.assertEqual([path for path in shown if not ((ROOT / name).parent / path).exists()], [], name)
+                self.assertEqual(shown[0].replace("-dark.", "-light."), shown[1], name)
+
+
+class Figures(unittest.TestCase):
+    """Figures that sell are figures that were measured."""
+
+    def test_they_are_those_of_the_records(self):
+        recorded = (ROOT / "tests/bench/RESULTS.md").read_text()
+        for name, least in (("README.md", 12), ("docs/performance.md", 24)):
+            tables = re.findall(r"(?m)^\| (?!what).*\d.*\|$", (ROOT / name).read_text())
+            figures = [figure for row in tables for cell in row.split("|")[2:]
+                       for figure in re.findall(r"\d[\d,.]*\d", cell) if not re.search("[a-z] × ", cell)]
+            self.assertGreaterEqual(len(figures), least)
+            self.assertEqual([figure for figure in figures if figure not in recorded], [], name)
 
 
 class Tables(unittest.TestCase):

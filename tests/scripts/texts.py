@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("server", "sdk", "admin", "scripts", "tests", ".ci")
+FOLDERS = ("server", "sdk", "admin", "docs", "scripts", "tests", ".ci")
 QUOTED = ("tests/conformance/cases", "tests/fuzz/corpus", "tests/bench/RESULTS.md")
 
 _SPAN = re.compile(r"`([^`]+)`")
-_LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+_LINK = re.compile(r"\]\((?!https?:)([^)\s]+)")
 _FENCE = re.compile(r"^\s*```(\w*)$")
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -24,7 +24,7 @@ _FILE = re.compile(r"[\w.*-]+\.(?:c|h|cc|cu|def|py|md|build|yml|yaml|json|js|css
 _PATH = re.compile(r"/?[\w.*-]+(?:/[\w.*-]*)+")
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}|(?<![A-Za-z])[A-Z](?![A-Za-z])|<\w+>")
 # Files that a user makes, and folders that a build or a run does.
-_MADE = re.compile(r"^(?:\./|build(?:-\w+)?(?:/|$)|analysis/|share/tundish/)")
+_MADE = re.compile(r"^(?:\./|build(?:-\w+)?(?:/|$)|analysis/|share/tundish/|photos/)")
 _MADE_FILES = ("trainer.c", "libmine.so", "clicks.yaml", "rows.tfrecord", "libop_lists.so", "rows.py")
 
 
@@ -59,7 +59,17 @@ def complaints_of(name, text):
 
 
 def _in_link(link, folder):
-    return () if (folder / link).exists() else (link,)
+    path, _, heading = link.partition("#")
+    if path and not (folder / path).exists():
+        return (path,)
+    return (link,) if heading and path and heading not in _headings(folder / path) else ()
+
+
+@cache
+def _headings(path):
+    """What the headings of a text are called in links."""
+    titles = re.findall(r"(?m)^#+ +(.+)$", path.read_text())
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def _in_span(span, folder):

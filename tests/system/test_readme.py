@@ -37,18 +37,26 @@ class Shown(Rig):
 
 
 class Readme(Shown):
+    def planned(self, text):
+        """What `tundish plan` says of a file."""
+        file = self.path / "pipeline.yaml"
+        file.write_text(text)
+        out = subprocess.run([TUNDISH, "plan", str(file)], env=self.environment, capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        return out.stdout
+
     def test_its_pipeline_file_is_planned(self):
+        photos = self.path / "photos" / "cats"
+        photos.mkdir(parents=True)
+        (photos / "1.jpg").touch()
+        self.assertRegex(self.planned(blocks("yaml")[0]), r"image +float32\[-1,224,224,3\]")
+
+    def test_the_pipeline_file_of_the_concepts_is_planned(self):
         (self.path / "vocab").mkdir()
         for column in range(1, 27):
             (self.path / "vocab" / f"C{column}.txt").write_text("a\nb\n")
         (self.path / "train-0.tfrecord").touch()
-        file = self.path / "pipeline.yaml"
-        file.write_text(blocks("yaml")[0])
-        out = subprocess.run(
-            [TUNDISH, "plan", str(file)], env=self.environment, capture_output=True, text=True
-        )
-        self.assertEqual(out.returncode, 0, out.stderr)
-        self.assertIn("C26", out.stdout)
+        self.assertIn("C26", self.planned(blocks("yaml", "docs/concepts.md")[0]))
 
     def test_its_trainer_compiles_and_trains(self):
         trainer = self.compiled(blocks("c")[0], "trainer")
@@ -60,7 +68,7 @@ class Readme(Shown):
         library, stand_in = build / "sdk" / "cuda" / "libtundish_cuda.so", build / "tests" / "cuda"
         if not library.exists():
             self.skipTest("this build has no libtundish_cuda: it needs nvcc or clang")
-        trainer = self.compiled(blocks("c")[1], "trainer", [library])
+        trainer = self.compiled(blocks("c", "docs/gpu.md")[0], "trainer", [library])
         self.serve(self.pipeline(["range: 100", "batch: 10"]))
         process = self.start([trainer], LD_LIBRARY_PATH=str(stand_in))
         self.assertEqual(process.wait(timeout=DEADLINE_S), 0)
@@ -100,7 +108,7 @@ class Readme(Shown):
             self.assertIn("no server", out.stderr)
 
     def test_its_commands_are_there(self):
-        listed = re.findall(r"^\| `tundish (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+        listed = re.findall(r"^\| `tundish (\w+)", (ROOT / "docs/commands.md").read_text(), re.MULTILINE)
         out = subprocess.run([TUNDISH, "help", "--commands"], capture_output=True, text=True)
         self.assertEqual(sorted(listed), sorted(out.stdout.split()))
 
