@@ -13,6 +13,8 @@
 
 struct order_counting;
 struct order_iterator;
+struct order_numbers;
+struct order_planning;
 struct plan_node;
 struct spec_errors;
 struct spec_stage;
@@ -137,6 +139,7 @@ struct order_ops {
     const char *in_file;     /* "" or a file that keeps its elements: then it is the source
                                 `file_source`, unless its input is endless */
     const char *file_source;
+    const char *numbers; /* a file of numbers (.npy), which the plan reads for take_numbers */
 
     /* Ready the state (zeroed). May fail half-way: close is called either way. */
     tundish_status (*open)(struct order_iterator *iterator);
@@ -196,6 +199,10 @@ struct order_ops {
     /* State the columns, and the depth, of node's elements: of a source they are the source's own
      * (source.h). NULL: the only input's. */
     tundish_status (*columns)(const struct order_planning *planning, struct plan_node *node);
+
+    /* Make plan_node.table of the file's numbers, before `columns` is called. */
+    tundish_status (*take_numbers)(const struct order_planning *planning, struct plan_node *node,
+                                   const struct order_numbers *numbers);
 
     /* Once all words are laid out: does the stage accept its inputs? */
     tundish_status (*check_inputs)(const struct order_planning *planning,

@@ -100,6 +100,7 @@ node_close(struct plan_node *node)
     schema_close(&node->answers);
     free(node->state);
     free(node->inputs);
+    free(node->table);
     free(node->arguments);
     free(node);
 }

@@ -66,6 +66,9 @@ struct plan_node {
 
     struct schema answers; /* to the questions of its order stage, one element of its input each */
 
+    uint64_t *table; /* that its order stage has made of a file (order_ops.take_numbers) */
+    uint64_t table_count;
+
     void *arguments; /* the plan's decisions: order_ops.arguments_bytes (order/arguments.h) */
 };
 

@@ -8,6 +8,8 @@
 #include "content/expression/expression.h"
 #include "core/memory.h"
 #include "order/columns.h"
+#include "order/numbers.h"
+#include "source/rows/tensor_literal.h"
 #include "source/source.h"
 
 /* The input columns of a source. */
@@ -70,8 +72,37 @@ deliver_bytes(const struct spec_deliver *deliver)
     return deliver->max_batch_bytes;
 }
 
+/* Give an order stage the numbers of its file. */
 static tundish_status
-order_types(const struct plan_builder *builder, struct plan_node *node)
+open_numbers(const struct order_planning *planning, const struct stage_config *config,
+             struct plan_node *node)
+{
+    const struct spec_value *name = spec_get(config->stage, node->order->numbers);
+    struct tensor tensor = { 0 };
+    tundish_status status = tensor_open_npy(config, name, &tensor);
+    const struct order_numbers numbers = {
+        .values = tensor.values,
+        .count = (uint64_t)tensor.value_count,
+        .are_integers = tensor.dtype == TUNDISH_INT64 || tensor.dtype == TUNDISH_INT32,
+        .are_wide = tensor.dtype == TUNDISH_INT64 || tensor.dtype == TUNDISH_FLOAT64,
+    };
+
+    if (status == TUNDISH_OK && (tensor.rank != 1 || !(numbers.are_integers || numbers.are_wide ||
+                                                       tensor.dtype == TUNDISH_FLOAT32)))
+        status = spec_complain(config->errors, name->line, name->column,
+                               "%s: %s are one row of int64, int32, float64 or float32, and this "
+                               "file has %s of %d dimensions",
+                               name->text, node->order->numbers, tnd_dtype_name(tensor.dtype),
+                               tensor.rank);
+    if (status == TUNDISH_OK)
+        status = node->order->take_numbers(planning, node, &numbers);
+    tensor_close(&tensor);
+    return status;
+}
+
+static tundish_status
+order_types(const struct plan_builder *builder, const struct stage_config *config,
+            struct plan_node *node)
 {
     const struct order_planning planning = {
         .errors = builder->errors,
@@ -79,8 +110,11 @@ order_types(const struct plan_builder *builder, struct plan_node *node)
             builder->plan->stream->deliver.skip_errors || builder->plan->options.batches_vary,
     };
 
-    if (node->order->columns != NULL)
-        return node->order->columns(&planning, node);
+    tundish_status status =
+        node->order->numbers != NULL ? open_numbers(&planning, config, node) : TUNDISH_OK;
+
+    if (status != TUNDISH_OK || node->order->columns != NULL)
+        return status != TUNDISH_OK ? status : node->order->columns(&planning, node);
     order_pass_columns(node);
     return TUNDISH_OK;
 }
@@ -208,7 +242,7 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     if (node->order == NULL)
         return open_content(node, &config);
     status = node->order->questions != NULL ? open_answers(node, &config) : TUNDISH_OK;
-    return status == TUNDISH_OK ? order_types(builder, node) : status;
+    return status == TUNDISH_OK ? order_types(builder, &config, node) : status;
 }
 
 tundish_status

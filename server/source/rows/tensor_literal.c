@@ -488,7 +488,7 @@ tensor_of_npy(const struct stage_config *config, const struct spec_value *name,
 
     if (name->kind != SPEC_TEXT)
         return spec_complain(config->errors, name->line, name->column,
-                             "npy takes the name of a file");
+                             "this takes the name of one .npy file");
     status =
         (spec_is_url(name->text) ? open_url : open_here)(config->stage->file, name->text, &file);
     if (status == TUNDISH_OK && fstat(file, &about) != 0)
@@ -557,6 +557,15 @@ tensor_open_text(const struct stage_config *config, const struct spec_value *val
     struct tensor tensor = { .dtype = 0 };
 
     return hand_over(tensor_of_lists(config, value, TUNDISH_STRING, &tensor), &tensor, ret_tensor);
+}
+
+tundish_status
+tensor_open_npy(const struct stage_config *config, const struct spec_value *name,
+                struct tensor *ret_tensor)
+{
+    struct tensor tensor = { .dtype = 0 };
+
+    return hand_over(tensor_of_npy(config, name, &tensor), &tensor, ret_tensor);
 }
 
 void

@@ -33,6 +33,10 @@ tundish_status tensor_open(const struct stage_config *config, const struct spec_
 /* One text or nested lists of texts. */
 tundish_status tensor_open_text(const struct stage_config *config, const struct spec_value *value,
                                 struct tensor *ret_tensor);
+
+/* The array in an .npy file. */
+tundish_status tensor_open_npy(const struct stage_config *config, const struct spec_value *name,
+                               struct tensor *ret_tensor);
 void tensor_close(struct tensor *tensor);
 
 /* Column `index` of `output`: the tensor, `count` times. Variables stay zeros. */
