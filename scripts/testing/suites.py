@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 from . import frameworks, gpus
@@ -86,8 +87,7 @@ def tools():
         ("tests/conformance/runner_tests", "tests/conformance"),
         ("tests/scripts", "tests/scripts"),
     ):
-        lines = _echoed([sys.executable, "-m", "unittest", "discover", "-s", start, "-t", top])
-        total.add(_unittest_tally(start, lines))
+        total.add(_each_file(start, sys.executable, REPOSITORY / start, top=REPOSITORY / top))
     return total
 
 
@@ -252,19 +252,34 @@ def _meson_tally(name, result):
 def _python_tests(
     flavour, interpreter, tests=REPOSITORY / "tests" / "python", files="test_*.py", **environment
 ):
-    """Each file of a folder of tests in a process of its own, with the package of this build."""
-    folder, total = _folder(flavour), Tally()
-    for file in sorted(tests.glob(files)):
-        lines = _echoed(
-            [str(interpreter), "-m", "unittest", "discover", "-v", "-s", str(tests), "-p", file.name],
-            PYTHONPATH=str(folder / "sdk" / "python"),
-            TUNDISH_BUILD=str(folder),
-            # What is imported is compiled once, in the build folder.
-            PYTHONDONTWRITEBYTECODE="",
-            PYTHONPYCACHEPREFIX=str(folder / "python-cache"),
-            **environment,
-        )
-        total.add(_unittest_tally(f"{flavour} {file.name}", lines))
+    """The tests of a folder, with the package of this build."""
+    folder = _folder(flavour)
+    environment |= {
+        "PYTHONPATH": str(folder / "sdk" / "python"),
+        "TUNDISH_BUILD": str(folder),
+        # What is imported is compiled once, in the build folder.
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(folder / "python-cache"),
+    }
+    return _each_file(flavour, interpreter, tests, files=files, **environment)
+
+
+def _each_file(name, interpreter, tests, top=None, files="test_*.py", **environment):
+    """Each file of a folder of tests in a process of its own, as many at once as there are cores.
+
+    The longest begin first; each is shown when it ends.
+    """
+    start = ["-m", "unittest", "discover", "-v", "-s", str(tests), "-t", str(top or tests), "-p"]
+
+    def run(file):
+        return file.name, _printed([str(interpreter), *start, file.name], **environment)
+
+    total = Tally()
+    longest_first = sorted(tests.glob(files), key=lambda file: -file.stat().st_size)
+    with ThreadPool(len(os.sched_getaffinity(0))) as pool:
+        for file, lines in pool.imap_unordered(run, longest_first):
+            print(f"-- {file}", *lines, sep="\n", flush=True)
+            total.add(_unittest_tally(f"{name} {file}", lines))
     return total
 
 
@@ -324,7 +339,23 @@ def _unittest_tally(name, lines):
 
 def _echoed(command, **environment):
     """Run a command, showing what it prints, and return its lines."""
-    process = subprocess.Popen(
+    lines = []
+    with _started(command, environment) as process:
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            lines.append(line.rstrip("\n"))
+    return lines
+
+
+def _printed(command, **environment):
+    """Run a command and return the lines that it printed."""
+    with _started(command, environment) as process:
+        return process.stdout.read().splitlines()
+
+
+def _started(command, environment):
+    return subprocess.Popen(
         command,
         cwd=REPOSITORY,
         env={**os.environ, **_ENVIRONMENT, **environment},
@@ -333,13 +364,6 @@ def _echoed(command, **environment):
         text=True,
         errors="replace",
     )
-    lines = []
-    for line in process.stdout:
-        sys.stdout.write(line)
-        sys.stdout.flush()
-        lines.append(line.rstrip("\n"))
-    process.wait()
-    return lines
 
 
 def _without_address_randomisation():
