@@ -1,11 +1,14 @@
 """Run the suites named on the command line and add them up."""
 
 import argparse
+import resource
 import sys
 import time
 
 from . import coverage, suites
 from .tally import Tally
+
+_SLOWEST = 10
 
 
 def main():
@@ -16,18 +19,29 @@ def main():
         return 1 if total.failed else 0
     names = options.suite or (suites.QUICK if options.quick else list(suites.ALL))
     total = Tally()
-    for name in names:
-        print(f"\n== {name}: {suites.ALL[name].__doc__}", flush=True)
-        start = time.monotonic()
+    for number, name in enumerate(names, 1):
+        print(f"\n== {name} ({number} of {len(names)}): {suites.ALL[name].__doc__}", flush=True)
+        start, used = time.monotonic(), _processor_s()
         tally = suites.ALL[name]()
-        print(f"== {name}: {tally} in {time.monotonic() - start:.0f} s", flush=True)
+        wall, used = time.monotonic() - start, _processor_s() - used
+        print(f"== {name}: {tally} in {wall:.0f} s, {used:.0f} s of the processors", flush=True)
         total.add(tally)
+    slowest = sorted(total.parts, reverse=True)[:_SLOWEST]
+    print("\nThe slowest parts:" if slowest else "")
+    for seconds, part in slowest:
+        print(f"  {seconds:5.0f} s  {part}")
     if total.notes:
         print("\nFailed or skipped:")
         for note in total.notes:
             print(f"  {note}")
     print(f"\n{total}")
     return 1 if total.failed else 0
+
+
+def _processor_s():
+    """Of all processes that have ended and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _options():

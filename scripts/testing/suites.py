@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -61,7 +62,7 @@ def tsan():
 
 
 def fuzz():
-    """the parsers, fed with noise: FUZZ_SECONDS (20) each, from a fixed seed"""
+    """the parsers, fed with noise: FUZZ_SECONDS (8) each, from a fixed seed"""
     return meson("fuzz", "fuzz", wrapper=_without_address_randomisation())
 
 
@@ -233,7 +234,9 @@ def meson(flavour, suite, *options, wrapper=()):
         return failure(f"{suite} ({flavour}): no test ran")
     tally = Tally()
     for result in results:
-        tally.add(_meson_tally(f"{flavour} {result['name']}", result))
+        name = f"{flavour} {result['name']}"
+        tally.add(_meson_tally(name, result))
+        tally.parts.append((result["duration"], name))
     if status and not tally.failed:
         tally.add(failure(f"meson test of {suite} ({flavour}) ended with status {status}"))
     return tally
@@ -272,14 +275,17 @@ def _each_file(name, interpreter, tests, top=None, files="test_*.py", **environm
     start = ["-m", "unittest", "discover", "-v", "-s", str(tests), "-t", str(top or tests), "-p"]
 
     def run(file):
-        return file.name, _printed([str(interpreter), *start, file.name], **environment)
+        begin = time.monotonic()
+        lines = _printed([str(interpreter), *start, file.name], **environment)
+        return file.name, lines, time.monotonic() - begin
 
     total = Tally()
     longest_first = sorted(tests.glob(files), key=lambda file: -file.stat().st_size)
     with ThreadPool(len(os.sched_getaffinity(0))) as pool:
-        for file, lines in pool.imap_unordered(run, longest_first):
+        for file, lines, seconds in pool.imap_unordered(run, longest_first):
             print(f"-- {file}", *lines, sep="\n", flush=True)
             total.add(_unittest_tally(f"{name} {file}", lines))
+            total.parts.append((seconds, f"{name} {file}"))
     return total
 
 

@@ -9,12 +9,14 @@ class Tally:
     failed: int = 0
     skipped: int = 0
     notes: list = field(default_factory=list)  # a sentence per failure and per reason to skip
+    parts: list = field(default_factory=list)  # (seconds, name) of each program of tests that ran
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.notes += other.notes
+        self.parts += other.parts
 
     def __str__(self):
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
