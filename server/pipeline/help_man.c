@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "pipeline/describe.h"
+#include "pipeline/expression_help.h"
+#include "pipeline/help_text.h"
 #include "pipeline/stage_help.h"
 
 static const char *const introduction[] = {
@@ -17,10 +19,6 @@ static const char *const introduction[] = {
     "C1..C26 means C1, C2 and so on to C26; C01..C10 keeps the zeros. {column} inside an "
     "expression of map, a key of a feature, `output` or a vocabulary's path is replaced by the "
     "column's name; {{column} inserts {column}.",
-    "Reductions of an expression (sum, mean, min, max, any, all, argmax) take axis=: max(x, "
-    "axis=0) "
-    "is the largest along dimension 0, max(x, 0) the larger of x and 0. In a quoted text of an "
-    "expression \\xHH is a byte.",
     "dtypes are bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, "
     "float32, float64 and string. A shape is a list; an unknown dimension is null.",
     "A dataset is a name from `datasets:` or a list of stages. Each reference to a named dataset "
@@ -58,28 +56,11 @@ static const char *const example[] = {
     "    distribute: {replicas: 4}",
 };
 
-/* Escape text for roff: a line must not begin with a control character, and a plain - is a hyphen.
- */
-static void
-print_roff(const char *text, FILE *out)
-{
-    if (*text == '.' || *text == '\'')
-        fputs("\\&", out);
-    for (; *text != '\0'; text++) {
-        if (*text == '\\')
-            fputs("\\e", out);
-        else if (*text == '-')
-            fputs("\\-", out);
-        else
-            fputc(*text, out);
-    }
-}
-
 static void
 print_parameter(const struct parameter_info *parameter, FILE *out)
 {
     fprintf(out, ".TP\n.B %s\n", parameter->name);
-    print_roff(parameter->help, out);
+    help_print_roff(parameter->help, out);
     fputs("\n(", out);
     if (parameter->types & TYPE_ANY)
         fputs("any value", out);
@@ -89,7 +70,7 @@ print_parameter(const struct parameter_info *parameter, FILE *out)
         fputs("; needed", out);
     if (parameter->default_value != NULL) {
         fputs("; default ", out);
-        print_roff(parameter->default_value, out);
+        help_print_roff(parameter->default_value, out);
     }
     fputs(parameter->types & TYPE_VARYING ? "; may be $name)\n" : ")\n", out);
 }
@@ -98,7 +79,7 @@ static void
 print_stage(const struct stage_info *stage, FILE *out)
 {
     fprintf(out, ".SS %s\n", stage->name);
-    print_roff(stage->help, out);
+    help_print_roff(stage->help, out);
     if (stage->namesake != NULL)
         fprintf(out, "\nAs\n.IR %s .", stage->namesake);
     if (stage->has_short_form)
@@ -133,12 +114,12 @@ stage_print_man(FILE *out)
           out);
     for (size_t i = 0; i < sizeof introduction / sizeof introduction[0]; i++) {
         fputs(i > 0 ? ".PP\n" : "", out);
-        print_roff(introduction[i], out);
+        help_print_roff(introduction[i], out);
         fputc('\n', out);
     }
     fputs(".SH EXAMPLE\n.nf\n", out);
     for (size_t i = 0; i < sizeof example / sizeof example[0]; i++) {
-        print_roff(example[i], out);
+        help_print_roff(example[i], out);
         fputc('\n', out);
     }
     fputs(".fi\n.SH \"PIPELINE FILE\"\n", out);
@@ -155,6 +136,7 @@ stage_print_man(FILE *out)
         group = stage_table[i].group;
         print_stage(&stage_table[i], out);
     }
+    expression_print_man(out);
     fputs(".SH FEATURES\nThe entries of\n.B features\nin parse_example and decode_json.\n", out);
     for (uint32_t i = 0; i < feature_count; i++)
         print_stage(&feature_table[i], out);

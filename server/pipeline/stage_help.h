@@ -2,6 +2,7 @@
 #ifndef PIPELINE_STAGE_HELP_H
 #define PIPELINE_STAGE_HELP_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "core/status.h"
@@ -18,6 +19,14 @@ void stage_print_help(const struct stage_info *stage, FILE *out);
 
 /* `tundish help --man`: tundish-pipeline(5), in roff. */
 void stage_print_man(FILE *out);
+
+/* "- csv: {record_defaults: ..., column_names: ..., ...}": how it is written, all that is needed
+ * and its short form. Nothing for sections and features. */
+void stage_print_written(const struct stage_info *stage, FILE *out);
+
+/* Everything that has a page of help: the stages, then sections and features. */
+uint32_t stage_topic_count(void);
+const struct stage_info *stage_topic(uint32_t index);
 
 /* A stage, `distribute`, `deliver`, `stream`, `widen`, or a kind of feature (FixedLen ...), by
  * name. E_ARGUMENT: there is none; the explanation names the nearest. */

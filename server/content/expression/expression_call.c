@@ -5,6 +5,7 @@
 #include "column/convert.h"
 #include "content/expression/expression_check.h"
 #include "core/memory.h"
+#include "pipeline/stages.h"
 
 enum { ARGUMENTS_MAX = 3 };
 
@@ -380,94 +381,45 @@ check_min_max(struct checker *checker, const struct tree *tree, const struct fun
 }
 
 static const struct function functions[] = {
-    { .name = "abs", .least = 1, .most = 1, .check = check_signed_function, .op = VECTOR_ABSOLUTE },
-    { .name = "all",
-      .least = 1,
-      .most = 2,
-      .takes_axis = true,
-      .check = check_reduction,
-      .reduce = REDUCE_ALL },
-    { .name = "any",
-      .least = 1,
-      .most = 2,
-      .takes_axis = true,
-      .check = check_reduction,
-      .reduce = REDUCE_ANY },
-    { .name = "argmax",
-      .least = 1,
-      .most = 2,
-      .takes_axis = true,
-      .check = check_reduction,
-      .reduce = REDUCE_ARGMAX },
-    { .name = "cast", .least = 2, .most = 2, .check = check_cast },
-    { .name = "ceil", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_CEIL },
-    { .name = "clip", .least = 3, .most = 3, .check = check_clip },
-    { .name = "cos", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_COS },
-    { .name = "exp", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_EXP },
-    { .name = "expm1", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_EXPM1 },
-    { .name = "floor", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_FLOOR },
-    { .name = "isfinite",
-      .least = 1,
-      .most = 1,
-      .check = check_float_function,
-      .op = VECTOR_IS_FINITE },
-    { .name = "isnan", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_IS_NAN },
-    { .name = "length", .least = 1, .most = 1, .check = check_length },
-    { .name = "log", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_LOG },
-    { .name = "log1p", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_LOG1P },
-    { .name = "max",
-      .least = 1,
-      .most = 2,
-      .takes_axis = true,
-      .check = check_min_max,
-      .op = VECTOR_MAXIMUM,
-      .reduce = REDUCE_MAXIMUM },
-    { .name = "mean",
-      .least = 1,
-      .most = 2,
-      .takes_axis = true,
-      .check = check_reduction,
-      .reduce = REDUCE_MEAN },
-    { .name = "min",
-      .least = 1,
-      .most = 2,
-      .takes_axis = true,
-      .check = check_min_max,
-      .op = VECTOR_MINIMUM,
-      .reduce = REDUCE_MINIMUM },
-    { .name = "pow", .least = 2, .most = 2, .check = check_pow },
-    { .name = "round", .least = 1, .most = 1, .check = check_signed_function, .op = VECTOR_ROUND },
-    { .name = "sigmoid",
-      .least = 1,
-      .most = 1,
-      .check = check_float_function,
-      .op = VECTOR_SIGMOID },
-    { .name = "sign", .least = 1, .most = 1, .check = check_signed_function, .op = VECTOR_SIGN },
-    { .name = "sin", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_SIN },
-    { .name = "size", .least = 1, .most = 1, .check = check_length },
-    { .name = "sqrt",
-      .least = 1,
-      .most = 1,
-      .check = check_float_function,
-      .op = VECTOR_SQUARE_ROOT },
-    { .name = "stateless_uniform", .least = 2, .most = 3, .check = check_uniform },
-    { .name = "sum",
-      .least = 1,
-      .most = 2,
-      .takes_axis = true,
-      .check = check_reduction,
-      .reduce = REDUCE_SUM },
-    { .name = "tanh", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_TANH },
-    { .name = "where", .least = 3, .most = 3, .check = check_where },
+/* The check comes first of the members. */
+#define FUNCTION(function_name, form, fewest, greatest, takes, gives, help, example, result, ...)  \
+    { .name = #function_name, .least = (fewest), .most = (greatest), .check = __VA_ARGS__ },
+#include "pipeline/expressions.def"
 };
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
+/* The stage that does it, by its name or, for texts, by the end of that: lower is string_lower.
+ * NULL: none. */
+static const struct stage_info *
+stage_instead(const char *function)
+{
+    size_t bytes = strlen(function);
+    const struct stage_info *stage = stage_find(function);
+
+    if (stage != NULL)
+        return stage->kind == STAGE_CONTENT ? stage : NULL;
+    for (uint32_t i = 0; i < stage_count; i++) {
+        const char *name = stage_table[i].name;
+        size_t name_bytes = strlen(name);
+
+        if (strcmp(stage_table[i].group, "Text") == 0 && name_bytes > bytes &&
+            name[name_bytes - bytes - 1] == '_' && strcmp(name + name_bytes - bytes, function) == 0)
+            return &stage_table[i];
+    }
+    return NULL;
+}
+
 static struct operand
 unknown_function(struct checker *checker, const struct tree *tree)
 {
+    const struct stage_info *stage = stage_instead(tree->text);
     const char *names[FUNCTIONS], *nearest;
 
+    if (stage != NULL)
+        return operand_complain(
+            checker, tree->at, "there is no function '%s'; the stage %s does that, before this one",
+            tree->text, stage->name);
     for (size_t i = 0; i < FUNCTIONS; i++)
         names[i] = functions[i].name;
     nearest = spec_nearest(tree->text, names, FUNCTIONS);

@@ -331,29 +331,38 @@ parse_unary(struct parser *parser)
     return node;
 }
 
-struct binary_sign {
+enum rank { RANK_PRODUCT, RANK_SUM, RANK_COMPARISON };
+
+/* Operators between two operands, of ranks that take several. */
+static const struct binary_sign {
+    enum rank rank;
     const char *sign;
     enum tree_kind kind;
+} signs[] = {
+#define SIGN(rank, sign, kind, ...) { RANK_##rank, sign, kind },
+#include "pipeline/expressions.def"
 };
+
+/* Take the sign of a rank that stands here, or return NULL. */
+static const struct binary_sign *
+take_sign(struct parser *parser, enum rank rank)
+{
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (signs[i].rank == rank && tokens_take_sign(parser, signs[i].sign))
+            return &signs[i];
+    return NULL;
+}
 
 /* Parse operators of one rank, which group to the left. */
 static struct tree *
-parse_left(struct parser *parser, struct tree *(*operand)(struct parser *),
-           const struct binary_sign *signs)
+parse_left(struct parser *parser, struct tree *(*operand)(struct parser *), enum rank rank)
 {
     struct tree *node = operand(parser);
-    bool more = true;
+    const struct binary_sign *sign;
 
-    while (more) {
-        uint32_t at = parser->token.at;
-
-        more = false;
-        for (const struct binary_sign *sign = signs; sign->sign != NULL && !more; sign++)
-            if (tokens_take_sign(parser, sign->sign)) {
-                node = node_of_two(parser, sign->kind, at, node, operand(parser));
-                more = true;
-            }
-    }
+    for (uint32_t at = parser->token.at; (sign = take_sign(parser, rank)) != NULL;
+         at = parser->token.at)
+        node = node_of_two(parser, sign->kind, at, node, operand(parser));
     return node;
 }
 
@@ -361,51 +370,29 @@ parse_left(struct parser *parser, struct tree *(*operand)(struct parser *),
 static struct tree *
 parse_product(struct parser *parser)
 {
-    static const struct binary_sign signs[] = {
-        { "*", TREE_MULTIPLY }, { "/", TREE_DIVIDE },   { "//", TREE_FLOOR_DIVIDE },
-        { "%", TREE_MODULO },   { NULL, TREE_OMITTED },
-    };
-
-    return parse_left(parser, parse_unary, signs);
+    return parse_left(parser, parse_unary, RANK_PRODUCT);
 }
 
 static struct tree *
 parse_sum(struct parser *parser)
 {
-    static const struct binary_sign signs[] = {
-        { "+", TREE_ADD },
-        { "-", TREE_SUBTRACT },
-        { NULL, TREE_OMITTED },
-    };
-
-    return parse_left(parser, parse_product, signs);
+    return parse_left(parser, parse_product, RANK_SUM);
 }
 
 /* Chains mean what they do in Python: a < b < c is (a < b) and (b < c). */
 static struct tree *
 parse_comparison(struct parser *parser)
 {
-    static const struct binary_sign signs[] = {
-        { "<", TREE_LESS },           { "<=", TREE_LESS_EQUAL }, { ">", TREE_GREATER },
-        { ">=", TREE_GREATER_EQUAL }, { "==", TREE_EQUAL },      { "!=", TREE_NOT_EQUAL },
-        { NULL, TREE_OMITTED },
-    };
     struct tree *left = parse_sum(parser), *chain = NULL;
-    bool more = true;
+    const struct binary_sign *sign;
 
-    while (more) {
-        uint32_t at = parser->token.at;
+    for (uint32_t at = parser->token.at; (sign = take_sign(parser, RANK_COMPARISON)) != NULL;
+         at = parser->token.at) {
+        struct tree *right = parse_sum(parser);
+        struct tree *link = node_of_two(parser, sign->kind, at, left, right);
 
-        more = false;
-        for (const struct binary_sign *sign = signs; sign->sign != NULL && !more; sign++)
-            if (tokens_take_sign(parser, sign->sign)) {
-                struct tree *right = parse_sum(parser);
-                struct tree *link = node_of_two(parser, sign->kind, at, left, right);
-
-                chain = chain == NULL ? link : node_of_two(parser, TREE_AND, at, chain, link);
-                left = right;
-                more = true;
-            }
+        chain = chain == NULL ? link : node_of_two(parser, TREE_AND, at, chain, link);
+        left = right;
     }
     return chain == NULL ? left : chain;
 }

@@ -105,8 +105,8 @@ the_list_cuts_no_name_at_its_dot(void **state)
 static void
 no_line_of_the_manual_is_taken_for_a_request(void **state)
 {
-    static const char *const requests[] = { ".TH ", ".SH ", ".SS ", ".TP", ".PP",
-                                            ".B ",  ".BR ", ".IR ", ".nf", ".fi" };
+    static const char *const requests[] = { ".TH ", ".SH ", ".SS ", ".TP", ".PP", ".B ",
+                                            ".BR ", ".IR ", ".nf",  ".fi", ".br" };
     char *manual = printed(stage_print_man);
     char *line = strtok(manual, "\n");
 

@@ -1,0 +1,14 @@
+/* help_text.h - texts for people: on a terminal and in a manual page. */
+#ifndef PIPELINE_HELP_TEXT_H
+#define PIPELINE_HELP_TEXT_H
+
+#include <stdio.h>
+
+/* Print text in indented lines of at most 78 columns, and an end of line. */
+void help_print_wrapped(const char *text, int indent, FILE *out);
+
+/* Escape text for roff: a dot or an apostrophe at the beginning of a line is a request, a backslash
+ * is an escape, and a plain - is a hyphen. The text begins a line. */
+void help_print_roff(const char *text, FILE *out);
+
+#endif
