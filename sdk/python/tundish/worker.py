@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.random import mtrand
 
+from .described import leaves
 from .worker_columns import Answer, Arena, Misfit, Request, Spec
 
 _MESSAGE = struct.Struct("QQQQ")
@@ -65,17 +66,21 @@ class _Job:
             data = data(**arguments)
         self.length = len(data)
         count = len(self.outputs)
+        is_nested = any("." in spec.name for spec in self.outputs)
 
         def item(index: int) -> Sequence[Any]:
             made = data[index]
-            if type(made) is tuple and len(made) == count:
+            if type(made) is tuple and len(made) == count and not is_nested:
                 return made
             if isinstance(made, Mapping):
                 return self.values_of(made)
             if count == 1 and not isinstance(made, tuple):
                 return (made,)
-            if isinstance(made, tuple | list) and len(made) == count:
+            if isinstance(made, list) and len(made) == count:
                 return made
+            nested = leaves(made)
+            if len(nested) == count:
+                return self.values_of(nested)
             raise Misfit(f"an item is {type(made).__name__}, and {count} columns are wanted")
 
         return item
@@ -86,6 +91,10 @@ class _Job:
             raise Misfit(f"it returned {type(made).__name__}, and a mapping of its columns is wanted")
         try:
             return [made[spec.name] for spec in self.outputs]
+        except KeyError:
+            nested = leaves(made)
+        try:
+            return [nested[spec.name] for spec in self.outputs]
         except KeyError as error:
             raise Misfit(f"it returned no {error}") from None
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .columns import Ragged, Sparse, Strings
+from .described import array as as_array
 from .dtypes import numpy_dtype
 
 _ALIGNMENT = 64
@@ -194,7 +195,7 @@ def _described(value: Any) -> str:
 
 
 def _numbers(value: Any, spec: Spec) -> Any:
-    array = np.asarray(value)
+    array = as_array(value)
     if array.dtype == spec.numpy:
         return array
     if array.size == 0 and not hasattr(value, "dtype"):
