@@ -1,7 +1,7 @@
 """A task of a cluster with parameter servers: cluster.py CLUSTER TYPE INDEX STEPS
 
 The chief sums the rows of so many steps, which its workers take of datasets of their own; after half of them
-it waits for a line on its standard input.
+it waits for a line on its standard input. The evaluator sums its stream at each such line.
 """
 
 import json
@@ -16,6 +16,12 @@ import tundish.tensorflow
 CLUSTER, TYPE, INDEX, STEPS = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 os.environ["TF_CONFIG"] = json.dumps({"cluster": CLUSTER, "task": {"type": TYPE, "index": INDEX}})
 resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+if TYPE == "evaluator":
+    with tundish.open("eval") as reader:
+        for _ in sys.stdin:
+            values = tundish.tensorflow.dataset(reader).map(lambda batch: tf.reduce_sum(batch["value"]))
+            print(sum(int(value) for value in values), flush=True)
+    sys.exit()
 if TYPE != "chief":
     tf.distribute.Server(resolver.cluster_spec(), job_name=TYPE, task_index=INDEX, protocol="grpc").join()
 

@@ -187,7 +187,7 @@ class Datasets(TensorFlow):
 
 
 class Cluster(TensorFlow):
-    """ClusterCoordinator's, with a chief, two parameter servers and two workers."""
+    """ClusterCoordinator's, with a chief, two parameter servers, two workers and an evaluator."""
 
     def task(self, server, cluster, kind, index):
         process = subprocess.Popen(
@@ -202,9 +202,15 @@ class Cluster(TensorFlow):
             self.addCleanup(close)
         return process
 
+    def asked(self, evaluator):
+        evaluator.stdin.write("\n")
+        evaluator.stdin.flush()
+        return int(evaluator.stdout.readline())
+
     def test_each_worker_has_a_session_and_one_that_is_killed_loses_no_step(self):
         stages = ("range: {stop: 60}", "shuffle: {buffer_size: 60}", "batch: 10")
         text = rig.pipeline(*stages, distribute="from_function: true", deliver="{}")
+        text += "  eval: {dataset: [{range: {stop: 25}}, {batch: 4}]}\n"
         with contextlib.ExitStack() as stack:
             sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(5)]
             chief, *others = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
@@ -212,10 +218,13 @@ class Cluster(TensorFlow):
         with rig.serve(text) as server:
             tasks = {(kind, i): self.task(server, cluster, kind, i) for kind in cluster if kind != "chief" for i in range(2)}
             chief = self.task(server, cluster, "chief", 0)
+            evaluator = self.task(server, cluster, "evaluator", 0)
             self.assertEqual(chief.stdout.readline(), "half\n")
+            self.assertEqual(self.asked(evaluator), sum(range(25)))
             tasks["worker", 1].kill()
             tasks["worker", 1].wait()
             self.task(server, cluster, "worker", 1)
+            self.assertEqual(self.asked(evaluator), sum(range(25)))
             chief.stdin.write("\n")
             chief.stdin.flush()
             self.assertEqual(chief.stdout.readline(), "half\n")
