@@ -171,6 +171,17 @@ def _ended_well(name, command):
     return failure(f"{name}: status {status}") if status else Tally(passed=1)
 
 
+def manual():
+    """the manual for browsers, made without a warning"""
+    broken = build("release")
+    if broken:
+        return broken
+    status = subprocess.call(["scripts/manual"], cwd=REPOSITORY, env={**os.environ, "BUILD": str(_folder("release"))})
+    if status == _SKIPPED:
+        return Tally(skipped=1, notes=["manual skipped: see above"])
+    return failure(f"scripts/manual: status {status}") if status else Tally(passed=1)
+
+
 def install():
     """pip install, from the source and from the wheels of scripts/package, in fresh environments"""
     command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/install"]
@@ -202,7 +213,7 @@ def checks():
 ALL = {
     function.__name__: function
     for function in (
-        checks, tools, unit, abi, system, conformance, python, port, gpu, install, operations, asan, tsan, fuzz
+        checks, tools, unit, abi, system, manual, conformance, python, port, gpu, install, operations, asan, tsan, fuzz
     )
 }
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
