@@ -23,9 +23,12 @@ struct column_spec {
     int32_t passed_from; /* as it was in this column of the stage's input; -1: written */
 };
 
+/* Names and their order are changed by the functions below alone. */
 struct schema {
     uint32_t count;
     struct column_spec *columns;
+    uint32_t *slots; /* many columns: a hash table of their numbers + 1; 0: free. Else NULL */
+    uint32_t slot_mask;
 };
 
 /* Append a column and return it, zeroed but for name (copied), dtype, kind DENSE, rank 0 and
@@ -35,6 +38,10 @@ struct column_spec *schema_add(struct schema *schema, const char *name, tundish_
 /* Append a copy of a column of the input, passed_from set to `input_index`. */
 struct column_spec *schema_pass(struct schema *schema, const struct schema *input,
                                 uint32_t input_index);
+
+/* The same under another name, which is copied. */
+struct column_spec *schema_pass_as(struct schema *schema, const struct schema *input,
+                                   uint32_t input_index, const char *name);
 
 /* Append all of them. */
 void schema_pass_all(struct schema *schema, const struct schema *input);
@@ -47,6 +54,9 @@ const char **schema_names(const struct schema *schema);
 
 /* Remove column `index`; those after it move up. */
 void schema_remove(struct schema *schema, uint32_t index);
+
+/* Sort them by name. ret_places[i]: where column i has come to. */
+void schema_sort(struct schema *schema, uint32_t *ret_places);
 
 void schema_close(struct schema *schema);
 

@@ -104,9 +104,7 @@ choose_outputs(const struct stage_config *config, const struct name_list *column
                 return spec_complain(config->errors, output->line, output->column,
                                      "output '%s' is a column already", outputs->names[i]);
             target->output = schema->count;
-            schema_pass(schema, config->input, target->input);
-            free(schema->columns[target->output].name);
-            schema->columns[target->output].name = tnd_strdup(outputs->names[i]);
+            schema_pass_as(schema, config->input, target->input, outputs->names[i]);
         }
         schema->columns[target->output].passed_from = -1;
     }
@@ -195,21 +193,12 @@ content_targets_open(const struct stage_config *config, struct schema *ret_schem
 void
 content_sort_columns(struct schema *schema, struct content_targets *targets)
 {
-    /* Insertion sort: columns are few, and targets must follow each swap. */
-    for (uint32_t i = 1; i < schema->count; i++)
-        for (uint32_t k = i;
-             k > 0 && strcmp(schema->columns[k - 1].name, schema->columns[k].name) > 0; k--) {
-            struct column_spec column = schema->columns[k];
+    uint32_t *places = tnd_alloc((schema->count + 1) * sizeof *places);
 
-            schema->columns[k] = schema->columns[k - 1];
-            schema->columns[k - 1] = column;
-            for (uint32_t t = 0; t < targets->count; t++) {
-                uint32_t *output = &targets->list[t].output;
-
-                if (*output == k - 1 || *output == k)
-                    *output = *output == k ? k - 1 : k;
-            }
-        }
+    schema_sort(schema, places);
+    for (uint32_t t = 0; t < targets->count; t++)
+        targets->list[t].output = places[targets->list[t].output];
+    free(places);
 }
 
 tundish_status

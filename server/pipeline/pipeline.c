@@ -204,13 +204,22 @@ spec_dtype(const struct spec_stage *stage, const char *parameter)
     return dtype;
 }
 
+static int
+compare_key(const void *name, const void *key_)
+{
+    const struct spec_value *key = *(const struct spec_value *const *)key_;
+
+    return key->kind == SPEC_TEXT ? strcmp(name, key->text) : -1;
+}
+
 const struct spec_value *
 spec_map_get(const struct spec_value *map, const char *key)
 {
-    for (uint32_t i = 0; i < map->count; i++)
-        if (map->keys[i].kind == SPEC_TEXT && strcmp(map->keys[i].text, key) == 0)
-            return &map->items[i];
-    return NULL;
+    const struct spec_value *const *found =
+        map->count == 0 ? NULL
+                        : bsearch(key, map->sorted, map->count, sizeof *map->sorted, compare_key);
+
+    return found == NULL ? NULL : &map->items[*found - map->keys];
 }
 
 bool

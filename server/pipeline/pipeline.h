@@ -41,9 +41,10 @@ struct spec_value {
     const char *text; /* TEXT: NUL-terminated; VARIABLE: the name without $;
                          numbers and booleans too: as written */
     size_t text_bytes;
-    uint32_t count;                 /* LIST, MAP */
-    const struct spec_value *items; /* LIST: items; MAP: the values */
-    const struct spec_value *keys;  /* MAP: TEXT */
+    uint32_t count;                   /* LIST, MAP */
+    const struct spec_value *items;   /* LIST: items; MAP: the values */
+    const struct spec_value *keys;    /* MAP: TEXT */
+    const struct spec_value **sorted; /* MAP: the keys by text; those that are no TEXT come last */
     const struct spec_dataset *dataset;
 };
 

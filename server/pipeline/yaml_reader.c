@@ -220,7 +220,9 @@ by_text(const void *left_, const void *right_)
 {
     const struct spec_value *left = *(const struct spec_value *const *)left_;
     const struct spec_value *right = *(const struct spec_value *const *)right_;
-    int order = strcmp(left->text, right->text);
+    bool are_texts = left->kind == SPEC_TEXT && right->kind == SPEC_TEXT;
+    int order = are_texts ? strcmp(left->text, right->text)
+                          : (left->kind != SPEC_TEXT) - (right->kind != SPEC_TEXT);
 
     if (order != 0)
         return order;
@@ -228,23 +230,21 @@ by_text(const void *left_, const void *right_)
     return left < right ? -1 : left > right;
 }
 
-/* Report names that occur twice. Sorted, because a hostile mapping may be large. */
+/* Sort the names, and report those that occur twice. */
 static void
-refuse_doubles(struct reader *reader, const struct spec_value *map)
+sort_keys(struct reader *reader, struct spec_value *map)
 {
-    const struct spec_value **sorted = tnd_alloc((map->count + 1) * sizeof *sorted);
-    size_t count = 0;
-
+    map->sorted = spec_memory_take(reader->memory, map->count, sizeof(struct spec_value *));
     for (uint32_t i = 0; i < map->count; i++)
-        if (map->keys[i].kind == SPEC_TEXT)
-            sorted[count++] = &map->keys[i];
-    qsort(sorted, count, sizeof sorted[0], by_text);
-    for (size_t i = 1; i < count; i++)
-        if (strcmp(sorted[i - 1]->text, sorted[i]->text) == 0)
-            spec_complain(reader->errors, sorted[i]->line, sorted[i]->column,
-                          "\"%s\" occurs twice, first on line %u", sorted[i]->text,
-                          sorted[i - 1]->line);
-    free(sorted);
+        map->sorted[i] = &map->keys[i];
+    qsort(map->sorted, map->count, sizeof *map->sorted, by_text);
+    for (uint32_t i = 1; i < map->count && map->sorted[i]->kind == SPEC_TEXT; i++) {
+        const struct spec_value *first = map->sorted[i - 1], *second = map->sorted[i];
+
+        if (strcmp(first->text, second->text) == 0)
+            spec_complain(reader->errors, second->line, second->column,
+                          "\"%s\" occurs twice, first on line %u", second->text, first->line);
+    }
 }
 
 static tundish_status
@@ -310,7 +310,7 @@ read_map(struct reader *reader, const yaml_event_t *start, unsigned depth)
     map.keys = copy_from(reader, first, 2);
     map.items = copy_from(reader, first + 1, 2);
     reader->stack_count = first;
-    refuse_doubles(reader, &map);
+    sort_keys(reader, &map);
     push(reader, map);
     return TUNDISH_OK;
 }

@@ -39,7 +39,6 @@ rename_open(void *state, const struct stage_config *config, struct schema *ret_s
     for (uint32_t i = 0; i < config->input->count && status == TUNDISH_OK; i++) {
         const struct spec_value *name = spec_map_get(names, config->input->columns[i].name);
         const char *text = name != NULL ? name->text : config->input->columns[i].name;
-        struct column_spec *column;
 
         /* The columns before this one have their new names already, so two columns may swap
          * names. */
@@ -47,9 +46,7 @@ rename_open(void *state, const struct stage_config *config, struct schema *ret_s
             return spec_complain(config->errors, (name != NULL ? name : names)->line,
                                  (name != NULL ? name : names)->column,
                                  "two columns would be called '%s'", text);
-        column = schema_pass(ret_schema, config->input, i);
-        free(column->name);
-        column->name = tnd_strdup(text);
+        schema_pass_as(ret_schema, config->input, i, text);
     }
     return status;
 }

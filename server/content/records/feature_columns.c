@@ -20,7 +20,7 @@ is_same_list(const struct example_feature *a, const struct example_feature *b)
 static uint32_t
 want(struct example_feature *wanted, uint32_t *count, struct example_feature feature)
 {
-    for (uint32_t i = 0; i < *count; i++)
+    for (uint32_t i = 0; feature.is_list && i < *count; i++)
         if (is_same_list(&wanted[i], &feature)) {
             free(feature.name);
             free(feature.shape);

@@ -312,19 +312,14 @@ names_of_keys(const struct stage_config *config, const struct spec_value *featur
 /* Complain of entries that apply to no column. */
 static tundish_status
 check_entries_used(const struct stage_config *config, const struct spec_value *features,
-                   const struct name_list *names)
+                   const bool *is_used)
 {
     tundish_status status = TUNDISH_OK;
 
-    for (uint32_t i = 0; i < features->count; i++) {
-        bool used = false;
-
-        for (size_t k = 0; k < names->count && !used; k++)
-            used = spec_entry_for(features, names->names[k]) == &features->items[i];
-        if (!used)
+    for (uint32_t i = 0; i < features->count; i++)
+        if (!is_used[i])
             status = spec_complain(config->errors, features->keys[i].line, features->keys[i].column,
                                    "feature '%s' matches none of columns", features->keys[i].text);
-    }
     return status;
 }
 
@@ -332,7 +327,8 @@ static tundish_status
 read_all(const struct stage_config *config, const struct spec_value *features,
          const struct name_list *names, struct feature_list *list)
 {
-    tundish_status status = check_entries_used(config, features, names);
+    bool *is_used = tnd_zalloc(features->count, sizeof *is_used);
+    tundish_status status = TUNDISH_OK;
 
     list->features = tnd_zalloc(names->count, sizeof *list->features);
     for (size_t i = 0; i < names->count; i++) {
@@ -341,12 +337,17 @@ read_all(const struct stage_config *config, const struct spec_value *features,
         tundish_status each;
 
         feature->column = tnd_strdup(names->names[i]);
+        if (map != NULL)
+            is_used[map - features->items] = true;
         each = map != NULL ? read_feature(config, map, feature)
                            : stage_complain(config, "features has no entry for column '%s'",
                                             feature->column);
         if (each != TUNDISH_OK)
             status = each;
     }
+    if (check_entries_used(config, features, is_used) != TUNDISH_OK)
+        status = TUNDISH_E_PIPELINE;
+    free(is_used);
     return status;
 }
 
