@@ -207,9 +207,8 @@ has_url(const struct spec_value *value)
     return value->kind == SPEC_TEXT && spec_is_url(value->text);
 }
 
-/* Is a file or a pattern of a source a URL? */
-static bool
-names_urls(const struct plan_graph *graph)
+bool
+inputs_name_urls(const struct plan_graph *graph)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
@@ -219,7 +218,7 @@ names_urls(const struct plan_graph *graph)
             if ((node->stage->info->parameters[k].types & TYPE_PATHS) != 0 &&
                 has_url(node->stage->arguments[k]))
                 return true;
-        if (node->body != NULL && names_urls(node->body))
+        if (node->body != NULL && inputs_name_urls(node->body))
             return true;
     }
     return false;
@@ -249,7 +248,7 @@ check_cache(const struct plan *plan, const char *path)
     tundish_status status = TUNDISH_OK;
     int folder = -1;
 
-    if (needs_cache(plan->graph, names_urls(plan->graph)))
+    if (needs_cache(plan->graph, inputs_name_urls(plan->graph)))
         status = tnd_cache_folder_open(path, &folder);
     if (folder >= 0)
         close(folder);

@@ -12,4 +12,7 @@
 tundish_status inputs_check(const struct plan *plan, const struct source_files_options *options,
                             const _Atomic int *stop);
 
+/* Is a file or a pattern of a source a URL? */
+bool inputs_name_urls(const struct plan_graph *graph);
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "batch/sample.h"
 #include "core/cpu_room.h"
 #include "core/memory.h"
 #include "learn/analyze.h"
@@ -120,6 +121,7 @@ pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipel
         .replicas = options->replicas,
         .root_seed = options->has_seed ? options->seed : pipeline_draw_seed(),
         .cache_folder = options->cache,
+        .sample = sample_input,
     };
     struct pipeline *pipeline = ret_pipeline;
     tundish_status status;

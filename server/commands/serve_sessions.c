@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "batch/inputs.h"
+#include "batch/sample.h"
 #include "commands/serve_signals.h"
 #include "core/clock.h"
 #include "core/memory.h"
@@ -32,6 +33,7 @@ serve_session_options(const struct serve *serve)
             .catalogue = &serve->catalogue,
             .seen = serve->seen,
             .learned = serve->learned,
+            .sample = sample_input,
         },
         .thread_count = serve->thread_count,
         .pin = serve->pin,

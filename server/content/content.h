@@ -86,6 +86,10 @@ struct content_ops {
      * a place does not depend on it. NULL: it runs none. */
     uint64_t (*code_hash)(const void *state);
 
+    /* A parameter that is not written and was learned instead, as it would be written. The caller
+     * frees it. NULL, or returns NULL: there is none. */
+    char *(*learned)(const void *state);
+
     /* Prepare the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
      * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so that
      * a slice cannot be made from its own rows alone. May fail half-way: close is called either

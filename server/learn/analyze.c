@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "batch/sample.h"
 #include "core/cache_folder.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -105,6 +106,7 @@ plan_pass(struct analysis *analysis, struct observer *observer, struct terms_mem
             .cache_folder = options->cache_folder,
             .learned = &analysis->learned,
             .learning = &observer->learning,
+            .sample = sample_input,
         };
         tundish_status status;
 

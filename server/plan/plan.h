@@ -10,11 +10,11 @@
 #define PLAN_PLAN_H
 
 #include "plan/plan_node.h"
+#include "plan/stage.h"
 
 struct catalogue;
 struct learned;
 struct remote_seen;
-struct stage_config;
 
 /* deliver.widen of one column: what its consumer makes of it. */
 struct plan_widen {
@@ -35,6 +35,7 @@ struct plan_options {
     struct remote_seen *seen;          /* what stores said, or NULL */
     const struct learned *learned;     /* content/learned/learned.h; NULL: nothing is */
     struct plan_learning *learning;    /* while `tundish analyze` runs; else NULL */
+    stage_sample *sample;              /* plan/stage.h; NULL: no element can be had */
     bool batches_vary;                 /* rows are handed in: a batch is as many as come together */
 };
 

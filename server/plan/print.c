@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/content.h"
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/numa.h"
@@ -111,17 +112,32 @@ print_arguments(FILE *file, const struct plan_node *node)
     fputc('}', file);
 }
 
-/* What a source says of its files. */
+/* A parameter that was learned; NULL: none was. */
+static char *
+learned_by(const struct plan_node *node)
+{
+    char *(*learned)(const void *state) = node->source != NULL    ? node->source->learned
+                                          : node->content != NULL ? node->content->learned
+                                                                  : NULL;
+
+    return learned != NULL ? learned(node->state) : NULL;
+}
+
+/* What a source says of its files, and what a stage has learned. */
 static void
 print_description(FILE *file, const struct plan_node *node, int indent)
 {
-    char *sentence;
+    char *learned = learned_by(node);
 
-    if (node->source == NULL || node->source->describe == NULL)
-        return;
-    sentence = node->source->describe(node->state);
-    fprintf(file, "  %*s         %s\n", indent, "", sentence);
-    free(sentence);
+    if (node->source != NULL && node->source->describe != NULL) {
+        char *sentence = node->source->describe(node->state);
+
+        fprintf(file, "  %*s         %s\n", indent, "", sentence);
+        free(sentence);
+    }
+    if (learned != NULL)
+        fprintf(file, "  %*s         learned: %s\n", indent, "", learned);
+    free(learned);
 }
 
 static void
@@ -388,6 +404,8 @@ json_columns(struct json *json, const struct schema *schema)
 static void
 json_node(struct json *json, const struct plan_node *node)
 {
+    char *learned = learned_by(node);
+
     json_object(json);
     json_key_int(json, "node", node->index);
     json_key_text(json, "stage", node->name);
@@ -400,6 +418,9 @@ json_node(struct json *json, const struct plan_node *node)
         json_key_text(json, "files", sentence);
         free(sentence);
     }
+    if (learned != NULL)
+        json_key_text(json, "learned", learned);
+    free(learned);
     json_key_bool(json, "put_in", node->stage == NULL);
     json_key_bool(json, "sees_whole_batches", node->batch_wide);
     json_key_int(json, "depth", node->depth);

@@ -8,9 +8,19 @@
 #include "pipeline/pipeline.h"
 
 struct expression_literal;
+struct frame;
 struct learned;
 struct name_list;
+struct plan;
 struct plan_graph;
+
+/* Use the first elements of a stage's input, at most `most` of them: `use` gets them in a frame
+ * that is gone when it returns. Not OK: none can be had, for the reason in tnd_error_text, or what
+ * `use` returned. */
+typedef tundish_status stage_sample(const struct plan *plan, const struct spec_stage *stage,
+                                    int64_t most,
+                                    tundish_status (*use)(void *context, const struct frame *input),
+                                    void *context);
 
 /* An expression, in a parameter of an order stage, that content is to answer for each element: one
  * scalar. One whose parameter is left out is not asked. */
@@ -34,6 +44,8 @@ struct stage_config {
      * and that are not there yet. Stages that are for one column after the other leave these out
      * and add what they would have made of them. NULL: every column is there. */
     struct name_list *missing;
+    const struct plan *plan; /* for `sample`; NULL without a plan */
+    stage_sample *sample;    /* NULL: no element can be had while the plan is made */
     uint64_t memory_bytes; /* what the rows of a batch may become, by deliver's limits; 0: unsaid */
     const struct expression_literal *literals; /* what expressions may use by name besides */
     uint32_t literal_count;

@@ -213,6 +213,8 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
         .learned = builder->plan->options.learned,
         .learned_hash = &node->learned_hash,
         .missing = learning != NULL ? learning->missing : NULL,
+        .plan = builder->plan,
+        .sample = options->sample,
         .memory_bytes = deliver_bytes(&builder->plan->stream->deliver),
         .literals = context,
         .literal_count =

@@ -72,6 +72,8 @@ struct source_ops {
     /* Say in a sentence what the plan should show of its files; the caller frees. NULL: nothing. */
     char *(*describe)(const void *state);
 
+    char *(*learned)(const void *state); /* as content_ops.learned */
+
     /* As content_ops.files: what a place depends on, beside files. NULL: nothing. */
     void (*files)(const void *state,
                   void (*say)(void *context, const char *name, uint64_t content_hash),

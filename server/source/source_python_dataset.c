@@ -13,6 +13,8 @@
 #include "workers/described_columns.h"
 #include "workers/python_stage.h"
 
+enum { TRIED = 4 };
+
 struct python_dataset {
     char *name;
     int64_t seed;
@@ -27,33 +29,85 @@ struct dataset_state {
     uint64_t taken;
 };
 
+/* Learn the columns from a few items, which may differ: the first, the last, and two between. */
 static tundish_status
-python_dataset_open(void *state, const struct stage_config *config, struct schema *ret_schema)
+learn_columns(struct python_dataset *dataset, const struct stage_config *config)
 {
-    struct python_dataset *dataset = state;
-    tundish_status status =
-        described_columns_open(config, spec_get(config->stage, "spec"), ret_schema);
+    uint64_t count = dataset->length < TRIED ? dataset->length : TRIED, ordinals[TRIED];
+    int64_t indices[TRIED];
+    struct column column;
+    const struct frame input = {
+        .count = (int64_t)count, .column_count = 1, .columns = &column, .schema = &dataset->indices
+    };
+    const uint32_t first = 0;
+    const struct python_request request = {
+        .input = &input,
+        .columns = &first,
+        .column_count = 1,
+        .seed = dataset->seed,
+        .ordinals = ordinals,
+    };
+    tundish_status status;
 
-    dataset->name = tnd_strdup(spec_text(config->stage, "make"));
-    dataset->seed = draws_seed(config);
-    dataset->column_count = ret_schema->count;
-    dataset->columns = tnd_zalloc((size_t)ret_schema->count + 1, sizeof *dataset->columns);
-    for (uint32_t i = 0; i < ret_schema->count; i++) {
-        dataset->columns[i] = i;
-        ret_schema->columns[i].passed_from = -1;
-    }
-    schema_add(&dataset->indices, "index", TUNDISH_INT64);
+    if (python_pool_columns(dataset->pool) != NULL)
+        return TUNDISH_OK;
+    for (uint64_t i = 0; i < count; i++)
+        indices[i] = (int64_t)(ordinals[i] = i + 1 < count ? dataset->length / count * i
+                                                           : dataset->length - 1);
+    column_set_scalars(&column, input.count, indices);
+    status = count > 0 ? python_pool_learn(dataset->pool, &request)
+                       : tnd_fail(TUNDISH_E_DATA, "it has no item");
+    return status == TUNDISH_OK
+               ? TUNDISH_OK
+               : stage_complain(config,
+                                "what the items of %s are cannot be learned: %s; write spec: "
+                                "{column: {dtype: ..., shape: [...]}}",
+                                dataset->name, tnd_error_text());
+}
+
+static tundish_status
+open_pool(struct python_dataset *dataset, const struct stage_config *config,
+          struct schema *ret_schema)
+{
+    const struct spec_value *spec =
+        spec_has_value(config->stage, "spec") ? spec_get(config->stage, "spec") : NULL;
+    tundish_status status =
+        spec != NULL ? described_columns_open(config, spec, ret_schema) : TUNDISH_OK;
+
     if (status == TUNDISH_OK)
         status = python_stage_open(config,
                                    &(struct python_stage){
                                        .found = "make",
                                        .rows = "item",
                                        .inputs = { &dataset->indices, NULL, 1 },
-                                       .outputs = { ret_schema, NULL, ret_schema->count },
+                                       .outputs = spec != NULL ? ret_schema : NULL,
                                    },
                                    &dataset->pool);
     if (status == TUNDISH_OK)
         dataset->length = python_pool_length(dataset->pool);
+    if (status == TUNDISH_OK && spec == NULL)
+        status = learn_columns(dataset, config);
+    if (status == TUNDISH_OK && spec == NULL)
+        schema_pass_all(ret_schema, python_pool_columns(dataset->pool));
+    return status;
+}
+
+static tundish_status
+python_dataset_open(void *state, const struct stage_config *config, struct schema *ret_schema)
+{
+    struct python_dataset *dataset = state;
+    tundish_status status;
+
+    dataset->name = tnd_strdup(spec_text(config->stage, "make"));
+    dataset->seed = draws_seed(config);
+    schema_add(&dataset->indices, "index", TUNDISH_INT64);
+    status = open_pool(dataset, config, ret_schema);
+    dataset->column_count = ret_schema->count;
+    dataset->columns = tnd_zalloc((size_t)ret_schema->count + 1, sizeof *dataset->columns);
+    for (uint32_t i = 0; i < ret_schema->count; i++) {
+        dataset->columns[i] = i;
+        ret_schema->columns[i].passed_from = -1;
+    }
     return status;
 }
 
@@ -196,6 +250,14 @@ dataset_code_hash(const void *state)
     return python_pool_digest(dataset->pool);
 }
 
+static char *
+dataset_learned(const void *state)
+{
+    const struct python_dataset *dataset = state;
+
+    return python_stage_learned(dataset->pool, "spec");
+}
+
 const struct source_ops source_python_dataset = {
     .name = "python_dataset",
     .order = { .name = "python_dataset",
@@ -208,6 +270,7 @@ const struct source_ops source_python_dataset = {
                .at = dataset_at,
                .pass_over = dataset_pass_over },
     .tell = dataset_tell,
+    .learned = dataset_learned,
     .files = dataset_files,
     .code_hash = dataset_code_hash,
     .words = WORDS_OF_HERE,

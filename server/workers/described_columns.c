@@ -1,6 +1,8 @@
 /* described_columns.c - see described_columns.h. */
 #include "workers/described_columns.h"
 
+#include "core/json.h"
+
 static tundish_status
 open_column(struct schema *schema, const struct stage_config *config, const struct spec_value *name,
             const struct spec_value *entry)
@@ -34,4 +36,33 @@ described_columns_open(const struct stage_config *config, const struct spec_valu
     for (uint32_t i = 0; i < columns->count && status == TUNDISH_OK; i++)
         status = open_column(schema, config, &columns->keys[i], &columns->items[i]);
     return status;
+}
+
+static void
+write_column(struct json *json, const struct column_spec *column)
+{
+    json_object(json);
+    json_key_text(json, "name", column->name);
+    json_key_text(json, "dtype", tnd_dtype_name(column->dtype));
+    json_key_int(json, "kind", column->kind);
+    json_key(json, "shape");
+    if (column->rank < 0)
+        json_null(json);
+    else
+        json_array(json);
+    for (int k = 0; k < column->rank; k++)
+        json_int(json, column->shape[k]);
+    if (column->rank >= 0)
+        json_array_end(json);
+    json_object_end(json);
+}
+
+void
+described_columns_write(struct json *json, const struct schema *schema, const uint32_t *list,
+                        uint32_t count)
+{
+    json_array(json);
+    for (uint32_t i = 0; i < count; i++)
+        write_column(json, &schema->columns[list != NULL ? list[i] : i]);
+    json_array_end(json);
 }

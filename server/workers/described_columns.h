@@ -10,4 +10,10 @@
 tundish_status described_columns_open(const struct stage_config *config,
                                       const struct spec_value *columns, struct schema *schema);
 
+/* As worker.py reads them, an array: `count` columns of the schema, those of `list` or (NULL) the
+ * first ones. */
+struct json;
+void described_columns_write(struct json *json, const struct schema *schema, const uint32_t *list,
+                             uint32_t count);
+
 #endif

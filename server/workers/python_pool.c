@@ -2,21 +2,28 @@
 #include "workers/python_pool.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/hash_farm.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "workers/described_columns.h"
 
 enum { LOOK_AT_STOP_NS = 50 * 1000 * 1000, DEATHS_MAX = 2 };
 
 struct python_pool {
     struct python_pool *next;
     struct python_job job;
+    char *asked;                /* its text, before the output was learned */
     uint32_t limit, references; /* by `pools_lock` */
     uint64_t length, digest;
-    pthread_mutex_t lock; /* guards what follows */
+    struct schema columns;    /* that were learned; none: they were given, or are not known */
+    pthread_mutex_t learning; /* held while they are */
+    pthread_mutex_t lock;     /* guards what follows */
     pthread_cond_t freed;
     uint32_t worker_count; /* that live, or are being started */
     uint32_t idle_count;
@@ -27,10 +34,10 @@ static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct python_pool *pools;
 
 static bool
-is_same_job(const struct python_job *a, const struct python_job *b)
+is_same_job(const struct python_pool *pool, const struct python_job *job)
 {
-    return strcmp(a->name, b->name) == 0 && strcmp(a->python, b->python) == 0 &&
-           strcmp(a->folder, b->folder) == 0 && strcmp(a->text, b->text) == 0;
+    return strcmp(pool->job.name, job->name) == 0 && strcmp(pool->job.python, job->python) == 0 &&
+           strcmp(pool->job.folder, job->folder) == 0 && strcmp(pool->asked, job->text) == 0;
 }
 
 static void
@@ -40,12 +47,38 @@ pool_free(struct python_pool *pool)
         python_worker_stop(&pool->idle[i]);
     pthread_cond_destroy(&pool->freed);
     pthread_mutex_destroy(&pool->lock);
+    pthread_mutex_destroy(&pool->learning);
+    schema_close(&pool->columns);
+    free(pool->asked);
     free((void *)(uintptr_t)pool->job.name);
     free((void *)(uintptr_t)pool->job.python);
     free((void *)(uintptr_t)pool->job.folder);
     free((void *)(uintptr_t)pool->job.text);
     free(pool->idle);
     free(pool);
+}
+
+/* Keep what was learned: interpreters that are started from now on are told. */
+static void
+keep_columns(struct python_pool *pool, struct schema *columns)
+{
+    size_t asked = strlen(pool->asked) - 1, bytes = 0; /* without its last brace */
+    char *text = NULL;
+    struct json json;
+    FILE *file = open_memstream(&text, &bytes);
+
+    tnd_must_have(file != NULL);
+    pool->columns = *columns;
+    *columns = (struct schema){ 0 };
+    fprintf(file, "%.*s,\"learned\":true,\"outputs\":", (int)asked, pool->asked);
+    json_start(&json, file);
+    described_columns_write(&json, &pool->columns, NULL, pool->columns.count);
+    fputc('}', file);
+    tnd_must_have(fclose(file) == 0);
+    free((void *)(uintptr_t)pool->job.text);
+    pool->job.text = text;
+    /* Nodes whose functions are alike may still have learned from rows that differ. */
+    pool->digest = tnd_hash_farm_chain(pool->digest, text + asked, bytes - asked);
 }
 
 static tundish_status
@@ -62,6 +95,8 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
                                      .timeout_ns = job->timeout_ns };
     pool->limit = limit;
     pool->idle = tnd_zalloc(limit, sizeof *pool->idle);
+    pool->asked = tnd_strdup(job->text);
+    pthread_mutex_init(&pool->learning, NULL);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -75,6 +110,8 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
     pool->length = pool->idle[0].length;
     pool->digest = pool->idle[0].digest;
     pool->idle_count = pool->worker_count = 1;
+    if (pool->idle[0].described.count > 0)
+        keep_columns(pool, &pool->idle[0].described);
     *ret_pool = pool;
     return TUNDISH_OK;
 }
@@ -87,7 +124,7 @@ python_pool_open(const struct python_job *job, uint32_t worker_limit, struct pyt
 
     pthread_mutex_lock(&pools_lock);
     for (pool = pools; pool != NULL; pool = pool->next)
-        if (pool->limit == worker_limit && is_same_job(&pool->job, job))
+        if (pool->limit == worker_limit && is_same_job(pool, job))
             break;
     if (pool == NULL) {
         status = pool_make(job, worker_limit, &pool);
@@ -256,7 +293,7 @@ python_pool_ask(struct python_pool *pool, const struct python_request *request,
 
         if (status != TUNDISH_OK)
             return status;
-        how = python_worker_ask(&worker, &deaths.request, stop, &answer);
+        how = python_worker_ask(&worker, &deaths.request, false, stop, &answer);
         if (how == PYTHON_ANSWERED) {
             status = python_wire_read(answer.bytes, answer.size, columns, column_count, output);
             if (status == TUNDISH_OK)
@@ -277,4 +314,46 @@ python_pool_ask(struct python_pool *pool, const struct python_request *request,
         if (status != TUNDISH_OK)
             return status;
     }
+}
+
+const struct schema *
+python_pool_columns(const struct python_pool *pool)
+{
+    return pool->columns.count > 0 ? &pool->columns : NULL;
+}
+
+static tundish_status
+learn(struct python_pool *pool, const struct python_request *request)
+{
+    struct schema columns = { 0 };
+    struct python_answer answer;
+    struct python_worker worker;
+    tundish_status status = take(pool, NULL, &worker);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (python_worker_ask(&worker, request, true, NULL, &answer) != PYTHON_ANSWERED) {
+        end(pool, &worker);
+        return answer.status != TUNDISH_OK ? answer.status : TUNDISH_E_DATA;
+    }
+    status = python_wire_read_columns(answer.bytes, answer.size, &columns);
+    if (status == TUNDISH_OK) {
+        give_back(pool, &worker);
+        keep_columns(pool, &columns);
+    } else {
+        end(pool, &worker);
+    }
+    schema_close(&columns);
+    return status;
+}
+
+tundish_status
+python_pool_learn(struct python_pool *pool, const struct python_request *request)
+{
+    tundish_status status;
+
+    pthread_mutex_lock(&pool->learning);
+    status = python_pool_columns(pool) != NULL ? TUNDISH_OK : learn(pool, request);
+    pthread_mutex_unlock(&pool->learning);
+    return status;
 }

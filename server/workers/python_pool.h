@@ -21,6 +21,12 @@ uint64_t python_pool_length(const struct python_pool *pool);
 /* The same on every machine that has the same source of the user's module. */
 uint64_t python_pool_digest(const struct python_pool *pool);
 
+/* The columns of its output, once it has learned them: from the function's annotation, or by
+ * python_pool_learn, which has it called for the elements of a request that are thrown away. NULL:
+ * they are not known, or were given. E_DATA: these elements cannot be made. */
+const struct schema *python_pool_columns(const struct python_pool *pool);
+tundish_status python_pool_learn(struct python_pool *pool, const struct python_request *request);
+
 void python_pool_close(struct python_pool *pool); /* may be NULL */
 
 /* Have the function called for the elements of a request: columns[i] of the output is its output i,

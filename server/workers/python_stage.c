@@ -10,35 +10,9 @@
 #include "core/memory.h"
 #include "pipeline/quantity.h"
 #include "pipeline/shared_object.h"
+#include "workers/described_columns.h"
 
 enum { WORKERS_MAX = 256 };
-
-static void
-write_columns(struct json *json, const char *key, const struct python_columns *columns)
-{
-    json_key(json, key);
-    json_array(json);
-    for (uint32_t i = 0; i < columns->count; i++) {
-        const struct column_spec *column =
-            &columns->schema->columns[columns->list != NULL ? columns->list[i] : i];
-
-        json_object(json);
-        json_key_text(json, "name", column->name);
-        json_key_text(json, "dtype", tnd_dtype_name(column->dtype));
-        json_key_int(json, "kind", column->kind);
-        json_key(json, "shape");
-        if (column->rank < 0)
-            json_null(json);
-        else
-            json_array(json);
-        for (int k = 0; k < column->rank; k++)
-            json_int(json, column->shape[k]);
-        if (column->rank >= 0)
-            json_array_end(json);
-        json_object_end(json);
-    }
-    json_array_end(json);
-}
 
 /* The job as worker.py reads it; the caller frees. */
 static char *
@@ -61,8 +35,12 @@ job_text(const struct stage_config *config, const struct python_stage *stage, in
     json_key(&json, "arguments");
     json_raw(&json);
     fputs(arguments, file);
-    write_columns(&json, "inputs", &stage->inputs);
-    write_columns(&json, "outputs", &stage->outputs);
+    json_key(&json, "inputs");
+    described_columns_write(&json, stage->inputs.schema, stage->inputs.list, stage->inputs.count);
+    if (stage->outputs != NULL) {
+        json_key(&json, "outputs");
+        described_columns_write(&json, stage->outputs, NULL, stage->outputs->count);
+    }
     json_object_end(&json);
     tnd_must_have(fclose(file) == 0);
     free(arguments);
@@ -116,4 +94,41 @@ python_stage_open(const struct stage_config *config, const struct python_stage *
     return status == TUNDISH_OK
                ? status
                : stage_complain(config, "python %s: %s", job.name, tnd_error_text());
+}
+
+char *
+python_stage_learned(const struct python_pool *pool, const char *parameter)
+{
+    const struct schema *columns = python_pool_columns(pool);
+    char *text = NULL;
+    size_t bytes = 0;
+    struct json json;
+    FILE *file;
+
+    if (columns == NULL)
+        return NULL;
+    file = open_memstream(&text, &bytes);
+    tnd_must_have(file != NULL);
+    fprintf(file, "%s: ", parameter);
+    json_start(&json, file);
+    json_object(&json);
+    for (uint32_t i = 0; i < columns->count; i++) {
+        const struct column_spec *column = &columns->columns[i];
+
+        json_key(&json, column->name);
+        json_object(&json);
+        json_key_text(&json, "dtype", tnd_dtype_name(column->dtype));
+        json_key(&json, "shape");
+        json_array(&json);
+        for (int k = 0; k < column->rank; k++)
+            if (column->shape[k] < 0)
+                json_null(&json);
+            else
+                json_int(&json, column->shape[k]);
+        json_array_end(&json);
+        json_object_end(&json);
+    }
+    json_object_end(&json);
+    tnd_must_have(fclose(file) == 0);
+    return text;
 }

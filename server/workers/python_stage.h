@@ -18,9 +18,14 @@ struct python_columns {
 struct python_stage {
     const char *found;
     const char *rows; /* as worker.py knows it: one, many, batch, or item of a data set */
-    struct python_columns inputs, outputs;
+    struct python_columns inputs;
+    const struct schema *outputs; /* NULL: not known yet, so learn them next (python_pool.h) */
 };
 tundish_status python_stage_open(const struct stage_config *config,
                                  const struct python_stage *stage, struct python_pool **ret_pool);
+
+/* The columns that were learned, as the pipeline file's `parameter` would say them; NULL: they are
+ * written there. The caller frees it. */
+char *python_stage_learned(const struct python_pool *pool, const char *parameter);
 
 #endif

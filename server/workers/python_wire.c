@@ -1,13 +1,16 @@
 /* python_wire.c - see python_wire.h. */
 #include "workers/python_wire.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "core/must.h"
 #include "core/printable.h"
 
 /* Lists that hold nothing take memory and no bytes of an answer. This many are allowed. */
 enum { ALIGNMENT = 64, SENTENCE_MAX = 900, EMPTY_LISTS_MAX = 1 << 20 };
+enum { DESCRIBED_MAX = 1 << 20, WORD_MAX = 1 << 10 };
 
 /* No column of an answer, and no message, is larger. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 34;
@@ -357,4 +360,81 @@ python_wire_read(const uint8_t *answer, size_t bytes, const uint32_t *columns,
         status = read_column(&reading, &record, columns[i]);
     }
     return status;
+}
+
+/* A column as it is described: its name and its dtype follow all of these. */
+struct description {
+    uint64_t name_bytes, dtype_bytes, rank;
+    int64_t shape[RANK_MAX];
+};
+
+/* The rest of what is described. */
+struct describing {
+    const uint8_t *at, *end;
+};
+
+static char *
+take_word(struct describing *describing, uint64_t bytes)
+{
+    char *word;
+
+    if (bytes == 0 || bytes > WORD_MAX || bytes > (uint64_t)(describing->end - describing->at))
+        return NULL;
+    for (uint64_t i = 0; i < bytes; i++)
+        if (describing->at[i] < ' ' || describing->at[i] == 0x7F)
+            return NULL;
+    word = tnd_strndup((const char *)describing->at, bytes);
+    describing->at += bytes;
+    return word;
+}
+
+static bool
+take_column(struct describing *describing, const struct description *description,
+            struct schema *schema)
+{
+    char *name = take_word(describing, description->name_bytes);
+    char *dtype = name != NULL ? take_word(describing, description->dtype_bytes) : NULL;
+    bool is_one = dtype != NULL && tnd_dtype_by_name(dtype) != 0 && description->rank <= RANK_MAX &&
+                  schema_find(schema, name) < 0;
+
+    for (uint64_t k = 0; is_one && k < description->rank; k++)
+        is_one = description->shape[k] >= -1 && description->shape[k] <= INT32_MAX;
+    if (is_one) {
+        struct column_spec *column = schema_add(schema, name, tnd_dtype_by_name(dtype));
+
+        column->rank = (int)description->rank;
+        memcpy(column->shape, description->shape, sizeof column->shape);
+    }
+    free(dtype);
+    free(name);
+    return is_one;
+}
+
+tundish_status
+python_wire_read_columns(const uint8_t *described, size_t bytes, struct schema *schema)
+{
+    struct describing describing;
+    uint8_t *copy;
+    uint64_t count = 0;
+    bool is_one = bytes >= sizeof count && bytes <= DESCRIBED_MAX;
+
+    if (!is_one)
+        return tnd_fail(TUNDISH_E_CORRUPT, "it describes columns in %zu bytes", bytes);
+    copy = tnd_alloc(bytes);
+    memcpy(copy, described, bytes); /* nobody changes it from here on */
+    memcpy(&count, copy, sizeof count);
+    is_one = count > 0 && count <= (bytes - sizeof count) / sizeof(struct description);
+    if (is_one)
+        describing = (struct describing){
+            copy + sizeof count + count * sizeof(struct description),
+            copy + bytes,
+        };
+    for (uint64_t i = 0; i < count && is_one; i++) {
+        struct description description;
+
+        memcpy(&description, copy + sizeof count + i * sizeof description, sizeof description);
+        is_one = take_column(&describing, &description, schema);
+    }
+    free(copy);
+    return is_one ? TUNDISH_OK : tnd_fail(TUNDISH_E_CORRUPT, "it describes columns that are none");
 }

@@ -34,4 +34,8 @@ size_t python_wire_write(const struct python_request *request, uint8_t *to);
 tundish_status python_wire_read(const uint8_t *answer, size_t bytes, const uint32_t *columns,
                                 uint32_t column_count, struct frame *output);
 
+/* Read the columns that an interpreter describes, and append them. E_CORRUPT as above. */
+tundish_status python_wire_read_columns(const uint8_t *described, size_t bytes,
+                                        struct schema *schema);
+
 #endif

@@ -33,7 +33,7 @@ struct message {
     uint64_t kind, at, bytes, answer_at;
 };
 
-enum { MESSAGE_JOB = 1, MESSAGE_ASK, MESSAGE_ANSWER, MESSAGE_READY, MESSAGE_REFUSED };
+enum { MESSAGE_JOB = 1, MESSAGE_ASK, MESSAGE_ANSWER, MESSAGE_READY, MESSAGE_REFUSED, MESSAGE_TRY };
 
 static size_t
 pages(size_t bytes)
@@ -277,12 +277,28 @@ receive(const struct python_worker *worker, struct message *ret_message)
     return got == sizeof *ret_message;
 }
 
+/* What it refuses, in a sentence that lies in the arena. */
+static tundish_status
+fail_refused(struct python_worker *worker, const struct message *message)
+{
+    char sentence[HELLO_MAX + 1], text[HELLO_MAX + 1];
+
+    if (message->kind != MESSAGE_REFUSED || message->bytes > HELLO_MAX ||
+        grow_arena(worker, message->at) != TUNDISH_OK ||
+        message->bytes > worker->mapped - message->at)
+        return tnd_fail(TUNDISH_E_DATA, "%s: the interpreter says what was not asked",
+                        worker->job->name);
+    memcpy(sentence, worker->memory + message->at, message->bytes);
+    sentence[message->bytes] = '\0';
+    (void)tnd_printable(sentence, text, sizeof text);
+    return tnd_fail(TUNDISH_E_DATA, "%s", text);
+}
+
 /* Its answer to the job: ready, or a sentence in the arena. */
 static tundish_status
 read_hello(struct python_worker *worker)
 {
     struct message hello;
-    char sentence[HELLO_MAX + 1], text[HELLO_MAX + 1];
 
     if (!receive(worker, &hello)) {
         say_death(worker);
@@ -290,16 +306,13 @@ read_hello(struct python_worker *worker)
     }
     worker->digest = hello.at;
     worker->length = hello.answer_at;
-    if (hello.kind == MESSAGE_READY)
+    if (hello.kind != MESSAGE_READY)
+        return fail_refused(worker, &hello);
+    if (hello.bytes == 0)
         return TUNDISH_OK;
-    if (hello.kind != MESSAGE_REFUSED || hello.bytes > HELLO_MAX || hello.at > worker->mapped ||
-        hello.bytes > worker->mapped - hello.at)
-        return tnd_fail(TUNDISH_E_DATA, "%s: the interpreter says what was not asked",
-                        worker->job->name);
-    memcpy(sentence, worker->memory + hello.at, hello.bytes);
-    sentence[hello.bytes] = '\0';
-    (void)tnd_printable(sentence, text, sizeof text);
-    return tnd_fail(TUNDISH_E_DATA, "%s", text);
+    if (hello.bytes > worker->mapped - PAGE)
+        return tnd_fail(TUNDISH_E_DATA, "%s: its annotation is too long", worker->job->name);
+    return python_wire_read_columns(worker->memory + PAGE, hello.bytes, &worker->described);
 }
 
 static tundish_status
@@ -346,7 +359,7 @@ python_worker_start(const struct python_job *job, const _Atomic int *stop,
 
 /* Write the request. *ret_ask says where it is. */
 static tundish_status
-write_request(struct python_worker *worker, const struct python_request *request,
+write_request(struct python_worker *worker, const struct python_request *request, bool tries,
               struct message *ret_ask)
 {
     size_t bytes = python_wire_write(request, NULL);
@@ -357,11 +370,11 @@ write_request(struct python_worker *worker, const struct python_request *request
         return status;
     __atomic_store_n((uint64_t *)(void *)worker->memory, NO_ELEMENT, __ATOMIC_RELAXED);
     (void)python_wire_write(request, worker->memory + PAGE);
-    *ret_ask = (struct message){ MESSAGE_ASK, PAGE, bytes, answer_at };
+    *ret_ask = (struct message){ tries ? MESSAGE_TRY : MESSAGE_ASK, PAGE, bytes, answer_at };
     return TUNDISH_OK;
 }
 
-/* Look at its answer. */
+/* Look at its answer. One that it refuses has a status. */
 static bool
 find_answer(struct python_worker *worker, const struct message *ask,
             struct python_answer *ret_answer)
@@ -369,9 +382,14 @@ find_answer(struct python_worker *worker, const struct message *ask,
     struct message message;
     struct stat about;
 
-    if (!receive(worker, &message) || message.kind != MESSAGE_ANSWER ||
-        message.at != ask->answer_at || fstat(worker->arena, &about) != 0 ||
-        (uint64_t)about.st_size < message.at ||
+    if (!receive(worker, &message))
+        return false;
+    if (ask->kind == MESSAGE_TRY && message.kind == MESSAGE_REFUSED) {
+        ret_answer->status = fail_refused(worker, &message);
+        return true;
+    }
+    if (message.kind != MESSAGE_ANSWER || message.at != ask->answer_at ||
+        fstat(worker->arena, &about) != 0 || (uint64_t)about.st_size < message.at ||
         message.bytes > (uint64_t)about.st_size - message.at ||
         grow_arena(worker, message.at + message.bytes) != TUNDISH_OK)
         return false;
@@ -381,7 +399,7 @@ find_answer(struct python_worker *worker, const struct message *ask,
 }
 
 enum python_end
-python_worker_ask(struct python_worker *worker, const struct python_request *request,
+python_worker_ask(struct python_worker *worker, const struct python_request *request, bool tries,
                   const _Atomic int *stop, struct python_answer *ret_answer)
 {
     struct message ask;
@@ -391,7 +409,7 @@ python_worker_ask(struct python_worker *worker, const struct python_request *req
     if (worker->mapped > KEPT_BYTES)
         (void)fallocate(worker->arena, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGE,
                         (off_t)(worker->mapped - PAGE));
-    ret_answer->status = write_request(worker, request, &ask);
+    ret_answer->status = write_request(worker, request, tries, &ask);
     if (ret_answer->status != TUNDISH_OK)
         return PYTHON_FAILED;
     /* It ends itself when a call takes too long, and says where; this is for one that cannot. */
@@ -404,7 +422,7 @@ python_worker_ask(struct python_worker *worker, const struct python_request *req
         return PYTHON_FAILED;
     }
     if (heard == HEARD && find_answer(worker, &ask, ret_answer))
-        return PYTHON_ANSWERED;
+        return ret_answer->status == TUNDISH_OK ? PYTHON_ANSWERED : PYTHON_FAILED;
     if (element_at_work(worker) < (uint64_t)request->input->count)
         ret_answer->element = (int64_t)element_at_work(worker);
     if (heard == HEARD_NOTHING)
@@ -418,6 +436,7 @@ void
 python_worker_stop(struct python_worker *worker)
 {
     child_stop(&worker->child);
+    schema_close(&worker->described);
     if (worker->memory != NULL)
         munmap(worker->memory, worker->mapped);
     if (worker->socket >= 0)

@@ -33,6 +33,7 @@ struct python_worker {
     uint32_t lines, lines_dropped; /* and these that were logged, and not, since */
     uint64_t digest;               /* of the source of the user's module */
     uint64_t length;               /* of the data set that it has made; 0 for a function */
+    struct schema described;       /* the output, where the function's annotation says it */
 };
 
 /* Start one and wait until it has imported the user's module. E_DATA: it could not, and
@@ -54,9 +55,11 @@ struct python_answer {
     tundish_status status;
 };
 
+/* `tries`: its output is not known yet, and the answer describes it (python_wire_read_columns), or
+ * the elements cannot be made: FAILED, E_DATA. */
 enum python_end python_worker_ask(struct python_worker *worker,
-                                  const struct python_request *request, const _Atomic int *stop,
-                                  struct python_answer *ret_answer);
+                                  const struct python_request *request, bool tries,
+                                  const _Atomic int *stop, struct python_answer *ret_answer);
 
 void python_worker_stop(struct python_worker *worker);
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -21,7 +23,7 @@ except ImportError:
     numpy = None
 
 FUNCTIONS = '''
-import os, pathlib, random, time
+import os, pathlib, random, time, typing
 import numpy as np
 
 def draw(row, rng):
@@ -87,6 +89,24 @@ def writes(row):
     row["vector"][0] = 9
     return {"vector": row["vector"]}
 
+def learned(row):
+    n = int(row["value"])
+    return {"x": np.zeros((2, n % 3), np.float32), "text": f"row {n}", "number": n, "part": {"y": 1.5}}
+def grows(row): return {"x": np.zeros(2 if row["value"] < 9 else 3, np.uint8)}
+def says(row) -> {"y": {"dtype": "int16", "shape": [None]}}:
+    if "never" not in row: raise ValueError("called")
+class Said(typing.TypedDict):
+    y: np.int16
+    text: str
+def says_class(row) -> Said:
+    if row["value"] < 0: raise ValueError("called")
+    return {"y": np.int16(row["value"]), "text": "a"}
+def behind(row): return {"z": row["number"] + 1}
+def has_none(row): return {"y": None}
+class Pairs:
+    def __init__(self, count): self.count = count
+    def __len__(self): return self.count
+    def __getitem__(self, index): return {"image": np.zeros((4, index % 2 + 1), np.uint8), "label": index}, f"{index}"
 def float_for_int(row): return {"y": np.float64(1.5)}
 def too_long(row): return {"y": np.zeros(3, np.int64)}
 def too_large(row): return {"y": 2 ** 40 * int(row["value"])}
@@ -349,6 +369,85 @@ class Peeked(unittest.TestCase):
         ):
             data = f'python_dataset: {{make: "functions:{make}", spec: {spec}}}'
             self.assertEqual(self.columns(data, "batch: 2")["y"], values)
+
+    def spec(self, *stages):
+        """The columns of a batch, by the plan."""
+        batch = self.peek(*stages, steps=1)[0]
+        return {name: (str(getattr(column, "dtype", "string")), tuple(column.shape)) for name, column in batch.items()}
+
+    def test_what_a_function_returns_is_learned_from_rows(self):
+        learned = 'python: {call: "functions:learned"}'
+        found = self.columns("range: {stop: 40}", learned, "padded_batch: 4")
+        self.assertEqual([bytes(text) for text in found["text"][:2]], [b"row 0", b"row 1"])
+        self.assertEqual(found["number"], list(range(40)))
+        self.assertEqual(set(found["part.y"]), {1.5})
+        self.assertEqual(self.spec("range: {start: 1, stop: 2}", learned, "batch: 1")["x"], ("float32", (1, 2, 1)))
+        batched = 'python: {call: "functions:summed", rows: batch}'
+        found = self.peek("range: {stop: 5}", "batch: 3", batched)
+        self.assertEqual([int(batch["sum"]) for batch in found], [3, 7])
+        many = 'python: {call: "functions:double", rows: many}'
+        self.assertEqual(self.columns("range: {stop: 6}", many, "batch: 4")["value"], [0, 2, 4, 6, 8, 10])
+        # One that is given what another one was learned to give.
+        behind = 'python: {call: "functions:behind"}'
+        self.assertEqual(self.columns("range: {stop: 6}", learned, behind, "padded_batch: 6")["z"], list(range(1, 7)))
+
+    def test_the_plan_prints_what_was_learned(self):
+        self.peek("range: {stop: 6}", 'python: {call: "functions:learned"}', "padded_batch: 6", steps=1)
+        plan = [rig.BUILD / "server" / "tundish", "plan", self.folder / "pipeline.yaml"]
+        printed = subprocess.run(plan, capture_output=True, text=True, check=True).stdout
+        output = re.search("learned: output: (.*)", printed)[1]
+        self.assertIn('"x": {"dtype": "float32", "shape": [2, null]}', output)
+        # As it is printed it can be written, and then nothing is learned.
+        found = self.columns("range: {stop: 6}", f'python: {{call: "functions:learned", output: {output}}}', "padded_batch: 6")
+        self.assertEqual(found["number"], list(range(6)))
+
+    def test_at_inference_there_is_no_row_to_learn_from(self):
+        self.peek("from_tensor_slices: {value: [1, 2]}", 'python: {call: "functions:learned"}', "padded_batch: 2")
+        with self.assertRaises(tundish.PipelineError) as caught:
+            tundish.Transform(self.folder / "pipeline.yaml")
+        self.assertIn("no row of its input can be had here; write output", str(caught.exception))
+
+    def test_what_a_function_returns_is_read_from_its_annotation(self):
+        self.assertEqual(
+            self.columns("range: {stop: 3}", 'python: {call: "functions:says_class"}', "batch: 3")["y"], [0, 1, 2]
+        )
+        said = self.refused(tundish.DataError, "range: {stop: 3}", 'python: {call: "functions:says"}', "batch: 3")
+        self.assertIn("ValueError: called", said)  # by the first batch, and not by the plan
+
+    def test_what_cannot_be_learned_is_to_be_written(self):
+        for call, before, words in {
+            ("has_none", "range: {stop: 3}", "column 'y' is None"),
+            ("nothing", "range: {stop: 3}", "it returned NoneType, and a mapping of its columns is wanted"),
+            ("three_is_bad", "range: {start: 3, stop: 9}", "ValueError: three | is bad (functions.py:"),
+            ("nothing", "range: {stop: 0}", "its input has no element"),
+            ("nothing", "tfrecord: [http://127.0.0.1:1/a]", "its input is behind URLs"),
+        }:
+            python = f'python: {{call: "functions:{call}"}}'
+            said = self.refused(tundish.PipelineError, before, python, "batch: 1")
+            self.assertIn(f"what functions:{call} returns cannot be learned: {words}", said)
+            self.assertIn("write output: {column: {dtype: ...", said)
+        inner = "[{range: {stop: 3}}, {python: {call: \"functions:Added\", arguments: {number: 1}}}]"
+        said = self.refused(tundish.PipelineError, "range: {stop: 2}", f"flat_map: {{dataset: {inner}}}", "batch: 6")
+        self.assertIn("it stands in a dataset within the stream's", said)
+
+    def test_a_row_of_another_size_than_was_learned_says_how_to_go_on(self):
+        grows = 'python: {call: "functions:grows"}'
+        said = self.refused(tundish.DataError, "range: {stop: 20}", grows, "batch: 5")
+        self.assertIn("column 'x' wants uint8[2], and the function gave uint8[3]", said)
+        self.assertIn("write output, with null", said)
+        self.assertNotIn("write output", self.refused(tundish.DataError, "range: {stop: 1}", stage("too_long"), "batch: 1"))
+
+    def test_items_columns_are_learned(self):
+        data = 'python_dataset: {make: "functions:Pairs", arguments: {count: 100}}'
+        (batch,) = self.peek(data, "take: 4", "padded_batch: 4")
+        self.assertEqual(batch["0.image"].shape, (4, 4, 2))
+        self.assertEqual(batch["0.label"].tolist(), [0, 1, 2, 3])
+        self.assertEqual([bytes(text) for text in batch["1"]], [b"0", b"1", b"2", b"3"])
+        # Of items that are alike a batch is dense.
+        even = self.columns('python_dataset: {make: "functions:NUMBERS"}', "batch: 3")
+        self.assertEqual(even["value"], [5, 6, 7])
+        said = self.refused(tundish.PipelineError, data.replace("100", "0"), "batch: 4")
+        self.assertIn("what the items of functions:Pairs are cannot be learned: it has no item; write spec", said)
 
     def test_an_item_that_cannot_be_made_is_named(self):
         data = f'python_dataset: {{make: "functions:Torn", spec: {ONE}}}'

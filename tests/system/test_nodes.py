@@ -237,21 +237,32 @@ class Agreement(NodesRig):
             [str(self.path / name / "pipeline.yaml") for name in ("here", "there")]))
         self.assertIn("file a.txt differs on", log)
 
-    def test_is_needed_on_functions_of_the_users_own(self):
+    def refused_functions(self, stage, files):
+        """What is said where nodes have these files, each one's by its name."""
         numpy = ["-c", "import numpy"]
         pythons = [python for python in (sys.executable, "/usr/bin/python3")
                    if Path(python).exists() and subprocess.run([python, *numpy], stderr=subprocess.DEVNULL).returncode == 0]
         if not pythons:
             self.skipTest("needs a Python with numpy")
-        file = self.pipeline(["range: 100", "python: {call: 'own:f', output: {value: {dtype: int64}}}", "batch: 2"])
-        for name in ("here", "there"):
+        file = self.pipeline(["range: 100", stage, "batch: 2"])
+        for name, contents in files.items():
             (self.path / name).mkdir()
-            (self.path / name / "own.py").write_text(f"# {name}\ndef f(row): return row\n")
+            for own, text in contents.items():
+                (self.path / name / own).write_text(text)
             os.link(file, self.path / name / "pipeline.yaml")
         package = str(Path(TUNDISH).parents[1] / "sdk" / "python")
         self.environment.update(TUNDISH_PYTHON=pythons[0], PYTHONPATH=package)
-        log = self.refused(self.serve_nodes(
-            [str(self.path / name / "pipeline.yaml") for name in ("here", "there")]))
+        return self.refused(self.serve_nodes([str(self.path / name / "pipeline.yaml") for name in files]))
+
+    def test_is_needed_on_functions_of_the_users_own(self):
+        files = {name: {"own.py": f"# {name}\ndef f(row): return row\n"} for name in ("here", "there")}
+        log = self.refused_functions("python: {call: 'own:f', output: {value: {dtype: int64}}}", files)
+        self.assertIn("the code of stage 'python' (line 6) differs on", log)
+
+    def test_is_needed_on_what_such_functions_were_learned_to_return(self):
+        own = "def f(row): return {'y': [1] * int(open('size').read())}\n"
+        files = {name: {"own.py": own, "size": size} for name, size in (("here", "2"), ("there", "3"))}
+        log = self.refused_functions("python: {call: 'own:f'}", files)
         self.assertIn("the code of stage 'python' (line 6) differs on", log)
 
     def test_on_files_that_are_missing_or_too_few_is_refusal_everywhere(self):

@@ -22,17 +22,18 @@ import struct
 import sys
 import time
 import traceback
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, is_typeddict
 
 import numpy as np
 from numpy.random import mtrand
 
-from .described import leaves
+from .described import columns, leaves
 from .worker_columns import Answer, Arena, Misfit, Request, Spec
 
 _MESSAGE = struct.Struct("QQQQ")
-_JOB, _ASK, _ANSWER, _READY, _REFUSED = range(1, 6)
+_JOB, _ASK, _ANSWER, _READY, _REFUSED, _TRY = range(1, 7)
 _WORD = 2**64 - 1
 _FRAMES = 3  # of a traceback, in a sentence
 
@@ -45,13 +46,18 @@ class _Job:
         self.rows: str = described["rows"]
         self.timeout: float = described["timeout"]
         self.inputs = [Spec(column) for column in described["inputs"]]
-        self.outputs = [Spec(column) for column in described["outputs"]]
+        self.outputs = [Spec(column) for column in described.get("outputs", ())]
+        self.is_learned = described.get("learned", "outputs" not in described)
         self.length = 0
         self.digest = _digest(self.name)
+        self.data: Any = None
         if self.rows == "item":
-            self.call = self._items(described["arguments"] or {})
+            self._make_data(described["arguments"] or {})
+            self.call = self._items()
         else:
             self.call = _callable(self.name, described["arguments"] or {})
+        if "outputs" not in described:
+            self.learn(_annotated(self.call))
         self.takes_rng = _takes_rng(self.call)
         if self.takes_rng and self.rows == "many":
             raise TypeError(
@@ -59,12 +65,43 @@ class _Job:
                 " with their number: write rows: one"
             )
 
-    def _items(self, arguments: dict[str, Any]) -> Callable[..., Any]:
-        """Make the data set. Returns what gives the values of an item, in the order of the columns."""
+    def learn(self, output: Mapping[str, Any]) -> None:
+        """Take columns for those of the output, as the pipeline file would describe them."""
+        self.outputs = [
+            Spec(
+                {
+                    "name": name,
+                    "dtype": column["dtype"],
+                    "kind": 1,
+                    "shape": [-1 if size is None else size for size in column.get("shape", ())],
+                }
+            )
+            for name, column in output.items()
+        ]
+        if self.rows == "item":
+            self.call = self._items()
+
+    def described(self) -> bytes:
+        """The columns of the output, as server/workers/python_wire.h says; empty: none are known."""
+        words, texts = [len(self.outputs)], b""
+        for spec in self.outputs:
+            name, dtype, shape = spec.name.encode(), spec.dtype.encode(), spec.shape or ()
+            if len(shape) > 8:
+                raise Misfit(f"column '{spec.name}' has {len(shape)} dimensions, and 8 are the most")
+            words += [len(name), len(dtype), len(shape), *shape, *[0] * (8 - len(shape))]
+            texts += name + dtype
+        return struct.pack(f"={len(words)}q", *words) + texts if self.outputs else b""
+
+    def _make_data(self, arguments: dict[str, Any]) -> None:
         data = _found(self.name)
         if not hasattr(type(data), "__getitem__") or not hasattr(type(data), "__len__"):
             data = data(**arguments)
+        self.data = data
         self.length = len(data)
+
+    def _items(self) -> Callable[..., Any]:
+        """What gives the values of an item, in the order of the columns."""
+        data = self.data
         count = len(self.outputs)
         is_nested = any("." in spec.name for spec in self.outputs)
 
@@ -97,6 +134,32 @@ class _Job:
             return [nested[spec.name] for spec in self.outputs]
         except KeyError as error:
             raise Misfit(f"it returned no {error}") from None
+
+
+_SCALARS = {bool: "bool", int: "int64", float: "float32", str: "string", bytes: "string"}
+
+
+def _annotated(call: Callable[..., Any]) -> dict[str, Any]:
+    """The columns that a function's return annotation says: a mapping as `output` in the pipeline file, or a
+    class of scalars (TypedDict). Empty: it says none."""
+    try:
+        said = inspect.signature(call, eval_str=True).return_annotation
+    except Exception:  # it has no signature, or names what is only there for type checkers
+        return {}
+    if isinstance(said, Mapping):
+        return dict(said)
+    try:
+        fields = typing.get_type_hints(said) if isinstance(said, type) and is_typeddict(said) else {}
+    except NameError:
+        return {}
+    found: dict[str, Any] = {}
+    for name, kind in fields.items():
+        is_scalar = isinstance(kind, type) and issubclass(kind, np.generic)
+        dtype = np.dtype(kind).name if is_scalar else _SCALARS.get(kind)
+        if dtype is None:
+            return {}
+        found[name] = {"dtype": dtype, "shape": []}
+    return found
 
 
 def _digest(name: str) -> int:
@@ -288,6 +351,28 @@ class _Worker:
         self._clock.stop()
         return answer.finish()
 
+    def described(self, at: int) -> bytes:
+        """Make some elements, and describe what they are."""
+        job = self._job
+        request = Request(self._arena, at, job.inputs)
+        samples = []
+        for element in range(request.count):
+            self._progress[0] = element
+            self._clock.begin()
+            given = self._given(request, element)
+            if job.rows == "item" and request.ordinals is not None:
+                self._draws.begin(request.seed, request.ordinals[element])
+            made = job.data[given] if job.rows == "item" else self._returned(given, request, element)
+            if job.rows != "item" and not isinstance(made, Mapping):
+                raise Misfit(f"it returned {type(made).__name__}, and a mapping of its columns is wanted")
+            samples.append({name: made[name][0] for name in made} if job.rows == "many" else made)
+        self._clock.stop()
+        try:
+            job.learn(columns(samples))
+        except ValueError as error:  # whose text is a sentence
+            raise Misfit(str(error)) from None
+        return job.described()
+
     def _one(self, request: Request, answer: Answer, element: int) -> None:
         """Make one element, or reject it with a sentence."""
         job = self._job
@@ -303,7 +388,11 @@ class _Worker:
         except (Exception, SystemExit) as error:
             answer.cut(element)
             item = f" item {int(request.columns[0][element])}:" if job.rows == "item" else ""
-            answer.reject(element, f"{job.name}:{item} {_sentence(error)}")
+            remedy = ""
+            if job.is_learned and isinstance(error, Misfit):
+                said = "spec" if job.rows == "item" else "output"
+                remedy = f"; the columns were learned from a few rows: write {said}, with null for a size that differs"
+            answer.reject(element, f"{job.name}:{item} {_sentence(error)}{remedy}")
 
     def _given(self, request: Request, element: int) -> Any:
         """What the function is called with for one element."""
@@ -314,15 +403,18 @@ class _Worker:
             return {s.name: _alone(c[element]) for s, c in zip(job.inputs, request.columns, strict=True)}
         return {s.name: c[element] for s, c in zip(job.inputs, request.columns, strict=True)}
 
-    def _called(self, given: Any, request: Request, element: int) -> Sequence[Any]:
-        """The values of its columns."""
+    def _returned(self, given: Any, request: Request, element: int) -> Any:
         job, ordinals = self._job, request.ordinals
         if ordinals is not None:
             self._draws.begin(request.seed, ordinals[element] if job.rows != "many" else 0)
         if job.takes_rng:
-            made = job.call(given, rng=None if ordinals is None else self._draws.rng)
-        else:
-            made = job.call(given)
+            return job.call(given, rng=None if ordinals is None else self._draws.rng)
+        return job.call(given)
+
+    def _called(self, given: Any, request: Request, element: int) -> Sequence[Any]:
+        """The values of its columns."""
+        job = self._job
+        made = self._returned(given, request, element)
         if job.rows != "item":
             return job.values_of(made)
         values: Sequence[Any] = made
@@ -395,6 +487,24 @@ def _messages(server: socket.socket) -> Iterator[tuple[int, int, int, int]]:
         yield _MESSAGE.unpack(message)
 
 
+def _refusal(arena: Arena, at: int, error: BaseException) -> bytes:
+    sentence = _sentence(error).encode("utf-8", "replace")[:16384]
+    arena.reach(at + len(sentence))
+    arena.memory[at : at + len(sentence)] = sentence
+    return _MESSAGE.pack(_REFUSED, at, len(sentence), 0)
+
+
+def _tried(worker: _Worker, arena: Arena, begin: int, answer_at: int) -> bytes:
+    """Answer what the output is."""
+    try:
+        said = worker.described(begin)
+    except (Exception, SystemExit) as error:
+        return _refusal(arena, answer_at, error)
+    arena.reach(answer_at + len(said))
+    arena.memory[answer_at : answer_at + len(said)] = said
+    return _MESSAGE.pack(_ANSWER, answer_at, len(said), 0)
+
+
 def main() -> None:
     server = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -417,12 +527,15 @@ def main() -> None:
         worker = _Worker(job, draws, arena)
         _use_one_thread()
     except (Exception, SystemExit) as error:
-        sentence = _sentence(error).encode("utf-8", "replace")[:16384]
-        arena.reach(at + len(sentence))
-        arena.memory[at : at + len(sentence)] = sentence
-        server.send(_MESSAGE.pack(_REFUSED, at, len(sentence), 0))
+        server.send(_refusal(arena, at, error))
         return
-    server.send(_MESSAGE.pack(_READY, job.digest, 0, job.length))
-    for _, begin, size, answer_at in _messages(server):
+    said = b"" if "outputs" in described else job.described()
+    arena.reach(at + len(said))
+    arena.memory[at : at + len(said)] = said
+    server.send(_MESSAGE.pack(_READY, job.digest, len(said), job.length))
+    for kind, begin, size, answer_at in _messages(server):
         arena.reach(begin + size)
+        if kind == _TRY:
+            server.send(_tried(worker, arena, begin, answer_at))
+            continue
         server.send(_MESSAGE.pack(_ANSWER, answer_at, worker.answer(begin, answer_at), 0))

@@ -9,6 +9,8 @@
 #include "workers/described_columns.h"
 #include "workers/python_stage.h"
 
+enum { TRIED = 4 };
+
 struct python {
     uint32_t input_count, output_count;
     uint32_t *inputs, *outputs; /* columns of the input and of the output */
@@ -54,19 +56,53 @@ open_inputs(struct python *python, const struct stage_config *config)
     return status;
 }
 
-/* The columns that it makes: in the place of those of the same name, or after the others. */
+/* Elements that show what the function gives; another one may have other dimensions. */
 static tundish_status
-open_outputs(struct python *python, const struct stage_config *config, struct schema *schema)
+try_elements(void *context, const struct frame *input)
 {
-    struct schema made = { 0 };
-    tundish_status status =
-        described_columns_open(config, spec_get(config->stage, "output"), &made);
+    struct python *python = context;
+    uint64_t ordinals[TRIED];
+    const struct python_request request = {
+        .input = input,
+        .columns = python->inputs,
+        .column_count = python->input_count,
+        .seed = python->seed,
+        .ordinals = ordinals,
+    };
 
+    for (uint64_t i = 0; i < TRIED; i++)
+        ordinals[i] = i;
+    return python_pool_learn(python->pool, &request);
+}
+
+static tundish_status
+learn_outputs(struct python *python, const struct stage_config *config)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (python_pool_columns(python->pool) != NULL)
+        return TUNDISH_OK;
+    status = config->sample != NULL
+                 ? config->sample(config->plan, config->stage, TRIED, try_elements, python)
+                 : tnd_fail(TUNDISH_E_PIPELINE, "no row of its input can be had here");
+    return status == TUNDISH_OK
+               ? TUNDISH_OK
+               : stage_complain(config,
+                                "what %s returns cannot be learned: %s; write output: {column: "
+                                "{dtype: ..., shape: [...]}}",
+                                spec_text(config->stage, "call"), tnd_error_text());
+}
+
+/* The columns that it makes: in the place of those of the same name, or after the others. */
+static void
+place_outputs(struct python *python, const struct stage_config *config, const struct schema *made,
+              struct schema *schema)
+{
     schema_pass_all(schema, config->input);
-    python->output_count = made.count;
-    python->outputs = tnd_zalloc((size_t)made.count + 1, sizeof *python->outputs);
-    for (uint32_t i = 0; i < made.count && status == TUNDISH_OK; i++) {
-        const struct column_spec *from = &made.columns[i];
+    python->output_count = made->count;
+    python->outputs = tnd_zalloc((size_t)made->count + 1, sizeof *python->outputs);
+    for (uint32_t i = 0; i < made->count; i++) {
+        const struct column_spec *from = &made->columns[i];
         int32_t index = schema_find(schema, from->name);
         struct column_spec *to;
         char *name;
@@ -82,7 +118,33 @@ open_outputs(struct python *python, const struct stage_config *config, struct sc
         to->name = name;
         to->passed_from = -1;
     }
-    schema_close(&made);
+}
+
+static tundish_status
+open_pool(struct python *python, const struct stage_config *config, struct schema *ret_schema)
+{
+    const struct spec_value *output =
+        spec_has_value(config->stage, "output") ? spec_get(config->stage, "output") : NULL;
+    struct schema given = { 0 };
+    tundish_status status =
+        output != NULL ? described_columns_open(config, output, &given) : TUNDISH_OK;
+
+    if (status == TUNDISH_OK)
+        status =
+            python_stage_open(config,
+                              &(struct python_stage){
+                                  .found = "call",
+                                  .rows = spec_text(config->stage, "rows"),
+                                  .inputs = { config->input, python->inputs, python->input_count },
+                                  .outputs = output != NULL ? &given : NULL,
+                              },
+                              &python->pool);
+    if (status == TUNDISH_OK && output == NULL)
+        status = learn_outputs(python, config);
+    if (status == TUNDISH_OK)
+        place_outputs(python, config, output != NULL ? &given : python_pool_columns(python->pool),
+                      ret_schema);
+    schema_close(&given);
     return status;
 }
 
@@ -97,19 +159,7 @@ python_open(void *state, const struct stage_config *config, struct schema *ret_s
     python->seed = draws_seed(config);
     if (status == TUNDISH_OK)
         status = open_inputs(python, config);
-    if (status == TUNDISH_OK)
-        status = open_outputs(python, config, ret_schema);
-    if (status == TUNDISH_OK)
-        status =
-            python_stage_open(config,
-                              &(struct python_stage){
-                                  .found = "call",
-                                  .rows = spec_text(config->stage, "rows"),
-                                  .inputs = { config->input, python->inputs, python->input_count },
-                                  .outputs = { ret_schema, python->outputs, python->output_count },
-                              },
-                              &python->pool);
-    return status;
+    return status == TUNDISH_OK ? open_pool(python, config, ret_schema) : status;
 }
 
 static tundish_status
@@ -142,6 +192,14 @@ python_code_hash(const void *state)
     return python_pool_digest(python->pool);
 }
 
+static char *
+python_learned(const void *state)
+{
+    const struct python *python = state;
+
+    return python_stage_learned(python->pool, "output");
+}
+
 static void
 python_close(void *state)
 {
@@ -157,6 +215,7 @@ const struct content_ops content_python = {
     .state_bytes = sizeof(struct python),
     .draws = true,
     .code_hash = python_code_hash,
+    .learned = python_learned,
     .open = python_open,
     .apply = python_apply,
     .close = python_close,

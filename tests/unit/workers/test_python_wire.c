@@ -256,6 +256,78 @@ lists_without_values_are_bounded(void **state)
     assert_int_equal(read_back(wire), TUNDISH_OK);
 }
 
+/* Two columns as an interpreter describes them. */
+struct described {
+    uint64_t count;
+    uint64_t columns[2][3 + RANK_MAX]; /* bytes of name and dtype, rank, shape */
+    char words[17];
+} __attribute__((packed));
+
+static const struct described two = {
+    .count = 2,
+    .columns = { { 4, 7, 2, 3, UINT64_MAX }, { 1, 5, 0 } },
+    .words = "gridfloat32yint64",
+};
+
+static void
+assert_described(const struct described *described, size_t bytes, tundish_status status)
+{
+    struct schema schema = { 0 };
+    uint8_t *copy = tnd_alloc(bytes + 1); /* so that sanitizers see what is read beyond it */
+
+    memcpy(copy, described, bytes);
+    assert_int_equal(python_wire_read_columns(copy, bytes, &schema), status);
+    free(copy);
+    if (status == TUNDISH_OK) {
+        assert_int_equal(schema.count, 2);
+        assert_string_equal(schema.columns[0].name, "grid");
+        assert_int_equal(schema.columns[0].dtype, TUNDISH_FLOAT32);
+        assert_int_equal(schema.columns[0].rank, 2);
+        assert_int_equal(schema.columns[0].shape[0], 3);
+        assert_int_equal(schema.columns[0].shape[1], -1);
+        assert_string_equal(schema.columns[1].name, "y");
+        assert_int_equal(schema.columns[1].rank, 0);
+    }
+    schema_close(&schema);
+}
+
+static void
+columns_are_described(void **state)
+{
+    (void)state;
+    assert_described(&two, sizeof two, TUNDISH_OK);
+    for (size_t bytes = 0; bytes < sizeof two; bytes++)
+        assert_described(&two, bytes, TUNDISH_E_CORRUPT);
+}
+
+static void
+descriptions_that_are_none_are_refused(void **state)
+{
+    struct described changed = two;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) {
+            changed.columns[i][k] = UINT64_MAX;
+            assert_described(&changed, sizeof changed, TUNDISH_E_CORRUPT);
+            changed.columns[i][k] = two.columns[i][k];
+        }
+    changed.columns[0][3] = (uint64_t)INT32_MAX + 1;
+    assert_described(&changed, sizeof changed, TUNDISH_E_CORRUPT);
+    changed = two;
+    changed.count = UINT64_MAX / 8;
+    assert_described(&changed, sizeof changed, TUNDISH_E_CORRUPT);
+    changed = two;
+    memcpy(changed.words, "gridfloat33", 11); /* no dtype */
+    assert_described(&changed, sizeof changed, TUNDISH_E_CORRUPT);
+    memcpy(changed.words, "gr\nd", 4);
+    assert_described(&changed, sizeof changed, TUNDISH_E_CORRUPT);
+    changed = two;
+    changed.columns[0][0] = 1; /* both are y */
+    memcpy(changed.words, "yfloat32yint64", 14);
+    assert_described(&changed, sizeof changed - 3, TUNDISH_E_CORRUPT);
+}
+
 TEST_FILE(test_python_wire)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +338,8 @@ TEST_FILE(test_python_wire)
         cmocka_unit_test_setup_teardown(what_is_no_answer_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_of_one_element_are_equally_long, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_without_values_are_bounded, setup, teardown),
+        cmocka_unit_test(columns_are_described),
+        cmocka_unit_test(descriptions_that_are_none_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
