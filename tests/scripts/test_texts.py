@@ -53,6 +53,11 @@ class Citations(unittest.TestCase):
         self.assertEqual(missing("`tundish serve --state DIR`, `--token-file`"), [])
         self.assertEqual(missing("`tundish serve --no-such-thing`"), ["--no-such-thing"])
 
+    def test_a_word_of_others(self):
+        table = "| there | here |\n|---|---|\n| `quite_another()` | `%s` |\n"
+        self.assertEqual(missing(table % "tundish_next"), [])
+        self.assertEqual(missing(table % "tundish_next_but_one"), ["tundish_next_but_one"])
+
     def test_a_diagram(self):
         self.assertEqual(missing("```\n order/ -> session/ (lane_reserve)\n```\n"), [])
         self.assertEqual(missing("```\n ordre/x -> (lane_reserved_it)\n```\n"), ["ordre/x", "lane_reserved_it"])
