@@ -16,9 +16,9 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "core/parallel_for.h"
 #include "learn/interruption.h"
 #include "learn/learn_view.h"
-#include "learn/parallel_for.h"
 #include "learn/pass.h"
 #include "learn/results/artifact_folder.h"
 #include "learn/results/provenance.h"
@@ -236,8 +236,8 @@ end_pass(struct analysis *analysis, struct observer *observer)
 {
     struct ending ending = { analysis, observer };
 
-    return parallel_for(analysis->pass_count == 1 ? 2 : 1, analysis->options->thread_count,
-                        end_part, &ending);
+    return tnd_parallel_for(analysis->pass_count == 1 ? 2 : 1, analysis->options->thread_count,
+                            end_part, &ending);
 }
 
 static tundish_status

@@ -5,8 +5,8 @@
 
 #include "content/learned/learned.h"
 #include "core/memory.h"
+#include "core/parallel_for.h"
 #include "learn/observe_parts.h"
-#include "learn/parallel_for.h"
 
 static struct observer *
 observer_of(struct plan_learning *learning)
@@ -118,5 +118,6 @@ finish_column(void *context, uint32_t column)
 tundish_status
 observer_finish(struct observer *observer)
 {
-    return parallel_for(observer->observed_count, observer->thread_count, finish_column, observer);
+    return tnd_parallel_for(observer->observed_count, observer->thread_count, finish_column,
+                            observer);
 }

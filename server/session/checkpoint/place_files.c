@@ -12,6 +12,7 @@
 #include "content/content.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "core/parallel_for.h"
 #include "core/read_at.h"
 #include "core/redact.h"
 #include "remote/seen.h"
@@ -21,6 +22,9 @@
 
 /* A data set that was written again differs nearly everywhere, so a few pages are enough. */
 enum { WHOLE_BYTES = 256 << 10, SAMPLES = 16, SAMPLE_BYTES = 4096, NAMES_BYTES = 512 };
+/* On a network's file system each call waits for an answer, so as many files are looked at at a
+ * time; few of them are not worth a thread. */
+enum { LOOKERS = 16, FILES_A_LOOKER = 16 };
 
 static uint64_t
 mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
@@ -35,13 +39,14 @@ mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
 }
 
 static uint64_t
-hash_file(const char *path)
+hash_file(const char *path, bool *ret_is_here)
 {
     /* O_NONBLOCK: a FIFO of that name must not block the start. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat about;
     uint64_t hash = 1;
 
+    *ret_is_here = descriptor >= 0 || errno != ENOENT;
     if (descriptor < 0)
         return tnd_hash_farm_chain(0, &errno, sizeof errno);
     if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) {
@@ -61,26 +66,34 @@ hash_file(const char *path)
 struct search {
     const struct spec_file *spec;
     struct place_files files;
-    bool in_data;                      /* of what is being added */
-    bool are_local;                    /* each node has some of the files */
+    char **paths;   /* of each file: to be looked at yet; NULL: its hash is known */
+    bool in_data;   /* of what is being added */
+    bool are_local; /* each node has some of the files */
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
     struct remote_seen *seen;
 };
 
-/* Only the last part of a path counts: folders may differ between machines. */
-static void
+/* Returns the file, which the next call may move. */
+static struct place_file *
 add_match(struct search *search, const char *name, uint64_t hash)
 {
     struct place_files *files = &search->files;
-    const char *last = strrchr(name, '/');
+    uint32_t index = files->count++;
 
-    last = last != NULL ? last + 1 : name;
-    files->list = tnd_realloc(files->list, files->count + 1, sizeof *files->list);
-    files->list[files->count++] =
-        (struct place_file){ .name = tnd_strdup(name),
-                             .raw_hash = hash,
-                             .hash = tnd_hash_farm_chain(hash, last, strlen(last)),
-                             .is_data = search->in_data };
+    /* The room is the next power of two. */
+    if ((index & (index - 1)) == 0) {
+        size_t room = index == 0 ? 1 : 2 * (size_t)index;
+
+        files->list = tnd_realloc(files->list, room, sizeof *files->list);
+        search->paths = tnd_realloc(search->paths, room, sizeof *search->paths);
+    }
+    search->paths[index] = NULL;
+    files->list[index] = (struct place_file){
+        .name = tnd_strdup(name),
+        .raw_hash = hash,
+        .is_data = search->in_data,
+    };
+    return &files->list[index];
 }
 
 static void
@@ -109,9 +122,8 @@ add_object(struct search *search, const struct remote_match *object)
     char *name = tnd_strdup(object->name);
 
     tnd_redact(name);
-    add_match(search, name, tnd_hash_farm_chain(0, words, sizeof words));
+    add_match(search, name, tnd_hash_farm_chain(0, words, sizeof words))->is_here = true;
     free(name);
-    search->files.list[search->files.count - 1].is_here = true;
 }
 
 static tundish_status
@@ -150,9 +162,13 @@ add_file(struct search *search, const char *name)
     const struct catalogue_file *known =
         search->catalogue != NULL ? catalogue_find(search->catalogue, name) : NULL;
     char *path = spec_path(search->spec, name);
+    struct place_file *file = add_match(search, name, known != NULL ? known->hash : 0);
 
-    add_match(search, name, known != NULL ? known->hash : hash_file(path));
-    search->files.list[search->files.count - 1].is_here = access(path, F_OK) == 0;
+    if (known == NULL) {
+        search->paths[search->files.count - 1] = path;
+        return;
+    }
+    file->is_here = access(path, F_OK) == 0;
     free(path);
 }
 
@@ -276,6 +292,34 @@ walk_graph(struct search *search, const struct plan_graph *graph)
     return status;
 }
 
+static tundish_status
+look_at(void *context, uint32_t number)
+{
+    struct search *search = context;
+    struct place_file *file = &search->files.list[number];
+
+    if (search->paths[number] != NULL)
+        file->raw_hash = hash_file(search->paths[number], &file->is_here);
+    return TUNDISH_OK;
+}
+
+/* Only the last part of a path counts: folders may differ between machines. */
+static void
+look_at_all(struct search *search)
+{
+    struct place_files *files = &search->files;
+    uint32_t lookers = files->count / FILES_A_LOOKER + 1;
+
+    (void)tnd_parallel_for(files->count, lookers < LOOKERS ? lookers : LOOKERS, look_at, search);
+    for (uint32_t i = 0; i < files->count; i++) {
+        struct place_file *file = &files->list[i];
+        const char *last = strrchr(file->name, '/');
+
+        last = last != NULL ? last + 1 : file->name;
+        file->hash = tnd_hash_farm_chain(file->raw_hash, last, strlen(last));
+    }
+}
+
 /* Neighbours share a group, so that a changed group names files that lie together. */
 static uint32_t
 group_of(uint32_t index, uint32_t count)
@@ -314,6 +358,11 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
         search.catalogue = catalogue;
     status = walk_graph(&search, plan->graph);
     remote_seen_close(own);
+    if (status == TUNDISH_OK)
+        look_at_all(&search);
+    for (uint32_t i = 0; i < search.files.count; i++)
+        free(search.paths[i]);
+    free(search.paths);
     if (status != TUNDISH_OK) {
         place_files_close(&search.files);
         return status;

@@ -44,9 +44,9 @@ is_special(const char *component, size_t length)
 }
 
 /* `name` matches the component at hand. Continue at `rest`, after the component, and keep its
- * slashes as written. */
+ * slashes as written. is_listed: it is an entry of the folder, and no link. */
 static tundish_status
-descend(const struct walk *walk, const char *name, const char *rest)
+descend(const struct walk *walk, const char *name, bool is_listed, const char *rest)
 {
     size_t slashes = strspn(rest, "/");
     char *path;
@@ -57,7 +57,7 @@ descend(const struct walk *walk, const char *name, const char *rest)
     if (*rest == '\0') {
         struct stat about;
 
-        if (fstatat(walk->folder, name, &about, 0) == 0)
+        if (is_listed || fstatat(walk->folder, name, &about, 0) == 0)
             add_path(walk->list, tnd_sprintf("%s%s", walk->path, name));
         return TUNDISH_OK;
     }
@@ -91,7 +91,8 @@ try_names(const struct walk *walk, DIR *names, const char *component, const char
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         if (fnmatch(component, entry->d_name, 0) == 0)
-            status = descend(walk, entry->d_name, rest);
+            status = descend(walk, entry->d_name,
+                             entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN, rest);
     }
     return status;
 }
@@ -109,7 +110,7 @@ walk_on(const struct walk *walk, const char *pattern)
         return *walk->path == '\0' ? TUNDISH_OK : (add_path(walk->list, tnd_strdup(walk->path)), 0);
     component = tnd_strndup(pattern, length);
     if (!is_special(component, length)) {
-        status = descend(walk, component, pattern + length);
+        status = descend(walk, component, false, pattern + length);
         free(component);
         return status;
     }

@@ -50,6 +50,31 @@ doubles_stay_and_a_pattern_may_match_nothing_beside_others(void **state)
 }
 
 static void
+put_link(const struct folder *folder, const char *name, const char *target)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", folder->path, name);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void
+links_match_if_something_is_there(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    make_files(&folder);
+    put_link(&folder, "sub/e.txt", "../a.txt");
+    put_link(&folder, "sub/f.txt", "nowhere");
+    put_link(&folder, "sub3", "sub2");
+    assert_texts(&folder, LIST("'sub/*.txt'"), "sub/c.txt|sub/e.txt|");
+    assert_texts(&folder, LIST("'sub*/c.txt'"), "sub/c.txt|sub2/c.txt|sub3/c.txt|");
+    assert_texts(&folder, LIST("'sub*'"), "sub|sub2|sub3|");
+    folder_close(&folder);
+}
+
+static void
 no_match_at_all_fails_naming_the_patterns(void **state)
 {
     struct folder folder;
@@ -140,6 +165,7 @@ TEST_FILE(test_source_list_files)
         cmocka_unit_test(what_is_not_there_is_told_with_its_folder_and_stage),
         cmocka_unit_test(patterns_match_within_components_and_all_matches_are_sorted),
         cmocka_unit_test(doubles_stay_and_a_pattern_may_match_nothing_beside_others),
+        cmocka_unit_test(links_match_if_something_is_there),
         cmocka_unit_test(no_match_at_all_fails_naming_the_patterns),
         cmocka_unit_test(an_absolute_pattern_gives_absolute_paths),
         cmocka_unit_test(listed_files_can_be_read),

@@ -1,5 +1,5 @@
 /* parallel_for.c - run a function over 0..count-1 on several threads. */
-#include "learn/parallel_for.h"
+#include "core/parallel_for.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,8 +57,8 @@ work(void *context)
 }
 
 tundish_status
-parallel_for(uint32_t count, uint32_t thread_count,
-             tundish_status (*run)(void *context, uint32_t number), void *context)
+tnd_parallel_for(uint32_t count, uint32_t thread_count,
+                 tundish_status (*run)(void *context, uint32_t number), void *context)
 {
     struct loop loop = { .run = run, .context = context, .count = count };
     pthread_t *threads = tnd_zalloc((size_t)thread_count + 1, sizeof *threads);
