@@ -28,6 +28,9 @@
         "once more."),                                                                             \
         MAY(workers, INTEGER | NOTHING, BETWEEN(1, 256),                                           \
             "Interpreters at most; default: one for each processor."),                             \
+        MAY(memory, SIZE | NOTHING, ANY_VALUE,                                                     \
+            "The memory that an interpreter may have for itself, as 2GiB: one that has more is "   \
+            "ended, and its rows tried once more. Default: any."),                                 \
         MAY(python, TEXT | NOTHING, ANY_VALUE,                                                     \
             "The interpreter; default: that of the program that started the server, else "         \
             "python3.")

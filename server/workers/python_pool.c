@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/clock.h"
 #include "core/hash_farm.h"
 #include "core/json.h"
 #include "core/log.h"
@@ -15,8 +16,16 @@
 
 enum { LOOK_AT_STOP_NS = 50 * 1000 * 1000, DEATHS_MAX = 2 };
 
+/* Stretches of time that overlap, such as calls under way. */
+struct spans {
+    uint64_t count;    /* that have not ended */
+    uint64_t since_ns; /* the sum of their beginnings */
+    uint64_t ended_ns; /* how long the others were */
+};
+
 struct python_pool {
     struct python_pool *next;
+    uint64_t number; /* of no other pool of this process */
     struct python_job job;
     char *asked;                /* its text, before the output was learned */
     uint32_t limit, references; /* by `pools_lock` */
@@ -28,16 +37,20 @@ struct python_pool {
     uint32_t worker_count; /* that live, or are being started */
     uint32_t idle_count;
     struct python_worker *idle; /* room for `limit` */
+    struct spans busy, waited;
+    uint64_t rows, restarts, cpu_ns, memory_bytes; /* of all interpreters, those that ended too */
 };
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct python_pool *pools;
+static uint64_t pools_made;
 
 static bool
 is_same_job(const struct python_pool *pool, const struct python_job *job)
 {
     return strcmp(pool->job.name, job->name) == 0 && strcmp(pool->job.python, job->python) == 0 &&
-           strcmp(pool->job.folder, job->folder) == 0 && strcmp(pool->asked, job->text) == 0;
+           strcmp(pool->job.folder, job->folder) == 0 && strcmp(pool->asked, job->text) == 0 &&
+           pool->job.memory_limit == job->memory_limit;
 }
 
 static void
@@ -92,7 +105,8 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
                                      .python = tnd_strdup(job->python),
                                      .folder = tnd_strdup(job->folder),
                                      .text = tnd_strdup(job->text),
-                                     .timeout_ns = job->timeout_ns };
+                                     .timeout_ns = job->timeout_ns,
+                                     .memory_limit = job->memory_limit };
     pool->limit = limit;
     pool->idle = tnd_zalloc(limit, sizeof *pool->idle);
     pool->asked = tnd_strdup(job->text);
@@ -129,6 +143,7 @@ python_pool_open(const struct python_job *job, uint32_t worker_limit, struct pyt
     if (pool == NULL) {
         status = pool_make(job, worker_limit, &pool);
         if (status == TUNDISH_OK) {
+            pool->number = ++pools_made;
             pool->next = pools;
             pools = pool;
         }
@@ -172,24 +187,52 @@ python_pool_close(struct python_pool *pool)
         pool_free(pool);
 }
 
+static void
+spans_begin(struct spans *spans, int64_t now_ns)
+{
+    spans->count++;
+    spans->since_ns += (uint64_t)now_ns;
+}
+
+static void
+spans_end(struct spans *spans, int64_t began_ns)
+{
+    spans->count--;
+    spans->since_ns -= (uint64_t)began_ns;
+    spans->ended_ns += (uint64_t)(tnd_clock_ns() - began_ns);
+}
+
+static uint64_t
+spans_ns(const struct spans *spans)
+{
+    return spans->ended_ns + spans->count * (uint64_t)tnd_clock_ns() - spans->since_ns;
+}
+
 /* Wait until one is idle or may be started. False: stopped. The lock is held. */
 static bool
 wait_for_one(struct python_pool *pool, const _Atomic int *stop)
 {
-    while (pool->idle_count == 0 && pool->worker_count == pool->limit) {
+    int64_t began_ns = tnd_clock_ns();
+    bool is_there = true;
+
+    if (pool->idle_count > 0 || pool->worker_count < pool->limit)
+        return true;
+    spans_begin(&pool->waited, began_ns);
+    while (is_there && pool->idle_count == 0 && pool->worker_count == pool->limit) {
         struct timespec until;
 
-        if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
-            return false;
+        is_there = stop == NULL || atomic_load_explicit(stop, memory_order_relaxed) == 0;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += LOOK_AT_STOP_NS;
         if (until.tv_nsec >= 1000000000) {
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
         }
-        pthread_cond_timedwait(&pool->freed, &pool->lock, &until);
+        if (is_there)
+            pthread_cond_timedwait(&pool->freed, &pool->lock, &until);
     }
-    return true;
+    spans_end(&pool->waited, began_ns);
+    return is_there;
 }
 
 static void
@@ -228,18 +271,50 @@ take(struct python_pool *pool, const _Atomic int *stop, struct python_worker *re
     return status;
 }
 
+/* An interpreter as it was when it was asked. */
+struct asked {
+    int64_t began_ns;
+    uint64_t cpu_ns, memory_bytes;
+};
+
 static void
-give_back(struct python_pool *pool, const struct python_worker *worker)
+begin(struct python_pool *pool, const struct python_worker *worker, struct asked *ret_asked)
+{
+    *ret_asked = (struct asked){ tnd_clock_ns(), worker->cpu_ns, worker->memory_bytes };
+    pthread_mutex_lock(&pool->lock);
+    spans_begin(&pool->busy, ret_asked->began_ns);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Count what became of it since. The lock is held. */
+static void
+count(struct python_pool *pool, const struct python_worker *worker, const struct asked *asked)
+{
+    spans_end(&pool->busy, asked->began_ns);
+    pool->cpu_ns += worker->cpu_ns - asked->cpu_ns;
+    pool->memory_bytes += worker->memory_bytes - asked->memory_bytes;
+}
+
+static void
+give_back(struct python_pool *pool, const struct python_worker *worker, const struct asked *asked,
+          int64_t rows)
 {
     pthread_mutex_lock(&pool->lock);
+    count(pool, worker, asked);
+    pool->rows += (uint64_t)rows;
     pool->idle[pool->idle_count++] = *worker;
     pthread_cond_signal(&pool->freed);
     pthread_mutex_unlock(&pool->lock);
 }
 
 static void
-end(struct python_pool *pool, struct python_worker *worker)
+end(struct python_pool *pool, struct python_worker *worker, const struct asked *asked)
 {
+    pthread_mutex_lock(&pool->lock);
+    count(pool, worker, asked);
+    pool->memory_bytes -= worker->memory_bytes;
+    pool->restarts++;
+    pthread_mutex_unlock(&pool->lock);
     python_worker_stop(worker);
     give_up_one(pool);
 }
@@ -278,6 +353,30 @@ is_hopeless(struct deaths *deaths, const struct python_answer *answer, struct fr
     return false;
 }
 
+/* Take an interpreter's answer, and the interpreter back. */
+static tundish_status
+take_answer(struct python_pool *pool, struct python_worker *worker, const struct asked *asked,
+            const struct python_answer *answer, const uint32_t *columns, uint32_t column_count,
+            struct frame *output)
+{
+    tundish_status status =
+        python_wire_read(answer->bytes, answer->size, columns, column_count, output);
+
+    if (status == TUNDISH_E_CORRUPT)
+        status = tnd_fail_while(TUNDISH_E_DATA, "%s", pool->job.name);
+    if (status != TUNDISH_OK) {
+        end(pool, worker, asked);
+    } else if (python_worker_is_too_large(worker)) {
+        /* Its rows are made: memory was lost in the course of many. */
+        tnd_log(TND_LOG_NOTICE, "python_large", "%s: another one takes its place",
+                tnd_error_text());
+        end(pool, worker, asked);
+    } else {
+        give_back(pool, worker, asked, output->count);
+    }
+    return status;
+}
+
 tundish_status
 python_pool_ask(struct python_pool *pool, const struct python_request *request,
                 const _Atomic int *stop, const uint32_t *columns, uint32_t column_count,
@@ -286,6 +385,7 @@ python_pool_ask(struct python_pool *pool, const struct python_request *request,
     struct deaths deaths = { .request = *request };
     struct python_answer answer;
     struct python_worker worker;
+    struct asked asked;
 
     for (;;) {
         tundish_status status = take(pool, stop, &worker);
@@ -293,24 +393,17 @@ python_pool_ask(struct python_pool *pool, const struct python_request *request,
 
         if (status != TUNDISH_OK)
             return status;
+        begin(pool, &worker, &asked);
         how = python_worker_ask(&worker, &deaths.request, false, stop, &answer);
-        if (how == PYTHON_ANSWERED) {
-            status = python_wire_read(answer.bytes, answer.size, columns, column_count, output);
-            if (status == TUNDISH_OK)
-                give_back(pool, &worker);
-            else
-                end(pool, &worker);
-            return status == TUNDISH_E_CORRUPT
-                       ? tnd_fail_while(TUNDISH_E_DATA, "%s", pool->job.name)
-                       : status;
-        }
+        if (how == PYTHON_ANSWERED)
+            return take_answer(pool, &worker, &asked, &answer, columns, column_count, output);
         if (how == PYTHON_FAILED)
             status = answer.status;
         else
             tnd_log(TND_LOG_WARNING, "python_died", "%s", tnd_error_text());
         if (how == PYTHON_DIED && is_hopeless(&deaths, &answer, output))
             status = TUNDISH_E_DATA;
-        end(pool, &worker);
+        end(pool, &worker, &asked);
         if (status != TUNDISH_OK)
             return status;
     }
@@ -328,20 +421,22 @@ learn(struct python_pool *pool, const struct python_request *request)
     struct schema columns = { 0 };
     struct python_answer answer;
     struct python_worker worker;
+    struct asked asked;
     tundish_status status = take(pool, NULL, &worker);
 
     if (status != TUNDISH_OK)
         return status;
+    begin(pool, &worker, &asked);
     if (python_worker_ask(&worker, request, true, NULL, &answer) != PYTHON_ANSWERED) {
-        end(pool, &worker);
+        end(pool, &worker, &asked);
         return answer.status != TUNDISH_OK ? answer.status : TUNDISH_E_DATA;
     }
     status = python_wire_read_columns(answer.bytes, answer.size, &columns);
     if (status == TUNDISH_OK) {
-        give_back(pool, &worker);
+        give_back(pool, &worker, &asked, 0);
         keep_columns(pool, &columns);
     } else {
-        end(pool, &worker);
+        end(pool, &worker, &asked);
     }
     schema_close(&columns);
     return status;
@@ -356,4 +451,26 @@ python_pool_learn(struct python_pool *pool, const struct python_request *request
     status = python_pool_columns(pool) != NULL ? TUNDISH_OK : learn(pool, request);
     pthread_mutex_unlock(&pool->learning);
     return status;
+}
+
+void
+python_pools_show(python_show *show, void *context)
+{
+    if (pthread_mutex_trylock(&pools_lock) != 0)
+        return; /* an interpreter is being started, which may take long */
+    for (struct python_pool *pool = pools; pool != NULL; pool = pool->next) {
+        struct python_figures figures = { .name = pool->job.name, .limit = pool->limit };
+
+        pthread_mutex_lock(&pool->lock);
+        figures.workers = pool->worker_count;
+        figures.rows = pool->rows;
+        figures.restarts = pool->restarts;
+        figures.busy_ns = spans_ns(&pool->busy);
+        figures.wait_ns = spans_ns(&pool->waited);
+        figures.cpu_ns = pool->cpu_ns;
+        figures.memory_bytes = pool->memory_bytes;
+        pthread_mutex_unlock(&pool->lock);
+        show(context, pool->number, &figures);
+    }
+    pthread_mutex_unlock(&pools_lock);
 }

@@ -36,4 +36,19 @@ tundish_status python_pool_ask(struct python_pool *pool, const struct python_req
                                const _Atomic int *stop, const uint32_t *columns,
                                uint32_t column_count, struct frame *output);
 
+/* What the interpreters of a pool have done so far. */
+struct python_figures {
+    const char *name; /* "augment:train" */
+    uint32_t workers, limit;
+    uint64_t rows, restarts;
+    uint64_t busy_ns;              /* over all interpreters, calls under way included */
+    uint64_t wait_ns;              /* of threads, for an interpreter that is free */
+    uint64_t cpu_ns, memory_bytes; /* as of the last answers; the memory is their own, not shared */
+};
+
+/* Show each pool of this process, by a number that no other pool has had. Shows none while one is
+ * being opened. Any thread. */
+typedef void python_show(void *context, uint64_t pool, const struct python_figures *figures);
+void python_pools_show(python_show *show, void *context);
+
 #endif

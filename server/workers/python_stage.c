@@ -87,6 +87,8 @@ python_stage_open(const struct stage_config *config, const struct python_stage *
                               "%s is a module and a name in it, as \"augment:train\", not '%s'",
                               stage->found, job.name);
     (void)quantity_duration_ns(spec_get(config->stage, "timeout"), &job.timeout_ns);
+    if (spec_has_value(config->stage, "memory"))
+        (void)quantity_bytes(spec_get(config->stage, "memory"), &job.memory_limit);
     text = job_text(config, stage, job.timeout_ns);
     job.text = text;
     status = python_pool_open(&job, worker_limit(config->stage), ret_pool);

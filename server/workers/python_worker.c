@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -18,8 +20,10 @@
 #include "core/printable.h"
 #include "core/read_at.h"
 
-/* The first page of an arena has one word, the element that is being made; requests follow. */
+/* The first page of an arena has two words, the element that is being made and the interpreter's
+ * process; requests follow. */
 enum { PAGE = 4096, ROOM_FOR_ANSWER = 1 << 16, LOOK_MS = 50, HELLO_MAX = 1 << 15 };
+enum { ELEMENT_WORD, PROCESS_WORD };
 
 /* A function that prints for each row must not drown what else the log has to say. */
 enum { LINES_A_MINUTE = 100 };
@@ -198,12 +202,65 @@ log_complaints(struct python_worker *worker)
 }
 
 static uint64_t
-element_at_work(const struct python_worker *worker)
+arena_word(const struct python_worker *worker, int word)
 {
-    return __atomic_load_n((const uint64_t *)(const void *)worker->memory, __ATOMIC_RELAXED);
+    return __atomic_load_n((const uint64_t *)(const void *)worker->memory + word, __ATOMIC_RELAXED);
 }
 
-enum heard { HEARD, HEARD_NOTHING, HEARD_DEATH, HEARD_STOP };
+static uint64_t
+element_at_work(const struct python_worker *worker)
+{
+    return arena_word(worker, ELEMENT_WORD);
+}
+
+/* What is its own of its memory: the arena is not. 0: nobody knows. */
+static uint64_t
+own_memory(pid_t process)
+{
+    char path[32], text[128];
+    unsigned long long size, resident, shared;
+    size_t got = 0;
+    int file, error;
+
+    snprintf(path, sizeof path, "/proc/%ld/statm", (long)process);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    error = tnd_read(file, text, sizeof text - 1, &got);
+    close(file);
+    if (error != 0)
+        return 0;
+    text[got] = '\0';
+    if (sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3 || resident < shared)
+        return 0;
+    return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+bool
+python_worker_is_too_large(struct python_worker *worker)
+{
+    uint64_t limit = worker->job->memory_limit;
+    int64_t now_ns = tnd_clock_ns();
+    struct timespec used;
+    clockid_t clock;
+
+    if (worker->process <= 0)
+        return false;
+    if (clock_getcpuclockid(worker->process, &clock) == 0 && clock_gettime(clock, &used) == 0)
+        worker->cpu_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+    if (now_ns - worker->looked_ns >= LOOK_MS * INT64_C(1000000)) {
+        worker->memory_bytes = own_memory(worker->process);
+        worker->looked_ns = now_ns;
+    }
+    if (limit == 0 || worker->memory_bytes <= limit)
+        return false;
+    tnd_fail(TUNDISH_E_DATA, "%s: an interpreter has %.0f MiB, and memory allows %.0f MiB",
+             worker->job->name, (double)worker->memory_bytes / (1 << 20),
+             (double)limit / (1 << 20));
+    return true;
+}
+
+enum heard { HEARD, HEARD_NOTHING, HEARD_DEATH, HEARD_STOP, HEARD_TOO_LARGE };
 
 /* Wait for a message. NOTHING: no element was finished for `patience_ns`; -1: forever. */
 static enum heard
@@ -223,6 +280,8 @@ hear(struct python_worker *worker, int64_t patience_ns, const _Atomic int *stop)
             kill(worker->child.guard, SIGCONT); /* as child.c does */
         if (watched[1].revents != 0)
             log_complaints(worker);
+        if (watched[0].revents == 0 && python_worker_is_too_large(worker))
+            return HEARD_TOO_LARGE;
         if ((watched[0].revents & POLLIN) != 0)
             return HEARD;
         if (watched[0].revents != 0)
@@ -306,6 +365,7 @@ read_hello(struct python_worker *worker)
     }
     worker->digest = hello.at;
     worker->length = hello.answer_at;
+    worker->process = (pid_t)arena_word(worker, PROCESS_WORD);
     if (hello.kind != MESSAGE_READY)
         return fail_refused(worker, &hello);
     if (hello.bytes == 0)
@@ -331,6 +391,8 @@ introduce(struct python_worker *worker, const _Atomic int *stop)
             return read_hello(worker);
         case HEARD_STOP:
             return tnd_fail(TUNDISH_STOPPED, "stopped while %s was imported", worker->job->name);
+        case HEARD_TOO_LARGE:
+            return TUNDISH_E_DATA;
         case HEARD_NOTHING:
         case HEARD_DEATH:
             break;
@@ -425,6 +487,8 @@ python_worker_ask(struct python_worker *worker, const struct python_request *req
         return ret_answer->status == TUNDISH_OK ? PYTHON_ANSWERED : PYTHON_FAILED;
     if (element_at_work(worker) < (uint64_t)request->input->count)
         ret_answer->element = (int64_t)element_at_work(worker);
+    if (heard == HEARD_TOO_LARGE)
+        return PYTHON_DIED;
     if (heard == HEARD_NOTHING)
         tnd_fail(TUNDISH_E_DATA, "%s does not answer", worker->job->name);
     else

@@ -14,11 +14,12 @@
 
 /* What interpreters are to do. */
 struct python_job {
-    const char *name;   /* "augment:train", for messages */
-    const char *python; /* the interpreter, found by PATH */
-    const char *folder; /* to run in, where modules are looked for first */
-    const char *text;   /* JSON, for worker.py */
-    int64_t timeout_ns; /* of one call */
+    const char *name;      /* "augment:train", for messages */
+    const char *python;    /* the interpreter, found by PATH */
+    const char *folder;    /* to run in, where modules are looked for first */
+    const char *text;      /* JSON, for worker.py */
+    int64_t timeout_ns;    /* of one call */
+    uint64_t memory_limit; /* of one interpreter, in bytes; 0: none */
 };
 
 /* All zeros is one that was never started. */
@@ -33,6 +34,10 @@ struct python_worker {
     uint32_t lines, lines_dropped; /* and these that were logged, and not, since */
     uint64_t digest;               /* of the source of the user's module */
     uint64_t length;               /* of the data set that it has made; 0 for a function */
+    pid_t process;                 /* as it says itself */
+    uint64_t cpu_ns;               /* processor time so far, and the memory */
+    uint64_t memory_bytes;         /* that is its own: both as of the last look */
+    int64_t looked_ns;             /* at the memory */
     struct schema described;       /* the output, where the function's annotation says it */
 };
 
@@ -60,6 +65,10 @@ struct python_answer {
 enum python_end python_worker_ask(struct python_worker *worker,
                                   const struct python_request *request, bool tries,
                                   const _Atomic int *stop, struct python_answer *ret_answer);
+
+/* Look at its processor time and, now and then, at its memory. Has it more than the limit? Then
+ * tnd_error_text says so. */
+bool python_worker_is_too_large(struct python_worker *worker);
 
 void python_worker_stop(struct python_worker *worker);
 

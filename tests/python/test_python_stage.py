@@ -71,6 +71,18 @@ def hangs(row):
         time.sleep(1000)
     return {"y": row["value"]}
 
+def swells(row):
+    if row["value"] == 3:
+        kept = np.ones(300 << 20, np.uint8)
+        time.sleep(20)
+    return {"y": row["value"]}
+
+leaked = []
+def leaks(row):
+    leaked.append(np.ones(30 << 20, np.uint8))
+    time.sleep(0.06)
+    return {"y": os.getpid()}
+
 def slow(row):
     time.sleep(0.002)
     return {"y": row["value"]}
@@ -272,6 +284,18 @@ class Peeked(unittest.TestCase):
         self.assertRegex(said, r'took longer than 0.3 s: File ".*functions.py", line \d+ in hangs')
         found = self.columns(*stages, deliver="{epochs: 1, on_error: skip}")
         self.assertEqual(found["y"], [0, 1, 2, 4, 5])
+
+    def test_an_interpreter_that_takes_too_much_memory_is_ended(self):
+        stages = ("range: {stop: 6}", stage("swells", memory="200MiB"), "batch: 6")
+        said = self.refused(tundish.DataError, *stages)
+        self.assertRegex(said, r"functions:swells: an interpreter has \d+ MiB, and memory allows 200 MiB")
+        found = self.columns(*stages, deliver="{epochs: 1, on_error: skip}")
+        self.assertEqual(found["y"], [0, 1, 2, 4, 5])
+
+    def test_one_that_leaks_is_replaced_and_no_row_is_lost(self):
+        found = self.columns("range: {stop: 12}", stage("leaks", memory="200MiB", workers=1), "batch: 1")
+        self.assertEqual(len(found["y"]), 12)
+        self.assertGreater(len(set(found["y"])), 1)
 
     def test_columns_come_as_they_are(self):
         tensors = "{number: [1, 2], text: [a, b], vector: [[1, 2], [3, 4]], words: [[c, d], [e, f]]}"

@@ -338,7 +338,8 @@ class _Worker:
     def __init__(self, job: _Job, draws: _Draws, arena: Arena) -> None:
         self._job, self._draws, self._arena = job, draws, arena
         self._clock = _Clock(job.timeout)
-        self._progress = arena.array(np.uint64, 1, 0)
+        self._progress = arena.array(np.uint64, 2, 0)
+        self._progress[1] = os.getpid()
 
     def answer(self, at: int, answer_at: int) -> int:
         job = self._job
