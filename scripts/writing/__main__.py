@@ -5,10 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 
-from . import c_headers, pages, python_api, reference
+from . import c_headers, example_files, pages, python_api, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77  # as for Meson
@@ -25,14 +26,16 @@ def main():
     if not program.exists():
         sys.exit(f"manual: {program} is missing: run scripts/build first, or set BUILD")
     source = options.pages or build / "manual" / "pages"
-    write_pages(source, program)
+    write_pages(source, program, with_batches=options.pages is None)
     return 0 if options.pages else run_sphinx(source, options.out or build / "manual" / "html")
 
 
-def write_pages(folder, program):
-    """All pages, into a folder that has nothing else."""
+def write_pages(folder, program, with_batches):
+    """All pages, into a folder that has nothing else; maybe with the batches that examples make."""
     shutil.rmtree(folder, ignore_errors=True)
     tables = reference.tables_of(program)
+    if with_batches:
+        add_batches(program, tables["stages"])
     written = pages.texts(ROOT)
     written |= reference.pages(ROOT, tables)
     written |= {f"reference/{name}.md": c_headers.page(ROOT / "sdk/include/tundish" / name) for name in HEADERS}
@@ -43,6 +46,15 @@ def write_pages(folder, program):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     shutil.copytree(ROOT / "docs/pictures", folder / "docs/pictures", ignore=shutil.ignore_patterns("*.py", "*.txt"))
+
+
+def add_batches(program, stages):
+    """Put beside each example what `tundish peek` prints of it; a Python without NumPy makes none of some."""
+    with tempfile.TemporaryDirectory(prefix="tundish-manual-") as folder:
+        example_files.write(Path(folder), program.parents[1])
+        for name, (said, _) in example_files.batches(program, stages, Path(folder)).items():
+            stage = next(stage for stage in stages if stage["name"] == name)
+            stage["batch"] = said
 
 
 def run_sphinx(source, out):

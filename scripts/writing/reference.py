@@ -59,10 +59,11 @@ def _parameters(stage):
 
 
 def _example(stage):
-    if not stage.get("example"):
-        return []
-    return ["## Example", "", "```yaml", stage["example"].rstrip(), "```", "", "gives", "", "```text",
-            stage["batch"].rstrip(), "```", ""]  # fmt: skip
+    lines = ["## Example", "", "```yaml", stage["example"].rstrip(), "```", ""]
+    if stage.get("batch"):
+        batch = re.sub(r"(?m)^worker 0: .*\n", "", re.sub(r"(?m)^worker 0 replica 0 epoch 0 ", "", stage["batch"]))
+        lines += ["gives", "", "```text", batch.rstrip(), "```", ""]
+    return lines
 
 
 def stage_index(stages):
@@ -82,7 +83,8 @@ def stage_index(stages):
 def sections(stages):
     lines = ["# The pipeline file", "", "The mappings of a pipeline file besides its stages.", ""]
     for stage in stages:
-        lines += [f"## {stage['name']}", "", text_of(stage["help"]), "", *_parameters(stage)]
+        lines += [f"## {stage['name']}", "", text_of(stage["help"]), "", "```yaml", stage["example"].rstrip(), "```", "",
+                  *_parameters(stage)]  # fmt: skip
     return "\n".join(lines)
 
 

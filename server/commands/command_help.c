@@ -18,7 +18,7 @@ print_overview(FILE *out)
           "memory.\n\n",
           out);
     for (size_t i = 0; commands[i] != NULL; i++)
-        fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->help);
+        fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->help);
     fputs("\n'tundish COMMAND --help' lists a command's options, 'tundish help STAGE' a stage's\n"
           "parameters, 'tundish help stages' every stage, and 'tundish help expressions' the\n"
           "language of map and filter.\n",
@@ -113,7 +113,7 @@ print_commands(FILE *out)
 static void
 print_names(FILE *out)
 {
-    fputs("stages\nexpressions\n", out);
+    fputs("stages\nexpressions\npipeline\nstreams\ncolumns\nfeatures\n", out);
     stage_print_names(out);
 }
 
@@ -125,6 +125,10 @@ static const struct topic {
     { "--help", print_overview },
     { "stages", stage_print_list },
     { "expressions", expression_print_help },
+    { "pipeline", pipeline_print_help },
+    { "streams", pipeline_print_streams },
+    { "columns", pipeline_print_columns },
+    { "features", pipeline_print_features },
     { "--list", print_names },
     { "--commands", print_commands },
     { "--json", print_json },
@@ -161,9 +165,13 @@ command_help_run(int argc, char **argv)
 
 const struct command command_help = {
     .name = "help",
-    .arguments = "[COMMAND | STAGE | FUNCTION | stages | expressions]",
+    .arguments = "[COMMAND | STAGE | FUNCTION | TOPIC]",
     .help = "Explain a command, a stage of the pipeline file, or the expressions of map.",
     .details = "  stages              all stages\n"
+               "  pipeline            the pipeline file\n"
+               "  streams             the mappings of a stream\n"
+               "  columns             names, lists and dtypes of columns\n"
+               "  features            the entries of parse_example and decode_json\n"
                "  expressions         the language of map and filter: operators, functions\n"
                "  --list              all words that help explains, one per line\n"
                "  --commands          the names of all commands, one per line\n"

@@ -16,6 +16,9 @@
 #include "session/fill.h"
 #include "session/skips.h"
 
+/* Without --steps and --epochs a person sees these and no more; programs get all. */
+enum { STEPS_SHOWN = 10 };
+
 struct peek {
     struct pipeline_options pipeline_options;
     uint64_t steps; /* UINT64_MAX: until the end */
@@ -76,8 +79,12 @@ say_end(struct peek *peek, const char *how)
         if (peek->worker >= 0 && peek->worker != (int64_t)w)
             continue;
         if (!peek->json) {
-            printf("worker %u: %s\n", w, how != NULL ? how : tnd_error_text());
-            /* Without a text it is the error of this thread. */
+            if (how != NULL && strcmp(how, "max_steps") == 0)
+                printf("worker %u: stops after %llu step%s; --steps N shows more\n", w,
+                       (unsigned long long)peek->steps, peek->steps == 1 ? "" : "s");
+            else
+                /* Without a text it is the error of this thread. */
+                printf("worker %u: %s\n", w, how != NULL ? how : tnd_error_text());
             continue;
         }
         json_object(&peek->out);
@@ -426,11 +433,12 @@ command_peek_run(int argc, char **argv)
     struct peek peek = { .steps = UINT64_MAX, .epochs = 1 };
     struct pipeline_options *wanted = &peek.pipeline_options;
     uint32_t worker = 0, replica = 0;
-    bool one_worker = false, one_replica = false;
+    bool one_worker = false, one_replica = false, some_epochs = false;
     const struct option_row rows[] = {
         PIPELINE_OPTIONS(*wanted),
         { "steps", .number = &peek.steps, .maximum = UINT64_MAX - 1 },
-        { "epochs", .number = &peek.epochs, .minimum = 1, .maximum = UINT64_MAX },
+        { "epochs", .number = &peek.epochs, .minimum = 1, .maximum = UINT64_MAX,
+          .flag = &some_epochs },
         { "worker", .count = &worker, .maximum = UINT32_MAX, .flag = &one_worker },
         { "num-workers", .count = &wanted->worker_count, .minimum = 1, .maximum = 65536 },
         { "replica", .count = &replica, .maximum = UINT32_MAX, .flag = &one_replica },
@@ -446,6 +454,8 @@ command_peek_run(int argc, char **argv)
     if (result != EXIT_OK)
         return result;
     peek.json |= peek.raw;
+    if (peek.steps == UINT64_MAX && !peek.json && !some_epochs)
+        peek.steps = STEPS_SHOWN;
     peek.worker = one_worker ? (int64_t)worker : -1;
     peek.replica = one_replica ? (int64_t)replica : -1;
     if (worker >= wanted->worker_count)
@@ -459,7 +469,8 @@ const struct command command_peek = {
     .arguments = "FILE",
     .help = "Print the batches of a stream without serving it.",
     .details = "  --stream NAME       stream name; required if there are several\n"
-               "  --steps N           stop after N steps (default: at the end of the epochs)\n"
+               "  --steps N           stop after N steps (default: 10; with --epochs, --json or\n"
+               "                      --raw at the end of the epochs)\n"
                "  --epochs N          number of epochs (default 1)\n"
                "  --num-workers W     simulate a job of W workers (default 1)\n"
                "  --worker I          print only worker I (default: all)\n"

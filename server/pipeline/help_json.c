@@ -76,6 +76,7 @@ print_stage(struct json *json, const struct stage_info *stage)
     json_key_text(json, "help", stage->help);
     json_key_bool(json, "stands_first", stage->stands_first);
     key_printed(json, "written", &written);
+    json_key_text(json, "example", stage_example(stage));
     json_key(json, "parameters");
     json_array(json);
     for (uint32_t i = 0; i < stage->parameter_count; i++)

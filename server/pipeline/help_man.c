@@ -1,4 +1,5 @@
-/* help_man.c - the table of stages as a manual page. */
+/* help_man.c - the table of stages as a manual page, and its parts as help. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "pipeline/describe.h"
@@ -6,37 +7,52 @@
 #include "pipeline/help_text.h"
 #include "pipeline/stage_help.h"
 
-static const char *const introduction[] = {
-    "A pipeline file is YAML. It contains named streams. A stream is a list of stages, of which "
-    "the first is a source; it also says how batches are dealt to replicas and delivered.",
-    "A stage is a mapping with one key, its name. If a stage has a short form below, `name: VALUE` "
-    "sets only that parameter; `name` alone takes all defaults. If a stage has a counterpart in "
-    "TensorFlow or Keras, its parameters, defaults and results are the same.",
-    "Columns are named. Sources with one component call it `value`. A stage with `columns` "
-    "replaces these columns; with `output` it keeps them and adds new columns at the end. Before "
-    "batch a stage processes rows, after batch it processes batches.",
-    "A list of columns may contain names, globs (C*, in the order of the columns) and ranges: "
-    "C1..C26 means C1, C2 and so on to C26; C01..C10 keeps the zeros. {column} inside an "
-    "expression of map, a key of a feature, `output` or a vocabulary's path is replaced by the "
-    "column's name; {{column} inserts {column}.",
-    "dtypes are bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, "
-    "float32, float64 and string. A shape is a list; an unknown dimension is null.",
-    "A dataset is a name from `datasets:` or a list of stages. Each reference to a named dataset "
-    "builds a new instance.",
-    "In any text ${NAME} and ${NAME:-default} insert an environment variable; $${ inserts ${. "
-    "Inside interleave and flat_map, $name is a column of the outer element; it must be a whole "
-    "unquoted text or part of an expression. With from_function: true there are also "
-    "$num_input_pipelines, $input_pipeline_id, $num_replicas_in_sync and "
-    "$per_replica_batch_size(G).",
-    "Booleans are only true and false. Anchors, aliases, merges and tags are rejected, but for "
-    "!!binary: a text given in base64, of any bytes. Quote a "
-    "text that starts with * & ! % @ | > or a backquote, and inside {} or [] a text that contains "
-    "{ } [ ] or a comma. Relative paths start at the pipeline file's folder.",
-    "Every error names file, line and column, and all errors of a file are reported.",
-    "Content is computed only for rows that are delivered. So a row with bad content (a field that "
-    "is not a number, an image that cannot be decoded) is an error in its own step, after all "
-    "earlier steps. It is not an error if skip, shard, take, drop_remainder, filter or a shorter "
-    "input of zip drops the row. TensorFlow fails when it reads the row.",
+static const struct paragraph {
+    bool of_columns;
+    const char *text;
+} introduction[] = {
+    { false,
+      "A pipeline file is YAML. It contains named streams. A stream is a list of stages, of which "
+      "the first is a source; it also says how batches are dealt to replicas and delivered." },
+    { false,
+      "A stage is a mapping with one key, its name. If a stage has a short form below, `name: "
+      "VALUE` "
+      "sets only that parameter; `name` alone takes all defaults. If a stage has a counterpart in "
+      "TensorFlow or Keras, its parameters, defaults and results are the same." },
+    { true,
+      "Columns are named. Sources with one component call it `value`. A stage with `columns` "
+      "replaces these columns; with `output` it keeps them and adds new columns at the end. Before "
+      "batch a stage processes rows, after batch it processes batches." },
+    { true,
+      "A list of columns may contain names, globs (C*, in the order of the columns) and ranges: "
+      "C1..C26 means C1, C2 and so on to C26; C01..C10 keeps the zeros. {column} inside an "
+      "expression of map, a key of a feature, `output` or a vocabulary's path is replaced by the "
+      "column's name; {{column} inserts {column}." },
+    { true, "dtypes are bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, "
+            "bfloat16, "
+            "float32, float64 and string. A shape is a list; an unknown dimension is null." },
+    { false,
+      "A dataset is a name from `datasets:` or a list of stages. Each reference to a named dataset "
+      "builds a new instance." },
+    { false,
+      "In any text ${NAME} and ${NAME:-default} insert an environment variable; $${ inserts ${. "
+      "Inside interleave and flat_map, $name is a column of the outer element; it must be a whole "
+      "unquoted text or part of an expression. With from_function: true there are also "
+      "$num_input_pipelines, $input_pipeline_id, $num_replicas_in_sync and "
+      "$per_replica_batch_size(G)." },
+    { false,
+      "Booleans are only true and false. Anchors, aliases, merges and tags are rejected, but for "
+      "!!binary: a text given in base64, of any bytes. Quote a "
+      "text that starts with * & ! % @ | > or a backquote, and inside {} or [] a text that "
+      "contains "
+      "{ } [ ] or a comma. Relative paths start at the pipeline file's folder." },
+    { false, "Every error names file, line and column, and all errors of a file are reported." },
+    { false,
+      "Content is computed only for rows that are delivered. So a row with bad content (a field "
+      "that "
+      "is not a number, an image that cannot be decoded) is an error in its own step, after all "
+      "earlier steps. It is not an error if skip, shard, take, drop_remainder, filter or a shorter "
+      "input of zip drops the row. TensorFlow fails when it reads the row." },
 };
 
 static const char *const example[] = {
@@ -90,7 +106,9 @@ print_stage(const struct stage_info *stage, FILE *out)
                 "The stage's mapping is the value of\n"
                 ".BR %s .",
                 stage->parameters[0].name);
-    fputc('\n', out);
+    fputs("\n.PP\n.nf\n", out);
+    help_print_roff(stage_example(stage), out);
+    fputs(".fi\n", out);
     for (uint32_t i = 0; i < stage->parameter_count; i++)
         print_parameter(&stage->parameters[i], out);
 }
@@ -104,6 +122,57 @@ print_heading(const char *group, FILE *out)
     fputs("\"\n", out);
 }
 
+static void
+print_paragraphs(bool all, FILE *out)
+{
+    for (size_t i = 0; i < sizeof introduction / sizeof introduction[0]; i++)
+        if (all || introduction[i].of_columns) {
+            fputc('\n', out);
+            help_print_wrapped(introduction[i].text, 2, out);
+        }
+}
+
+void
+pipeline_print_help(FILE *out)
+{
+    fputs("pipeline: the pipeline file\n", out);
+    print_paragraphs(true, out);
+    fputs("\n  Example\n", out);
+    for (size_t i = 0; i < sizeof example / sizeof example[0]; i++)
+        fprintf(out, "      %s\n", example[i]);
+    fputs("\n`tundish help` also explains streams, columns, features, expressions and stages.\n",
+          out);
+}
+
+void
+pipeline_print_columns(FILE *out)
+{
+    fputs("columns: what a stage reads and makes\n", out);
+    print_paragraphs(false, out);
+}
+
+void
+pipeline_print_streams(FILE *out)
+{
+    const struct stage_info *const sections[] = { &section_stream, &section_distribute,
+                                                  &section_deliver };
+
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        fputs(i > 0 ? "\n" : "", out);
+        stage_print_help(sections[i], out);
+    }
+}
+
+void
+pipeline_print_features(FILE *out)
+{
+    fputs("features: the entries of `features` in parse_example and decode_json\n", out);
+    for (uint32_t i = 0; i < feature_count; i++) {
+        fputc('\n', out);
+        stage_print_help(&feature_table[i], out);
+    }
+}
+
 void
 stage_print_man(FILE *out)
 {
@@ -114,7 +183,7 @@ stage_print_man(FILE *out)
           out);
     for (size_t i = 0; i < sizeof introduction / sizeof introduction[0]; i++) {
         fputs(i > 0 ? ".PP\n" : "", out);
-        help_print_roff(introduction[i], out);
+        help_print_roff(introduction[i].text, out);
         fputc('\n', out);
     }
     fputs(".SH EXAMPLE\n.nf\n", out);

@@ -7,26 +7,43 @@
 /* A terminal has 80 columns. */
 enum { TEXT_COLUMNS = 78 };
 
+/* Print `length` bytes of text; `column` is where the line stands, 0 at its beginning. */
+static void
+print_words(const char *text, int length, int column, int indent, FILE *out)
+{
+    const char *end = text + length;
+    bool is_first = true;
+
+    while (text < end) {
+        int bytes = (int)strcspn(text, " ");
+
+        bytes = bytes < end - text ? bytes : (int)(end - text);
+        if (!is_first && column + 1 + bytes > TEXT_COLUMNS) {
+            fputc('\n', out);
+            column = 0;
+            is_first = true;
+        }
+        if (is_first)
+            column = fprintf(out, "%*s%.*s", column > 0 ? 0 : indent, "", bytes, text) + column;
+        else
+            column += fprintf(out, " %.*s", bytes, text);
+        is_first = false;
+        text += bytes;
+        text += text < end && *text == ' ';
+    }
+    fputc('\n', out);
+}
+
 void
 help_print_wrapped(const char *text, int indent, FILE *out)
 {
-    int column = 0;
+    print_words(text, (int)strlen(text), 0, indent, out);
+}
 
-    while (*text != '\0') {
-        int bytes = (int)strcspn(text, " ");
-
-        if (column > 0 && column + 1 + bytes > TEXT_COLUMNS) {
-            fputc('\n', out);
-            column = 0;
-        }
-        if (column == 0)
-            column = fprintf(out, "%*s%.*s", indent, "", bytes, text);
-        else
-            column += fprintf(out, " %.*s", bytes, text);
-        text += bytes;
-        text += *text == ' ';
-    }
-    fputc('\n', out);
+void
+help_print_beside(const char *text, int bytes, int column, FILE *out)
+{
+    print_words(text, bytes, column, column, out);
 }
 
 void

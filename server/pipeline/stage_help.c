@@ -15,6 +15,22 @@ static const struct stage_info *const sections[SECTIONS] = {
     &section_stream, &section_distribute, &section_deliver, &section_remote, &section_widen,
 };
 
+static const struct {
+    const char *name, *text;
+} examples[] = {
+#define EXAMPLE(name, text) { #name, text },
+#include "pipeline/examples.def"
+};
+
+const char *
+stage_example(const struct stage_info *stage)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        if (strcmp(examples[i].name, stage->name) == 0)
+            return examples[i].text;
+    return "";
+}
+
 uint32_t
 stage_topic_count(void)
 {
@@ -78,7 +94,8 @@ stage_print_list(FILE *out)
         if (strcmp(stage->group, group) != 0)
             fprintf(out, "%s%s\n", i > 0 ? "\n" : "", stage->group);
         group = stage->group;
-        fprintf(out, "  %-30s %.*s\n", stage->name, first_sentence_bytes(stage->help), stage->help);
+        help_print_beside(stage->help, first_sentence_bytes(stage->help),
+                          fprintf(out, "  %-30s ", stage->name), out);
     }
     fputs("\n"
           "`tundish help STAGE` lists a stage's parameters.\n",
@@ -168,6 +185,15 @@ stage_print_written(const struct stage_info *stage, FILE *out)
         fputs("; must be the first stage", out);
 }
 
+/* Print each line of the example, indented. */
+static void
+print_example(const struct stage_info *stage, FILE *out)
+{
+    fputs("  Example\n", out);
+    for (const char *line = stage_example(stage); *line != '\0'; line += strcspn(line, "\n") + 1)
+        fprintf(out, "      %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
 void
 stage_print_help(const struct stage_info *stage, FILE *out)
 {
@@ -180,6 +206,7 @@ stage_print_help(const struct stage_info *stage, FILE *out)
         stage_print_written(stage, out);
         fputc('\n', out);
     }
+    print_example(stage, out);
     for (uint32_t i = 0; i < stage->parameter_count; i++) {
         const struct parameter_info *parameter = &stage->parameters[i];
 

@@ -17,12 +17,22 @@ void stage_print_names(FILE *out);
 /* `tundish help STAGE`: its purpose, its forms, all parameters. */
 void stage_print_help(const struct stage_info *stage, FILE *out);
 
+/* `tundish help pipeline`, columns, streams, features: what the manual page says of these. */
+void pipeline_print_help(FILE *out);
+void pipeline_print_columns(FILE *out);
+void pipeline_print_streams(FILE *out);
+void pipeline_print_features(FILE *out);
+
 /* `tundish help --man`: tundish-pipeline(5), in roff. */
 void stage_print_man(FILE *out);
 
 /* "- csv: {record_defaults: ..., column_names: ..., ...}": how it is written, all that is needed
  * and its short form. Nothing for sections and features. */
 void stage_print_written(const struct stage_info *stage, FILE *out);
+
+/* Lines of YAML: of a stage or a feature, a whole list of stages; of a section, a part of a file.
+ */
+const char *stage_example(const struct stage_info *stage);
 
 /* Everything that has a page of help: the stages, then sections and features. */
 uint32_t stage_topic_count(void);

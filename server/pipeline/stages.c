@@ -6,7 +6,8 @@
 #include "pipeline/stage_rules.h"
 
 /* Parameters that several stages share, so that their types and texts agree. */
-#define NAMED DEFAULT(name, "value", TEXT | NOTHING, ANY_VALUE, "Name of the column.")
+#define NAMED                                                                                      \
+    DEFAULT(name, "value", TEXT | NOTHING, ANY_VALUE, "Name of the column that the source gives.")
 #define SEED                                                                                       \
     MAY(seed, INTEGER | NOTHING, ANY_VALUE,                                                        \
         "Makes the order reproducible; combined with the file's seed.")
@@ -129,7 +130,9 @@
 #define WARP                                                                                       \
     DEFAULT(fill_mode, "reflect", TEXT, ONE_OF("reflect|wrap|constant|nearest"),                   \
             "The pixels outside the image."),                                                      \
-        DEFAULT(interpolation, "bilinear", TEXT, ONE_OF("bilinear|nearest"), "How."), LAYER_SEED,  \
+        DEFAULT(interpolation, "bilinear", TEXT, ONE_OF("bilinear|nearest"),                       \
+                "How pixels between pixels are computed."),                                        \
+        LAYER_SEED,                                                                                \
         DEFAULT(fill_value, "0.0", NUMBER, ANY_VALUE,                                              \
                 "The value outside the image with fill_mode constant."),                           \
         DATA_FORMAT
@@ -139,7 +142,7 @@
 #define RESIZE_METHOD                                                                              \
     DEFAULT(method, "bilinear", TEXT,                                                              \
             ONE_OF("bilinear|nearest|bicubic|area|lanczos3|lanczos5|gaussian|mitchellcubic"),      \
-            "How."),                                                                               \
+            "How pixels between pixels are computed."),                                            \
         DEFAULT(antialias, "false", BOOL, ANY_VALUE, "Smooth when shrinking.")
 #define CASE_ENCODING                                                                              \
     DEFAULT(encoding, "\"\"", TEXT, ONE_OF("|utf-8"), "\"\": convert ASCII letters only.")

@@ -84,6 +84,9 @@ class Packages(unittest.TestCase):
         self.assertEqual(pages, {f"{name}.1.gz" for name in programs})
         completed = {path.name for path in self.tree.glob("*/usr/share/bash-completion/completions/*")}
         self.assertEqual(completed, programs)
+        self.assertTrue([*self.tree.glob("*/usr/share/zsh/vendor-completions/_tundish")])
+        fish = {path.stem for path in self.tree.glob("*/usr/share/fish/vendor_completions.d/*.fish")}
+        self.assertEqual(fish, programs)
 
     def test_each_library_says_since_when_it_has_a_function(self):
         for name in ("libtundish0", "libtundish-transform0", "libtundish-cuda0"):

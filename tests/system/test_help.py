@@ -65,6 +65,31 @@ class Help(Rig):
             answer = self.batch([self.row(), f'map: {{r: "{word}(word)"}}'])
             self.assertTrue(answer["errors"][0].endswith(f"there is no function '{word}'"), answer)
 
+    def test_an_example_stands_in_the_help_and_in_the_manual(self):
+        manual = said("help", "--man")
+        for stage in tables()["stages"]:
+            self.assertTrue(stage["example"].endswith("\n"), stage["name"])
+            lines = stage["example"].rstrip("\n").splitlines()
+            self.assertIn("  Example\n" + "".join(f"      {line}\n" for line in lines), said("help", stage["name"]))
+            self.assertIn(lines[0].replace("\\", "\\e").replace("-", "\\-"), manual)
+
+    def test_there_are_topics(self):
+        for word, part in (("pipeline", "Every error names file"), ("columns", "float16, bfloat16"),
+                           ("streams", "rejoin: a duration"), ("features", "FixedLenSequence\n")):  # fmt: skip
+            self.assertIn(part, said("help", word))
+            self.assertIn(f"{word}\n", said("help", "--list"))
+        for word in ("stages", "columns", "pipeline"):
+            shown = [line for line in said("help", word).splitlines() if not line.startswith("      ")]
+            self.assertEqual([line for line in shown if len(line) > 80], [])
+
+    def test_peek_shows_a_person_ten_steps(self):
+        file = self.pipeline(["range: 30"])
+        shown = said("peek", file, env=self.environment)
+        self.assertEqual(shown.count(" step "), 10)
+        self.assertIn("worker 0: stops after 10 steps; --steps N shows more\n", shown)
+        self.assertEqual(said("peek", "--epochs", "1", file, env=self.environment).count(" step "), 30)
+        self.assertEqual(said("peek", "--json", file, env=self.environment).count('"step":'), 30)
+
     def test_what_must_be_written_is_shown(self):
         for stage in tables()["stages"]:
             needed = [parameter["name"] for parameter in stage["parameters"] if parameter["needed"]]
