@@ -151,7 +151,8 @@ static void
 observe_storage(struct watch_observation *observation)
 {
     double works = observation->busy * observation->threads + observation->deal_busy;
-    double waits = works - observation->cpu - observation->run_delay - observation->throttled;
+    double waits = works - observation->cpu - observation->run_delay - observation->throttled -
+                   observation->python_wait;
 
     if (works > 0 && waits > 0)
         observation->off_processor = waits / works;
@@ -288,6 +289,26 @@ observe_stores(struct watch_observation *observation)
             observation->delay = set;
 }
 
+/* Threads wait while interpreters work, and while none is free. */
+static void
+observe_python(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+    double most = 0;
+
+    while ((set = watch_next(observation->now, "python", set)) != NULL) {
+        double busy = share(observation, set, "busy");
+        double limit = (double)watch_value(set, "limit");
+
+        observation->python_wait += busy + share(observation, set, "wait");
+        if (busy > most && limit > 0) {
+            most = busy;
+            observation->python = set;
+            observation->python_share = busy < limit ? busy / limit : 1;
+        }
+    }
+}
+
 static void
 observe_rows(struct watch_observation *observation)
 {
@@ -374,6 +395,7 @@ watch_observation_make(struct watch_observation *observation)
     observe_stages(observation);
     observe_dealing(observation);
     observe_stores(observation);
+    observe_python(observation);
     observe_storage(observation);
     observe_helpers(observation);
     observe_data(observation);

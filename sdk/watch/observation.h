@@ -40,10 +40,13 @@ struct watch_observation {
     double
         off_processor; /* of the time in which threads work, the share that they wait for files */
     double deal_busy, program_wait;
-    double node_wait;                  /* seconds a second that threads wait for other nodes */
-    double store_wait;                 /* ... for files at URLs */
-    const struct watch_set *store;     /* waited for most of these */
-    const struct watch_set *delay;     /* an object that is waited for longest now, for a while */
+    double node_wait;               /* seconds a second that threads wait for other nodes */
+    double store_wait;              /* ... for files at URLs */
+    const struct watch_set *store;  /* waited for most of these */
+    const struct watch_set *delay;  /* an object that is waited for longest now, for a while */
+    double python_wait;             /* ... for interpreters, their work included */
+    const struct watch_set *python; /* worked most of these, and how busy they are */
+    double python_share;
     const struct watch_set *stage;     /* the most expensive */
     double stage_share;                /* of the threads' time */
     const struct watch_set *long_call; /* a stage that one call has kept busy all the time */

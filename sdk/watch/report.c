@@ -100,7 +100,7 @@ write_set(struct json *json, const struct watch_snapshot *before, const struct w
                                         "stage",      "node",    "line",   "part",    "vocabulary",
                                         "codec",      "asked",   "how",    "why",     "mode",
                                         "on_devices", "store",   "object", "helper",  "process",
-                                        "command" };
+                                        "command",    "call" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         write_label(json, set, keys[i]);
@@ -269,6 +269,7 @@ watch_report(const struct watch_snapshot *before, const struct watch_snapshot *n
     write_sets(json, before, now, "link", NULL, "links");
     write_sets(json, before, now, "store", NULL, "stores");
     write_sets(json, before, now, "delay", NULL, "delays");
+    write_sets(json, before, now, "python", NULL, "interpreters");
     write_sets(json, before, now, "rival", NULL, "rivals");
     write_notes(json, now);
     json_object_end(json);

@@ -8,6 +8,7 @@
 
 static const double SHARE_MATTERS = 0.5;
 static const double HELPERS_BUSY = 0.8;
+static const double PYTHON_BUSY = 0.8;
 static const double MANY_REFUSED = 0.05; /* of a store's requests */
 
 /* Seconds a second that threads work. */
@@ -216,6 +217,38 @@ say_stage(const struct watch_observation *observation, struct watch_diagnosis *d
               reads ? storage : "", helpers);
 }
 
+/* Most of the threads' time is that of Python. More threads would only wait, too. */
+static bool
+say_python(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+{
+    char waiting[WATCH_WAITING_BYTES], call[TND_STATS_VALUE_BYTES], each[48] = "";
+    unsigned long long limit;
+    double rows;
+
+    if (observation->python == NULL ||
+        observation->python_wait < SHARE_MATTERS * works(observation))
+        return false;
+    limit = watch_value(observation->python, "limit");
+    rows = (double)watch_growth(observation->before, observation->python, "rows");
+    watch_name_waiting(observation, waiting);
+    watch_label(observation->python, "call", call, sizeof call);
+    watch_name_culprit(diagnosis, call, observation->python_share);
+    if (rows > 0)
+        snprintf(each, sizeof each, ", %.2g ms a row",
+                 (double)watch_growth(observation->before, observation->python, "busy") / rows /
+                     1e6);
+    watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_STAGE,
+              observation->python_share >= PYTHON_BUSY
+                  ? "Raise workers of that stage if the node has idle cores; otherwise make the "
+                    "function cheaper (rows: many calls it once for many rows), or use a native "
+                    "stage for a part of it, or more nodes."
+                  : "Its interpreters have time left: more threads (serve --threads) or larger "
+                    "batches ask more of them at once.",
+              "%s: python %s takes %d%% of %llu worker%s%s", waiting, call,
+              watch_percent(observation->python_share), limit, limit == 1 ? "" : "s", each);
+    return true;
+}
+
 /* One call takes all of the time, and is not counted before it ends. */
 static bool
 say_long_call(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
@@ -367,7 +400,8 @@ void
 watch_say_work(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     if (say_program(observation, diagnosis) || say_nodes(observation, diagnosis) ||
-        say_store(observation, diagnosis) || say_filling(observation, diagnosis))
+        say_store(observation, diagnosis) || say_python(observation, diagnosis) ||
+        say_filling(observation, diagnosis))
         return;
     if (observation->room_wait >= SHARE_MATTERS)
         say_unknown(observation, diagnosis);

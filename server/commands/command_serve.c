@@ -181,6 +181,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     named_sessions_close(serve->named_sessions);
     hub_close(serve->hub);
     serve_forget_stores(&serve->stores);
+    serve_forget_python(&serve->pythons);
     stats_close(serve->stats);
     if (serve->ticker >= 0)
         close(serve->ticker);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "commands/commands.h"
+#include "commands/serve_python.h"
 #include "commands/serve_stores.h"
 #include "deliver/socket/group.h"
 #include "deliver/socket/hub.h"
@@ -67,6 +68,7 @@ struct serve {
     struct stats *stats;
     struct tnd_stats_link *link_counters; /* NULL on a single node */
     struct shown_store *stores;
+    struct shown_python *pythons;
     uint32_t ticks;
     _Atomic uint64_t beats; /* of the hub's thread: ten a second while it runs */
     uint64_t beats_told;    /* when the service manager was last told that the server is alive */

@@ -120,6 +120,7 @@ show_counters(void *user)
     if (serve->link_counters != NULL)
         show_link(serve);
     serve_show_stores(serve->stats, &serve->stores);
+    serve_show_python(serve->stats, &serve->pythons);
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_show(serve->sessions[i]);
     named_sessions_show(serve->named_sessions);

@@ -540,6 +540,32 @@ put_stores(const struct print *print)
     }
 }
 
+/* The interpreters that run Python of the user's own. */
+static void
+put_python(const struct print *print)
+{
+    const struct watch_set *set = NULL;
+
+    while ((set = watch_next(&print->view->now, "python", set)) != NULL) {
+        double rows = per_second(print, set, "rows"), busy = percent(print, set, "busy") / 100;
+        unsigned long long limit = watch_value(set, "limit");
+        char name[128], each[48] = "", rate[NUMBER_BYTES], memory[NUMBER_BYTES], text[LINE_BYTES];
+
+        watch_label(set, "call", name, sizeof name);
+        if (rows > 0)
+            snprintf(each, sizeof each, ", %.3g ms a row", 1e3 * busy / rows);
+        snprintf(text, sizeof text,
+                 "%s: %.0f%% of %llu worker%s%s, %s rows/s, threads waited %.0f%% of the time for "
+                 "one, %llu of them live, with %.2f processors and %s, restarts: %llu",
+                 name, limit > 0 ? 100 * busy / (double)limit : 0, limit, limit == 1 ? "" : "s",
+                 each, shorten(rows, "", rate), percent(print, set, "wait"),
+                 (unsigned long long)watch_value(set, "workers"), percent(print, set, "cpu") / 100,
+                 shorten((double)watch_value(set, "memory"), "B", memory),
+                 (unsigned long long)watch_value(set, "restarts"));
+        put_sentence(print, STATUS_PLAIN, "python", text);
+    }
+}
+
 /* The last lines of the log from warnings up. */
 static void
 put_notes(const struct print *print)
@@ -590,5 +616,6 @@ status_print(const struct status_view *view, const struct status_page *page)
         put_stream(&print, stream);
     put_link(&print);
     put_stores(&print);
+    put_python(&print);
     put_notes(&print);
 }

@@ -453,11 +453,11 @@ python_pool_learn(struct python_pool *pool, const struct python_request *request
     return status;
 }
 
-void
+bool
 python_pools_show(python_show *show, void *context)
 {
     if (pthread_mutex_trylock(&pools_lock) != 0)
-        return; /* an interpreter is being started, which may take long */
+        return false; /* an interpreter is being started, which may take long */
     for (struct python_pool *pool = pools; pool != NULL; pool = pool->next) {
         struct python_figures figures = { .name = pool->job.name, .limit = pool->limit };
 
@@ -473,4 +473,5 @@ python_pools_show(python_show *show, void *context)
         show(context, pool->number, &figures);
     }
     pthread_mutex_unlock(&pools_lock);
+    return true;
 }

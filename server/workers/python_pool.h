@@ -46,9 +46,9 @@ struct python_figures {
     uint64_t cpu_ns, memory_bytes; /* as of the last answers; the memory is their own, not shared */
 };
 
-/* Show each pool of this process, by a number that no other pool has had. Shows none while one is
- * being opened. Any thread. */
+/* Show each pool of this process, by a number that no other pool has had. False: none is shown now,
+ * since one is being opened. Any thread. */
 typedef void python_show(void *context, uint64_t pool, const struct python_figures *figures);
-void python_pools_show(python_show *show, void *context);
+bool python_pools_show(python_show *show, void *context);
 
 #endif

@@ -486,6 +486,39 @@ a_slow_order_is_named(void **state)
     says(&diagnosis, "is 90% busy");
 }
 
+/* Threads that wait for interpreters are busy, and not on a processor: neither they nor the storage
+ * are the limit. */
+static void
+python_is_named_by_how_busy_its_interpreters_are(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_python *python =
+        stats_add(world->stats, TND_STATS_KIND_python, "call=\"augment:train\"");
+    struct watch_diagnosis diagnosis;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    tnd_stats_set(&world->threads[0]->busy, 10 * SECOND);
+    tnd_stats_set(&world->threads[1]->busy, 10 * SECOND);
+    tnd_stats_set(&world->read->busy, 20 * SECOND);
+    tnd_stats_set(&world->read->source, 1);
+    tnd_stats_set(&python->limit, 2);
+    tnd_stats_set(&python->busy, 19 * SECOND);
+    tnd_stats_set(&python->rows, 10000);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_STAGE);
+    assert_string_equal(diagnosis.culprit, "augment:train");
+    says(&diagnosis, "python augment:train takes 95% of 2 workers, 1.9 ms a row");
+    assert_non_null(strstr(diagnosis.advice, "Raise workers of that stage"));
+    world->now_ns -= 10 * (int64_t)SECOND;
+    tnd_stats_set(&python->limit, 8);
+    diagnosis = diagnose(world);
+    says(&diagnosis, "takes 24% of 8 workers");
+    assert_non_null(strstr(diagnosis.advice, "have time left"));
+    world->now_ns -= 10 * (int64_t)SECOND;
+    tnd_stats_set(&python->busy, 2 * SECOND);
+    assert_string_equal(diagnose(world).culprit, "tfrecord");
+}
+
 static void
 a_program_that_writes_slowly_is_named(void **state)
 {
@@ -1184,6 +1217,7 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(an_order_that_does_not_come_back_is_told),
         IN_WORLD(a_share_is_at_most_all),
         IN_WORLD(other_nodes_are_named_by_the_time_that_they_are_waited_for),
+        IN_WORLD(python_is_named_by_how_busy_its_interpreters_are),
         IN_WORLD(a_store_is_named_by_the_threads_that_wait_for_it),
         IN_WORLD(a_store_that_throttles_is_told_from_a_slow_one),
         IN_WORLD(an_object_that_does_not_come_is_named),
