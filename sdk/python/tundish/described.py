@@ -130,7 +130,7 @@ _KNOWN = frozenset(
 
 def _dtype(found: np.ndarray[Any, Any]) -> str | None:
     if found.dtype.name in _KNOWN:
-        return found.dtype.name
+        return str(found.dtype.name)
     if found.dtype.kind != "O" or not found.size:
         return None
     texts = all(isinstance(text, str | bytes | bytearray) for text in found.ravel().tolist())
