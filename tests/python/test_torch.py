@@ -374,8 +374,8 @@ class Refusals(Torch):
             pass
 
         answers = (
-            (([1, 2, 3],), {}, r"takes a stream's name or a Reader, not list: .*pipeline file.*`program`"),
-            ((Rows(),), {}, "takes a stream's name or a Reader, not Rows"),
+            ((3,), {}, r"takes a stream's name or a Reader, not int: .*pipeline file.*`program`"),
+            ((Rows(),), {}, "Rows has no __len__"),
             (("a.yaml",), {}, r"'a.yaml' is a pipeline file.*tundish.serve\('a.yaml'\).open\(\)"),
             (("train",), {"batch_size": 4}, "no batch_size: its place is the pipeline file"),
             (("train",), {"dataset": 4}, "no dataset: the pipeline file says what is read"),

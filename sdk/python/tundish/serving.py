@@ -83,7 +83,7 @@ class Server:
         with tempfile.TemporaryFile() as log:  # has no name, so nothing is left of it
             self._log = os.dup(log.fileno())
         weakref.finalize(self, os.close, self._log)
-        folder, self._lock = _private_folder()
+        folder, self._lock = short_folder()
         self._folder = weakref.finalize(self, _remove, folder, self._lock, self._owner)
         self.socket = os.path.join(folder, "server") if socket is None else socket
         self._start(program, programs.pipeline(file, text, folder, options))
@@ -216,7 +216,7 @@ def _remove(folder: str, lock: int, owner: int) -> None:
         os.close(lock)
 
 
-def _private_folder() -> tuple[str, int]:
+def short_folder() -> tuple[str, int]:
     """One with a path that leaves room for a socket's name."""
     folder, lock = private_folder.make()
     if len(os.fsencode(folder)) + len("/server") <= SOCKET_BYTES:

@@ -5,6 +5,11 @@
     for x, y in DataLoader("train", columns=("x", "label")):
         ...
 
+The same class takes a map-style data set and torch's own options, and makes its batches in a server's
+interpreters:
+
+    loader = DataLoader(dataset, batch_size=32, shuffle=True, num_workers=4)
+
 torch has no read-only tensors, and a write to a batch's memory ends the process (SIGSEGV). So tensors
 are copies unless `zero_copy=True` is asked for: one copy, which frees the batch's slot at once.
 """
@@ -124,12 +129,26 @@ def _itself(batch: Any) -> Any:
     return batch
 
 
+def _is_data_set(source: Any) -> bool:
+    """Whether it is one of torch's, and no stream."""
+    if source is None or isinstance(source, str | tundish.Reader):
+        return False
+    if isinstance(source, torch.utils.data.IterableDataset) or not hasattr(type(source), "__getitem__"):
+        if hasattr(type(source), "__iter__") and not type(source).__module__.startswith("tundish."):
+            raise tundish.ArgumentError(
+                f"{type(source).__name__} is iterable, and rows of that kind come by a pipeline's stage "
+                "`program`: see tundish.rows; a map-style data set has __getitem__"
+            )
+        return False
+    return True
+
+
 def _refuse_option(name: str) -> None:
     if name in _ELSEWHERE:
         raise tundish.ArgumentError(f"this DataLoader has no {name}: {_ELSEWHERE[name]}")
     known = [*inspect.signature(tundish.open).parameters][1:]
     if name not in known:
-        own = [*inspect.signature(DataLoader).parameters][1:-1]
+        own = [*inspect.signature(DataLoader.__init__).parameters][2:-1]
         meant = nearest(name, [*known, *own, *_ELSEWHERE])
         raise tundish.ArgumentError(f"this DataLoader has no option {name!r}{meant}")
 
@@ -170,6 +189,31 @@ class DataLoader:
     prepare() was given is part of save_state() and load_state(), accumulate() steps at the epoch's end,
     and gather_for_metrics() drops nothing, since no row comes twice.
 
+    With a map-style data set (`__getitem__` and `__len__`, or a sampler) for its source it takes the options
+    of torch.utils.data.DataLoader, in their order, and batches are torch's, value for value: items, default
+    collation, collate_fn, samplers, batch_sampler, drop_last, len(). A server of its own makes them; it ends
+    with close(), and with this process.
+
+    dataset, collate_fn, worker_init_fn: are sent to interpreters once, by name where they can be imported,
+        else by value (cloudpickle). `__getitem__` must depend on its index alone; random, numpy.random and
+        torch are seeded for each item, by its place in the epoch: what it draws depends on `seed`, and on
+        neither workers nor ranks. Batches that differ from the first one in their nest or dtypes come as well,
+        more slowly.
+    shuffle: in an order that `seed` and the epoch's number decide, the same in each run; with generator= in
+        torch's order.
+    sampler, batch_sampler: asked once for each epoch, at its beginning, for all its indices, which are integers.
+    num_workers: interpreters of the node, for all its ranks; 0: one for each processor.
+    prefetch_factor: batches made ahead for each of them.
+    timeout: as in torch, and the longest that one batch may take to be made.
+    persistent_workers, in_order: they persist, and batches come in order, whatever these say.
+    multiprocessing_context: interpreters are never forked; "fork" is refused.
+    is_shared: ranks of a job (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE) share a server on each node, and
+        deal the rows as DistributedSampler does, which may be given and is not needed; batch_size is that of a
+        rank. All ranks make the same loaders and run the same loops. False: this process has all rows.
+
+    set_epoch() is DistributedSampler's. state_dict() holds the place after the last batch for any number of
+    ranks, and what the sampler drew from; load_state_dict() takes effect in the next loop.
+
     `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
     state_dict(), and closed by close(), at the end of a `with`, or with the loader. It is closed, too, when
     another loader of this program opens the same replica, as one that is made anew for each epoch does,
@@ -179,9 +223,18 @@ class DataLoader:
 
     _is_accelerate_prepared = True  # accelerate asks for this before it shards a loader
 
+    def __new__(cls, source: Any = None, *torchs: Any, **options: Any) -> Any:
+        if "dataset" in options:
+            source = options.pop("dataset")
+        if not _is_data_set(source):
+            return super().__new__(cls)
+        from .torch_dataset import DatasetLoader
+
+        return DatasetLoader(source, *torchs, **options)
+
     def __init__(
         self,
-        source: tundish.Reader | str | None = None,
+        source: Any = None,
         *,
         columns: Sequence[str] | None = None,
         collate: Callable[[dict[str, Any]], Any] | None = None,

@@ -267,6 +267,11 @@ class _Philox:
         position[0] = 4
         has_half[0] = 0
 
+    def state(self) -> Any:
+        if self._words is None:
+            return str(self.bits.state)
+        return [list(words) for words in self._words]
+
     def _set_slowly(self, key: int, counter: int) -> None:
         state = self._state
         state["state"]["key"][:] = key, 0
@@ -300,6 +305,8 @@ class _Philox:
 class _Draws:
     """Random numbers that depend on nothing but the stage's seed and the element's number."""
 
+    current: _Draws | None = None  # the interpreter's
+
     def __init__(self) -> None:
         self._philox = _Philox()
         self.rng = np.random.Generator(self._philox.bits)
@@ -313,6 +320,19 @@ class _Draws:
         torch = sys.modules.get("torch")
         if torch is not None:
             torch.default_generator.manual_seed(one)
+
+    def state(self) -> Any:
+        """It is another one after any draw."""
+        torch = sys.modules.get("torch")
+        drawn = None if torch is None else torch.default_generator.get_state().numpy().tobytes()
+        return self._lazy.waiting, self._philox.state(), drawn
+
+
+def current_draws() -> _Draws:
+    """The interpreter's, which are made with the first that asks."""
+    if _Draws.current is None:
+        _Draws.current = _Draws()
+    return _Draws.current
 
 
 class _Clock:
@@ -523,7 +543,7 @@ def main() -> None:
     faulthandler.register(signal.SIGALRM, chain=True)
     _prepare(described)
     try:
-        draws = _Draws()
+        draws = current_draws()
         job = _Job(described)
         worker = _Worker(job, draws, arena)
         _use_one_thread()

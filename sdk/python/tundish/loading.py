@@ -1,0 +1,375 @@
+"""Batches of a map-style data set, as a program's torch.DataLoader would make them, in the interpreters of a
+server: `Batches` is the function of its stage `python`, and `torch_dataset.py` writes the pipeline.
+
+A batch is a nest of values. Its signature and its leaves, which are columns, are found by flatten(); nest()
+puts them together again. A batch that has another signature than the first one comes whole, pickled, in the
+column "other": it is right, and slower.
+"""
+
+from __future__ import annotations
+
+import collections
+import importlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import described, worker
+from .worker_columns import Misfit
+
+__all__ = ["Batches", "Tensor", "columns", "flatten", "load", "nest", "save"]
+
+OTHER = "other"
+WANTED_ALL = 2**63 - 1
+_EPOCH = 2**40  # numbers of rows in an epoch
+_OF_BATCHES = 1 << 62  # what collate_fn draws is not what the first row draws
+
+# Numbers of a batch in the stage's input, `place`.
+RUN, RANK, STEP, EPOCH, POSITION, COUNT, PLACE_SIZE = range(7)
+
+
+class Tensor:
+    """An array that the program gets as a tensor, where torch is not needed to make it."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+class Unfit(Exception):
+    """A value that is no column."""
+
+
+# A nest in columns, and back.
+
+
+def flatten(value: Any) -> tuple[Any, list[Any]]:
+    """The signature, which says all but the values, and the leaves. Raises Unfit."""
+    found: list[Any] = []
+    return _signature(value, found), found
+
+
+def _signature(value: Any, found: list[Any]) -> Any:
+    kind = type(value)
+    if kind in (dict, collections.OrderedDict):
+        return (kind, tuple(value), tuple(_signature(item, found) for item in value.values()))
+    if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        for text in (str, bytes):
+            if value and kind in (list, tuple) and all(type(item) is text for item in value):
+                found.append(list(value))
+                return ("texts", kind, text)
+        return (kind, None, tuple(_signature(item, found) for item in value))
+    if value is None:
+        return ("none",)
+    return _leaf(value, kind, found)
+
+
+_CONSTANTS = {int: np.int64, float: np.float64, bool: np.bool_}
+
+
+def _leaf(value: Any, kind: type, found: list[Any]) -> Any:
+    if kind in (str, bytes):
+        found.append([value])
+        return ("text", kind)
+    try:
+        if kind in _CONSTANTS:
+            found.append(np.array([value], _CONSTANTS[kind]))
+            return ("constant", kind)
+        array, name = _array(value, kind)
+        dtype = described.columns([array])["value"]["dtype"]
+    except (TypeError, ValueError, RuntimeError, OverflowError, ImportError) as error:
+        raise Unfit(str(error)) from None
+    found.append(array if array.ndim else array[None])
+    if dtype == "string":
+        raise Unfit(f"an array of {array.dtype}")
+    return (name, dtype, array.ndim)
+
+
+def _array(value: Any, kind: type) -> tuple[Any, str]:
+    if kind is Tensor:
+        return value.array, "tensor"
+    if kind is np.ndarray:
+        return value, "array"
+    torch = sys.modules.get("torch")
+    if torch is None or kind is not torch.Tensor or value.layout is not torch.strided or value.requires_grad:
+        raise Unfit(f"a value of type {kind.__name__}")
+    return described.array(value), "tensor"
+
+
+def columns(signature: Any) -> dict[str, dict[str, Any]]:
+    """The stage's `output`."""
+    made: dict[str, dict[str, Any]] = {}
+    for kind, *facts in _leaves(signature):
+        dtype, rank = ("string", 1) if kind in ("text", "texts") else ("", 1)
+        if kind == "constant":
+            dtype = np.dtype(_CONSTANTS[facts[0]]).name
+        elif not dtype:
+            dtype, rank = facts[0], max(facts[1], 1)
+        made[str(len(made))] = {"dtype": dtype, "shape": [None] * rank}
+    made[OTHER] = {"dtype": "uint8", "shape": [None]}
+    return made
+
+
+def _leaves(signature: Any) -> Iterator[Any]:
+    if signature is None or signature[0] == "none":
+        return
+    if isinstance(signature[0], type):
+        for inner in signature[2]:
+            yield from _leaves(inner)
+    else:
+        yield signature
+
+
+def nest(signature: Any, leaves: Iterator[Any]) -> Any:
+    """The nest of this signature, with these leaves: tensors of its own, or lists of bytes."""
+    kind = signature[0]
+    if isinstance(kind, type):
+        items = [nest(inner, leaves) for inner in signature[2]]
+        if signature[1] is not None:
+            return kind(zip(signature[1], items, strict=True))
+        return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    if kind == "none":
+        return None
+    leaf = next(leaves)
+    if kind in ("text", "texts") and signature[-1] is str:
+        leaf = [text.decode("utf-8", "surrogateescape") for text in leaf]
+    if kind == "texts":
+        return signature[1](leaf)
+    if kind in ("text", "constant"):
+        return signature[1](leaf[0])
+    if signature[2] == 0:
+        leaf = leaf[0]
+    return leaf.numpy() if kind == "array" else leaf
+
+
+# torch's default collation.
+
+
+def collate(batch: Sequence[Any]) -> Any:
+    """What torch's default_collate returns, with Tensor for a tensor wherever that needs no torch."""
+    first = batch[0]
+    kind = type(first)
+    if kind is np.ndarray and first.dtype.kind in "biuf" and all(type(item) is np.ndarray for item in batch):
+        if all(item.shape == first.shape and item.dtype == first.dtype for item in batch):
+            return Tensor(np.stack(batch))
+    if isinstance(first, np.generic) and first.dtype.kind in "biuf" and all(type(item) is kind for item in batch):
+        return Tensor(np.array(batch, first.dtype))
+    if kind in _CONSTANTS and all(type(item) is kind for item in batch):
+        try:
+            return Tensor(np.array(batch, _CONSTANTS[kind]))
+        except OverflowError:
+            pass  # torch's own words
+    if kind in (str, bytes):
+        return batch
+    if kind is dict and all(type(item) is dict and len(item) == len(first) for item in batch):
+        return {key: collate([item[key] for item in batch]) for key in first}
+    if isinstance(first, tuple) and all(isinstance(i, tuple) and len(i) == len(first) for i in batch):
+        items = [collate(values) for values in zip(*batch, strict=True)]
+        return kind(*items) if hasattr(first, "_fields") else items
+    if kind is list and all(type(item) is list and len(item) == len(first) for item in batch):
+        return [collate(values) for values in zip(*batch, strict=True)]
+    from torch.utils.data import default_collate
+
+    return default_collate(batch)  # type: ignore[arg-type]
+
+
+def convert(item: Any) -> Any:
+    """What torch's default_convert returns of an item, in the same way."""
+    kind = type(item)
+    if kind in (str, bytes, int, float, bool):
+        return item
+    if isinstance(item, np.ndarray | np.generic) and item.dtype.kind in "biuf":
+        return Tensor(np.asarray(item))
+    if kind is dict:
+        return {key: convert(value) for key, value in item.items()}
+    if isinstance(item, tuple):
+        items = [convert(value) for value in item]
+        return kind(*items) if hasattr(item, "_fields") else items
+    if kind is list:
+        return [convert(value) for value in item]
+    from torch.utils.data import default_convert
+
+    converted: Any = default_convert(item)  # type: ignore[no-untyped-call]
+    return converted
+
+
+# The data set as a file.
+
+
+def save(path: str, value: Any) -> None:
+    """Pickle by name what can be imported, and by value what cannot. Raises ArgumentError."""
+    from .errors import ArgumentError
+
+    cloudpickle = _by_value()
+    try:
+        pickled: bytes = (cloudpickle or pickle).dumps(value, protocol=5)
+    except Exception as error:
+        remedy = "" if cloudpickle else "; pip install cloudpickle sends functions and classes by value"
+        raise ArgumentError(
+            f"the data set cannot be sent to the server's interpreters: {error}: open files and connections "
+            f"in its __getitem__, or in worker_init_fn{remedy}"
+        ) from error
+    if cloudpickle is None and b"__main__" in pickled:
+        raise ArgumentError(
+            "the data set's class, or a function of its DataLoader, is of this script or notebook, which "
+            "interpreters cannot import: pip install cloudpickle, or put it into a module"
+        )
+    with open(path, "wb") as file:
+        file.write(pickled)
+
+
+def _by_value() -> Any:
+    try:
+        return importlib.import_module("cloudpickle")
+    except ImportError:
+        return None
+
+
+def load(path: str) -> Any:
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+# What interpreters call.
+
+
+class Batches:
+    """Makes the batch of some indices."""
+
+    def __init__(self, folder: str) -> None:
+        job = load(os.path.join(folder, "loader"))
+        self._dataset, self._collate, begin = load(os.path.join(folder, "objects"))
+        self._signature: Any = job["signature"]
+        self._columns = columns(self._signature)
+        self._seed: int = job["seed"]
+        self._stride: int = job["stride"]
+        self._is_single: bool = job["is_single"]
+        self._cuts = np.memmap(os.path.join(folder, "cuts"), np.int64, "r")
+        self._fetch: Any = getattr(self._dataset, "__getitems__", None)
+        self._draws = worker.current_draws()
+        self._seeds_rows = False
+        self._info: Any = None
+        self._tell_worker(folder, job["workers"], begin)
+
+    def _tell_worker(self, folder: str, count: int, begin: Callable[[int], Any] | None) -> None:
+        number = _number(folder)
+        torch_worker = sys.modules.get("torch.utils.data._utils.worker")
+        if torch_worker is not None:
+            self._info = torch_worker.WorkerInfo(
+                id=number, num_workers=count, seed=self._seed + number, dataset=self._dataset
+            )
+        self._inform(self._info)
+        if begin is not None:
+            begin(number)
+        self._inform(None)
+
+    def _inform(self, info: Any) -> None:
+        """What torch.utils.data.get_worker_info() says; its own collation would take shared memory then."""
+        if self._info is not None:
+            sys.modules["torch.utils.data._utils.worker"]._worker_info = info  # type: ignore[attr-defined]
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        place = row["place"][0].tolist()
+        cut = int(self._cuts[place[RANK]])
+        if (place[RUN] << 32 | place[STEP]) >= cut and place[RUN] == cut >> 32:
+            return self._empty()
+        count = max(place[COUNT], 1)
+        places = [place[EPOCH] * _EPOCH + (place[POSITION] + n * self._stride) % count for n in range(row["indices"].shape[1])]
+        return self._answer(self.made(row["indices"][0].tolist(), places))
+
+    def _empty(self) -> dict[str, Any]:
+        return {
+            name: [] if column["dtype"] == "string" else np.zeros([0] * len(column["shape"]), _numpy(column))
+            for name, column in self._columns.items()
+        }
+
+    def _answer(self, made: Any) -> dict[str, Any]:
+        answer = self._empty()
+        try:
+            signature, leaves = flatten(made)
+        except Unfit:
+            signature = None
+        if signature is None or signature != self._signature:
+            answer[OTHER] = np.frombuffer(_pickled(made), np.uint8)
+        else:
+            answer.update((str(number), leaf) for number, leaf in enumerate(leaves))
+        return answer
+
+    def made(self, indices: list[int], places: list[int]) -> Any:
+        """The batch. What its items draw depends on their places, which number the rows of all epochs."""
+        self._inform(self._info)
+        try:
+            items = self._items(indices, places)
+        finally:
+            self._inform(None)
+        self._draws.begin(self._seed, _OF_BATCHES + places[0])
+        return self._collate(items[0] if self._is_single else items)
+
+    def _items(self, indices: list[int], places: list[int]) -> Sequence[Any]:
+        if self._fetch is not None and not self._is_single:
+            self._draws.begin(self._seed, places[0])
+            items: Sequence[Any] = self._fetch(indices)
+            return items
+        if not self._seeds_rows:
+            # Seeding takes longer than making a small item, and most draw nothing.
+            self._draws.begin(self._seed, places[0])
+            before = self._draws.state()
+            items = self._each(indices, None)
+            if self._draws.state() == before:
+                return items
+            self._seeds_rows = True
+        return self._each(indices, places)
+
+    def _each(self, indices: list[int], places: list[int] | None) -> list[Any]:
+        dataset, made = self._dataset, []
+        for number, index in enumerate(indices):
+            if places is not None:
+                self._draws.begin(self._seed, places[number])
+            try:
+                made.append(dataset[index])
+            except Exception as error:
+                text = f"item {index}: {type(error).__name__}: {error}"
+                raise Misfit(text).with_traceback(error.__traceback__) from None
+        return made
+
+
+def _numpy(column: dict[str, Any]) -> Any:
+    from .dtypes import numpy_dtype
+
+    return numpy_dtype(column["dtype"])
+
+
+def _pickled(made: Any) -> bytes:
+    pickled: bytes = (_by_value() or pickle).dumps(_plain(made), protocol=5)
+    return pickled
+
+
+def _plain(value: Any) -> Any:
+    """With tensors for Tensors."""
+    if type(value) is Tensor:
+        import torch
+
+        return torch.from_numpy(value.array)
+    if type(value) is dict:
+        return {key: _plain(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_plain(item) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_plain(item) for item in value))
+    return value
+
+
+def _number(folder: str) -> int:
+    """Of this interpreter, which no other of this loader has had."""
+    number = 0
+    while True:
+        try:
+            os.close(os.open(os.path.join(folder, f"interpreter-{number}"), os.O_CREAT | os.O_EXCL, 0o600))
+            return number
+        except FileExistsError:
+            number += 1

@@ -1,0 +1,668 @@
+"""tundish.torch.DataLoader of a map-style data set: a server of its own, whose interpreters make the batches.
+
+The ranks of a node share that server: local rank 0 starts it, the others find it by a link whose name they all
+know. Its pipeline is a `program` that copies the order of each epoch, which rank 0 writes, and a stage `python`,
+`loading.Batches`. So any sampler decides the order, batches are collated for one rank at a time, and a place is
+the epoch and the number of rows that all ranks have had.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import copy
+import glob
+import hashlib
+import itertools
+import json
+import math
+import operator
+import os
+import random
+import shutil
+import socket
+import stat
+import struct
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+from torch.utils.data.distributed import DistributedSampler
+
+from . import loading, serving
+from .columns import Strings, lent
+from .errors import ArgumentError, MisuseError, PlaceError, ServerGone, Timeout
+from .reader import Reader, open as open_reader
+
+__all__ = ["DatasetLoader"]
+
+_LINK = "{}tundish-ranks-{}-{}"
+_POLL_S = 0.02
+_WAIT_S = 600.0  # for local rank 0 to start the server
+_FOREVER_S = 7 * 24 * 3600
+_ROUND = 2**20  # numbers of rows in a batch of a batch_sampler
+
+# The order of an epoch is a file that rank 0 writes when the epoch begins.
+_COPY = 'while ! [ -e "order-$TUNDISH_EPOCH" ]; do sleep 0.03; done; exec cat "order-$TUNDISH_EPOCH"'
+
+
+class _Ranks:
+    """Of this job, from its environment."""
+
+    def __init__(self, is_shared: bool) -> None:
+        def number(name: str, default: int) -> int:
+            return int(os.environ.get(name) or default) if is_shared else default
+
+        self.world = number("WORLD_SIZE", 1)
+        self.rank = number("RANK", 0)
+        self.local_world = number("LOCAL_WORLD_SIZE", self.world)
+        self.local = number("LOCAL_RANK", self.rank % self.local_world)
+        self.first = self.rank - self.local  # of this node
+        if not 0 <= self.local < self.local_world <= self.world or not 0 <= self.rank < self.world:
+            raise ArgumentError(
+                f"RANK {self.rank}, WORLD_SIZE {self.world}, LOCAL_RANK {self.local} and LOCAL_WORLD_SIZE "
+                f"{self.local_world} of the environment do not fit together"
+            )
+
+
+# Loaders are numbered in the order in which a program makes them, which is the same on all ranks.
+_numbers = itertools.count()
+
+
+class DatasetLoader:
+    """See tundish.torch.DataLoader."""
+
+    _is_accelerate_prepared = True  # its ranks are dealt already
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        seed: int = 0,
+        is_shared: bool = True,
+    ) -> None:
+        self.dataset = dataset
+        self.batch_size, self.drop_last = batch_size, bool(drop_last)
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.timeout, self.worker_init_fn = timeout, worker_init_fn
+        self.persistent_workers, self.in_order = persistent_workers, in_order
+        self.multiprocessing_context, self.generator = multiprocessing_context, generator
+        self._check(bool(shuffle), sampler, batch_sampler)
+        self._seed = seed
+        self._is_own_order = sampler is None and batch_sampler is None and generator is None
+        self._shuffles = bool(shuffle)
+        if sampler is None:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if type(batch_sampler) is BatchSampler:
+            sampler, self.batch_size, self.drop_last = _parts(batch_sampler)
+        self._by_batches = batch_sampler is not None and type(batch_sampler) is not BatchSampler
+        if self._by_batches:
+            self.batch_size = None
+        elif batch_sampler is not None:
+            pass
+        elif batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, self.drop_last)
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        self.collate_fn = self._collation(collate_fn)
+        self._ranks = _Ranks(is_shared)
+        self._number = next(_numbers)
+        self._server: _Server | None = None
+        self._reader: Reader | None = None
+        self._signature: Any = None
+        self._epoch = 0  # of the loop that comes next
+        self._base = 0  # rows, or batches of a batch_sampler, that all ranks had before this loop
+        self._steps = 0  # batches that this loop has given
+        self._is_begun = False  # a loop is in the midst of an epoch
+        self._draws: dict[str, Any] | None = None  # from which the sampler made this epoch's order
+        self._resumed: dict[str, Any] | None = None
+        self._order_now: Any = ()
+        self._loop = 0
+        self._is_closed = False
+
+    def _check(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
+        """What torch refuses, in its words, and what this cannot do."""
+        context = self.multiprocessing_context
+        name = context if context is None or isinstance(context, str) else context.get_start_method()
+        length = getattr(type(self.dataset), "__len__", None)
+        for is_wrong, text in (
+            (self.num_workers < 0, "num_workers option should be non-negative"),
+            (self.timeout < 0, "timeout option should be non-negative"),
+            (self.num_workers == 0 and self.prefetch_factor is not None,
+             "prefetch_factor option could only be specified with num_workers > 0"),
+            (self.persistent_workers and self.num_workers == 0,
+             "persistent_workers option needs num_workers > 0"),
+            (sampler is not None and shuffle, "sampler option is mutually exclusive with shuffle"),
+            (batch_sampler is not None
+             and (self.batch_size != 1 or shuffle or sampler is not None or self.drop_last),
+             "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"),
+            (self.batch_size is None and self.drop_last,
+             "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"),
+            (self.batch_size is not None and self.batch_size < 1, "batch_size should be a positive integer"),
+            (name not in (None, "spawn", "forkserver"),
+             f"multiprocessing_context {name!r}: interpreters are started by the server, which never forks one"),
+            (bool(self.pin_memory_device), "pin_memory_device: tensors are pinned for the current device"),
+            (sampler is None and batch_sampler is None and length is None,
+             f"{type(self.dataset).__name__} has no __len__, which a loader without sampler needs"),
+        ):  # fmt: skip
+            if is_wrong:
+                raise ArgumentError(text)
+
+    def _collation(self, collate_fn: Any) -> Any:
+        from torch.utils.data import default_collate, default_convert
+
+        is_single = self.batch_size is None and not self._by_batches
+        self._is_single = is_single
+        self._has_own_collation = collate_fn not in (None, default_convert if is_single else default_collate)
+        if self._has_own_collation:
+            return collate_fn
+        return loading.convert if is_single else loading.collate
+
+    # Orders.
+
+    def _order(self) -> Any:
+        """The order of an epoch for all ranks together: an array of indices, or a list of batches."""
+        if self._is_own_order:
+            count = len(self.dataset)
+            if not self._shuffles:
+                return np.arange(count, dtype=np.int64)
+            key = hashlib.blake2b(f"{self._seed} {self._epoch}".encode(), digest_size=16).digest()
+            generator = np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
+            return generator.permutation(count)
+        sampler = self.batch_sampler if self._by_batches else self.sampler
+        if self._by_batches:
+            return [_indices(batch) for batch in self._of_all(sampler)]
+        return _indices(self._of_all(sampler))
+
+    def _of_all(self, sampler: Any) -> Any:
+        """The sampler as one rank alone would have it."""
+        if isinstance(sampler, DistributedSampler):
+            if sampler.num_replicas != self._ranks.world:
+                raise ArgumentError(
+                    f"the DistributedSampler has {sampler.num_replicas} replicas, and WORLD_SIZE is "
+                    f"{self._ranks.world}"
+                )
+            alone: Any = copy.copy(sampler)
+            alone.num_replicas, alone.rank = 1, 0
+            alone.num_samples = alone.total_size = len(sampler.dataset)  # type: ignore[arg-type]
+            return alone
+        inner = getattr(sampler, "sampler", None)
+        if isinstance(inner, DistributedSampler):
+            alone = copy.copy(sampler)
+            alone.sampler = self._of_all(inner)
+            return alone
+        return sampler
+
+    def _drops_uneven(self) -> bool:
+        return isinstance(self.sampler, DistributedSampler) and self.sampler.drop_last
+
+    def _even_count(self, count: int) -> int:
+        """Of rows, or batches, for all ranks, as DistributedSampler has it."""
+        world = self._ranks.world
+        if self._drops_uneven() and count % world:
+            return max(0, math.ceil((count - world) / world)) * world
+        return math.ceil(count / world) * world
+
+    def _step_count(self, count: int) -> int:
+        share = self._even_count(count) // self._ranks.world
+        if self._by_batches or self.batch_size is None:
+            return share
+        return share // self.batch_size if self.drop_last else math.ceil(share / self.batch_size)
+
+    def __len__(self) -> int:
+        """The batches of an epoch for this rank. TypeError if the sampler has no length."""
+        return self._step_count(len(self._of_all(self.batch_sampler if self._by_batches else self.sampler)))
+
+    def _batches(self, order: Any) -> Iterator[tuple[int, int, int, int, list[int]]]:
+        """Of this node: local rank, step, position of the first row, positions there are, indices."""
+        count, ranks = len(order), self._ranks
+        if count == 0:
+            return
+        left = self._even_count(count - self._base)
+        for step in range(self._step_count(count - self._base)):  # the last may have fewer rows
+            for local in range(ranks.local_world):
+                rank = ranks.first + local
+                if self._by_batches:
+                    unit = (self._base + step * ranks.world + rank) % count
+                    yield local, step, unit * _ROUND, count * _ROUND, order[unit].tolist()
+                    continue
+                size = self.batch_size or 1
+                begin = step * size * ranks.world + rank
+                places = np.arange(begin, min(begin + size * ranks.world, left), ranks.world) + self._base
+                yield local, step, int(places[0]), count, order[places % count].tolist()
+
+    def _write_order(self, order: Any, run: int) -> None:
+        assert self._server is not None
+        folder = self._server.folder
+        with open(os.path.join(folder, "order.new"), "wb") as file:
+            for local, step, position, count, indices in self._batches(order):
+                words = (run, local, step, self._epoch, position, count, len(indices), *indices)
+                file.write(struct.pack(f"<{len(words)}q", *words))
+        os.rename(os.path.join(folder, "order.new"), os.path.join(folder, f"order-{run}"))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, f"order-{run - 2}"))
+
+    # Loops.
+
+    def __iter__(self) -> Iterator[Any]:
+        self._check_open()
+        self._loop += 1
+        return self._batches_of_loop(self._loop)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise MisuseError("the loader is closed: make another")
+
+    def _begin(self) -> int:
+        """Begin the next epoch. Returns its steps."""
+        if self._is_begun:
+            self._leave()
+        self._base, self._steps = 0, 0
+        torch.empty((), dtype=torch.int64).random_(generator=self.generator)  # as torch does: samplers draw next
+        order = self._resume() if self._resumed is not None else self._drawn_order()
+        steps = self._step_count(len(order) - self._base)
+        if steps > 0:
+            self._serve(order)
+        self._is_begun = True
+        self._order_now = order
+        return steps
+
+    def _drawn_order(self) -> Any:
+        self._draws = None if self._is_own_order else _draws_of(self._samplers())
+        return self._order()
+
+    def _samplers(self) -> list[Any]:
+        found = (self.batch_sampler, self.sampler, getattr(self.batch_sampler, "sampler", None))
+        return [sampler for n, sampler in enumerate(found) if sampler is not None and sampler not in found[:n]]
+
+    def _resume(self) -> Any:
+        state, self._resumed = self._resumed, None
+        assert state is not None
+        self._epoch, self._base, self._draws = state["epoch"], state["taken"], state["draws"]
+        if self._draws is None:
+            order = self._order()
+        else:
+            with _drawing(self._samplers(), self._draws):
+                order = self._order()
+        if len(order) != state["count"]:
+            unit = "batches" if self._by_batches else "rows"
+            raise PlaceError(f"the place is of an epoch of {state['count']} {unit}, and this one has {len(order)}")
+        if _digest(order) != state["order"]:
+            raise PlaceError("the sampler gives another order than the one that the place is of: seed it")
+        return order
+
+    def _batches_of_loop(self, loop: int) -> Iterator[Any]:
+        steps = self._begin()
+        batches = iter(self._reader) if self._reader is not None and steps > 0 else iter(())
+        while self._steps < steps:
+            if loop != self._loop:
+                raise MisuseError("another loop over this loader has begun: of two at once make two loaders")
+            batch = self._next(batches)
+            if batch is None:
+                raise ServerGone(f"the epoch ended after {self._steps} of {steps} batches")
+            assert self._server is not None
+            self._server.run = batch.epoch
+            made = self._made(batch)
+            del batch
+            self._steps += 1
+            yield made
+        self._is_begun = False
+        self._epoch += 1
+        self._base = self._steps = 0
+        self._next(batches)  # the epoch's end
+
+    def _next(self, batches: Iterator[Any]) -> Any:
+        deadline = time.monotonic() + self.timeout
+        while True:
+            try:
+                return next(batches, None)
+            except Timeout:  # a batch may take long, or another rank
+                if 0 < self.timeout and deadline < time.monotonic():
+                    raise
+
+    def _leave(self) -> None:
+        """Go on to the next epoch in the midst of one. What was asked for is not made any more."""
+        self._is_begun = False
+        self._epoch += 1
+        if self._server is not None and self._server.run >= 0:
+            self._server.cut(self._ranks.local, self._steps)
+
+    # The server.
+
+    def _serve(self, order: Any) -> None:
+        ranks = self._ranks
+        if self._server is not None:
+            if ranks.local == 0:
+                self._write_order(order, self._server.run + 1)
+            return
+        first = order[0] if self._by_batches else order[: 1 if self._is_single else self.batch_size].tolist()
+        if ranks.local > 0:
+            self._signature = self._learn(first)
+            self._server = _Server(ranks, self._number)  # waits for it
+        else:
+            self._server = _Server(ranks, self._number)
+            objects = (self.dataset, self.collate_fn, self.worker_init_fn)
+            loading.save(os.path.join(self._server.folder, "objects"), objects)
+            self._signature = self._learn(first)
+            self._write_order(order, 0)
+            self._server.start(self._text(), self._facts())
+        self._reader = self._server.open(ranks.local)
+
+    def _learn(self, indices: list[int]) -> Any:
+        """The signature of a batch, by making one. The program's random numbers stay as they are."""
+        if not self._has_own_collation:
+            indices = indices[:1]
+        with _drawing([], _draws_of([])):
+            if self._is_single:
+                items: Any = self.dataset[indices[0]]
+            elif getattr(self.dataset, "__getitems__", None):
+                items = self.dataset.__getitems__(indices)
+            else:
+                items = [self.dataset[index] for index in indices]
+            made = self.collate_fn(items)
+        try:
+            return loading.flatten(made)[0]
+        except loading.Unfit:
+            return None
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "signature": self._signature,
+            "seed": self._seed,
+            "stride": 1 if self._by_batches else self._ranks.world,
+            "is_single": self._is_single,
+            "workers": self.num_workers,
+        }
+
+    def _text(self) -> str:
+        assert self._server is not None
+        python: dict[str, Any] = {
+            "call": "tundish.loading:Batches",
+            "arguments": {"folder": self._server.folder},
+            "output": loading.columns(self._signature),
+            "rows": "batch",
+            "timeout": f"{math.ceil(self.timeout * 1000) or _FOREVER_S * 1000}ms",
+        }
+        if self.num_workers > 0:
+            python["workers"] = min(self.num_workers, 256)
+        slots = (self.prefetch_factor or 2) * max(self.num_workers, 1)
+        spec = {
+            "place": {"dtype": "int64", "shape": [loading.PLACE_SIZE]},
+            "indices": {"dtype": "int64", "shape": [None]},
+        }
+        stream = {
+            "dataset": [{"program": {"command": ["sh", "-c", _COPY], "spec": spec}}, {"batch": 1}, {"python": python}],
+            "distribute": {"replicas": self._ranks.local_world, "from_function": True},
+            "deliver": {"slots": max(3, min(slots, 64))},
+        }
+        return json.dumps({"seed": self._seed, "streams": {"train": stream}})
+
+    def _made(self, batch: Any) -> Any:
+        other = batch[loading.OTHER]
+        if len(other):
+            import pickle
+
+            return self._pinned(pickle.loads(bytes(other)))
+        leaves = (_leaf(lent(batch, str(number))) for number in itertools.count())
+        return self._pinned(loading.nest(self._signature, leaves))
+
+    def _pinned(self, made: Any) -> Any:
+        if self.pin_memory and torch.cuda.is_available():
+            from torch.utils.data._utils.pin_memory import pin_memory
+
+            return pin_memory(made)  # type: ignore[no-untyped-call]
+        return made
+
+    # Places.
+
+    def set_epoch(self, epoch: int) -> None:
+        """The number of the epoch that the next loop begins, by which it is shuffled. It is passed on to the
+        sampler. Without it each loop begins the next one."""
+        if self._is_begun and epoch != self._epoch:
+            self._leave()
+        if self._resumed is not None and self._resumed["epoch"] != epoch:
+            self._resumed = None
+        self._epoch = epoch
+        for sampler in self._samplers():
+            if hasattr(sampler, "set_epoch"):
+                sampler.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place after the last batch that the loop got, for any number of ranks: plain numbers and texts,
+        and what the sampler drew from."""
+        if self._resumed is not None:
+            return dict(self._resumed)
+        if not self._is_begun:
+            return {"version": 1, "epoch": self._epoch, "taken": 0, "count": None, "order": None, "draws": None}
+        step = self._ranks.world if self._by_batches else self._ranks.world * (self.batch_size or 1)
+        order = self._order_now
+        return {
+            "version": 1,
+            "epoch": self._epoch,
+            "taken": min(self._base + self._steps * step, len(order)),
+            "count": len(order),
+            "order": _digest(order),
+            "draws": self._draws,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on at a place that state_dict() gave, on this number of ranks or another, in the next loop. Raises
+        PlaceError if it is none, and, in the loop, if the data set or the sampler is another."""
+        if not isinstance(state, dict) or state.get("version") != 1 or "taken" not in state:
+            raise PlaceError("the state is not one that state_dict() of a DataLoader of a data set returned")
+        if self._is_begun:
+            self._leave()
+        self._loop += 1
+        self._epoch = state["epoch"]
+        self._resumed = None if state["count"] is None else dict(state)
+
+    def close(self) -> None:
+        """End the server, or leave it. A second call does nothing."""
+        self._is_closed = True
+        if self._reader is not None:
+            self._reader.close()
+        if self._server is not None:
+            self._server.stop()
+
+    def __enter__(self) -> DatasetLoader:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _parts(sampler: BatchSampler) -> tuple[Any, int, bool]:
+    return sampler.sampler, sampler.batch_size, sampler.drop_last
+
+
+def _leaf(column: Any) -> Any:
+    from .torch import convert
+
+    return [bytes(text) for text in column] if isinstance(column, Strings) else convert(column)
+
+
+def _indices(indices: Any) -> Any:
+    try:
+        return np.fromiter(map(operator.index, indices), np.int64)
+    except (TypeError, OverflowError) as error:
+        raise ArgumentError(f"the sampler gives what is no index: {error}: indices are integers") from None
+
+
+def _digest(order: Any) -> str:
+    """Of an epoch's order."""
+    found = hashlib.blake2b(digest_size=8)
+    for part in [order] if isinstance(order, np.ndarray) else order:
+        found.update(part.tobytes())
+        found.update(b"/")
+    return found.hexdigest()
+
+
+# What samplers draw from: generators of their own, or the program's.
+
+
+def _text(tensor: torch.Tensor) -> str:
+    return base64.b64encode(tensor.numpy().tobytes()).decode()
+
+
+def _tensor(text: str) -> torch.Tensor:
+    return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8)
+
+
+def _draws_of(samplers: Sequence[Any]) -> dict[str, Any]:
+    drawn: Any = np.random.get_state(legacy=True)
+    kind, key, position, has_gauss, cached = drawn
+    return {
+        "torch": _text(torch.get_rng_state()),
+        "random": json.dumps(random.getstate()),
+        "numpy": [kind, base64.b64encode(key.tobytes()).decode(), position, has_gauss, cached],
+        "generators": [_text(g.get_state()) if g is not None else None for g in map(_generator, samplers)],
+        "epochs": [getattr(sampler, "epoch", None) for sampler in samplers],
+    }
+
+
+def _generator(sampler: Any) -> Any:
+    found = getattr(sampler, "generator", None)
+    return found if isinstance(found, torch.Generator) else None
+
+
+def _set_program(draws: dict[str, Any]) -> None:
+    torch.set_rng_state(_tensor(draws["torch"]))
+    version, words, gauss = json.loads(draws["random"])
+    random.setstate((version, tuple(words), gauss))
+    kind, key, *rest = draws["numpy"]
+    np.random.set_state((kind, np.frombuffer(base64.b64decode(key), np.uint32), *rest))
+
+
+@contextlib.contextmanager
+def _drawing(samplers: Sequence[Any], draws: dict[str, Any]) -> Iterator[None]:
+    """Draw again as then. The program's own generators are afterwards as they were before."""
+    before = _draws_of([])
+    try:
+        _set_program(draws)
+        for sampler, state, epoch in zip(samplers, draws["generators"], draws["epochs"], strict=False):
+            if state is not None and _generator(sampler) is not None:
+                sampler.generator.set_state(_tensor(state))
+            if epoch is not None:
+                sampler.epoch = epoch
+        yield
+    finally:
+        _set_program(before)
+
+
+class _Server:
+    """A loader's server and its folder, which all ranks of the node see."""
+
+    def __init__(self, ranks: _Ranks, number: int) -> None:
+        self.run = -1  # the server's number of the epoch that is read
+        self._link = _link(ranks, number) if ranks.local_world > 1 else None
+        self._server: serving.Server | None = None
+        self._cuts: Any = None
+        if self._link is not None and ranks.local > 0:
+            self.folder = _await(self._link)
+            return
+        if self._link is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._link)
+        self.folder, lock = serving.short_folder()  # sweeps, too
+        _sweep()
+        self._remove = weakref.finalize(self, _remove, self.folder, lock, self._link, os.getpid())
+        with open(os.path.join(self.folder, "cuts"), "wb") as file:
+            file.write(struct.pack("<q", loading.WANTED_ALL) * ranks.local_world)
+
+    def start(self, text: str, facts: dict[str, Any]) -> None:
+        loading.save(os.path.join(self.folder, "loader"), facts)
+        self._server = serving.serve(text=text, root=self.folder, socket=os.path.join(self.folder, "server"))
+        if self._link is not None:
+            os.symlink(self.folder, f"{self._link}.new")
+            os.rename(f"{self._link}.new", self._link)
+
+    def open(self, local: int) -> Reader:
+        if self._server is not None:
+            return self._server.open("train", replica=local)
+        return open_reader("train", server=os.path.join(self.folder, "server"), replica=local)
+
+    def cut(self, local: int, steps: int) -> None:
+        """The rank has had so many steps of this epoch, and wants no more."""
+        if self._cuts is None:
+            self._cuts = np.memmap(os.path.join(self.folder, "cuts"), np.int64, "r+")
+        self._cuts[local] = self.run << 32 | steps
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+            self._remove()
+
+
+def _link(ranks: _Ranks, number: int) -> str:
+    """A path that the ranks of this node know, and no other job's."""
+    names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_STEP_ID")
+    words = [os.environ.get(name, "") for name in names]
+    key = "/".join([*words, str(os.getppid()), str(ranks.first), str(ranks.world), str(number)])
+    name = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
+    return _LINK.format(os.path.join(tempfile.gettempdir(), ""), os.getuid(), name)
+
+
+def _sweep() -> None:
+    """Remove the links of jobs that were killed."""
+    for link in glob.glob(_LINK.format(glob.escape(os.path.join(tempfile.gettempdir(), "")), os.getuid(), "*")):
+        with contextlib.suppress(OSError):
+            if os.lstat(link).st_uid == os.getuid() and not os.path.exists(link):
+                os.unlink(link)
+
+
+def _await(link: str) -> str:
+    """The folder of the server that local rank 0 starts."""
+    deadline = time.monotonic() + _WAIT_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            folder = os.readlink(link)
+            is_own = os.lstat(link).st_uid == os.getuid() == os.stat(folder).st_uid
+            if is_own and _listens(os.path.join(folder, "server")):
+                return folder
+        time.sleep(_POLL_S)
+    raise ServerGone(f"local rank 0 has started no server in {_WAIT_S:.0f} s: all ranks must begin the same loops")
+
+
+def _listens(path: str) -> bool:
+    if not stat.S_ISSOCK(os.stat(path).st_mode):
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tried:
+        try:
+            tried.connect(path)
+        except ConnectionRefusedError:
+            return False
+        except OSError:  # of another kind, where somebody listens all the same
+            return True
+    return True
+
+
+def _remove(folder: str, lock: int, link: str | None, owner: int) -> None:
+    if os.getpid() != owner:
+        return
+    if link is not None:
+        with contextlib.suppress(OSError):
+            if os.readlink(link) == folder:
+                os.unlink(link)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)

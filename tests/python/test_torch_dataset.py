@@ -1,0 +1,389 @@
+"""tundish.torch.DataLoader of a map-style data set: torch's values, and places that go on."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import rig
+
+import tundish
+
+try:
+    import map_style
+    import numpy as np
+except ImportError:
+    map_style = np = None
+
+# One import of torch for all ranks.
+JOB = """
+import json, os, signal, sys
+import map_style
+from torch.utils.data.distributed import DistributedSampler
+from tundish.torch import DataLoader
+
+world, sampler, steps = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+state = json.loads(sys.argv[4])
+
+def say(rank, what, value):
+    os.write(1, (json.dumps([rank, what, value]) + chr(10)).encode())
+
+def work(rank):
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
+    data = map_style.Made("drawn", 23)
+    own = DistributedSampler(data, world, rank, seed=5) if sampler == "distributed" else None
+    loader = DataLoader(data, batch_size=3, sampler=own, shuffle=sampler == "shuffle")
+    if state is not None:
+        loader.load_state_dict(state)
+    say(rank, "length", len(loader))
+    for _, batch in zip(range(steps), loader):
+        say(rank, "batch", [column.tolist() for column in batch])
+    say(rank, "state", loader.state_dict())
+    if steps < 100:
+        signal.pause()
+    loader.close()
+
+children = []
+for rank in range(world):
+    child = os.fork()
+    if child == 0:
+        try:
+            work(rank)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    children.append(child)
+sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.torch = rig.needs(self, "torch")
+        self.data = self.torch.utils.data
+        names = {"TUNDISH_PYTHON": sys.executable, "TUNDISH_BUILD": str(rig.BUILD)}
+        patched = mock.patch.dict(os.environ, names)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def loader(self, *arguments, **options):
+        from tundish.torch import DataLoader
+
+        loader = DataLoader(*arguments, **options)
+        self.addCleanup(loader.close)
+        return loader
+
+    def assert_same(self, ours, torchs):
+        """Values, dtypes, shapes and the kinds of nests."""
+        self.assertIs(type(ours), type(torchs))
+        if isinstance(ours, self.torch.Tensor):
+            self.assertEqual((ours.dtype, ours.shape), (torchs.dtype, torchs.shape))
+            self.assertTrue(self.torch.equal(ours, torchs), (ours, torchs))
+        elif isinstance(ours, dict):
+            self.assertEqual(list(ours), list(torchs))
+            self.assert_same(list(ours.values()), list(torchs.values()))
+        elif isinstance(ours, list | tuple):
+            self.assertEqual(len(ours), len(torchs))
+            for a, b in zip(ours, torchs, strict=True):
+                self.assert_same(a, b)
+        elif np is not None and isinstance(ours, np.ndarray):
+            self.assertEqual((ours.dtype, ours.tolist()), (torchs.dtype, torchs.tolist()))
+        else:
+            self.assertEqual(ours, torchs)
+
+    def assert_like_torch(self, make, epochs=1):
+        """make(DataLoader) returns one; both from the same random numbers."""
+        found = []
+        for kind in (self.loader, self.data.DataLoader):
+            self.torch.manual_seed(3)
+            loader = make(kind)
+            found.append((len(loader), [list(loader) for _ in range(epochs)]))
+        self.assert_same(*found)
+
+
+class Values(Case):
+    def test_items_of_each_kind_are_collated_as_torch_does(self):
+        kinds = "integer floating truth text raw image half wide scalar pair nested".split()
+        together = map_style.Together([map_style.Made(name) for name in kinds])
+        self.assert_like_torch(lambda make: make(together, batch_size=4))
+        self.assert_like_torch(lambda make: make(map_style.Made("pair"), 4, drop_last=True))
+        self.assert_like_torch(lambda make: make(map_style.Made("integer"), 3))
+        self.assert_like_torch(lambda make: make([5, 6, 7, 8]))
+
+    def test_tensors(self):
+        torch = self.torch
+        tensors = torch.arange(22, dtype=torch.int16).reshape(11, 2), torch.rand(11) > 0.5, torch.rand(11, 1, 3)
+        self.assert_like_torch(lambda make: make(self.data.TensorDataset(*tensors), batch_size=4))
+
+    def test_without_batches(self):
+        self.assert_like_torch(lambda make: make(map_style.Made("nested"), batch_size=None))
+        self.assert_like_torch(lambda make: make(map_style.Made("text", 3), batch_size=None))
+
+    def test_collate_fn_makes_what_the_loop_gets(self):
+        data = map_style.Made("sizes")
+        for collate in (map_style.padded, map_style.transposed, map_style.boxed):
+            self.assert_like_torch(lambda make: make(data, batch_size=4, collate_fn=collate))
+
+    def test_items_that_are_made_at_once(self):
+        self.assert_like_torch(lambda make: make(map_style.AtOnce("", 10), batch_size=4))
+
+    def test_a_data_set_of_hugging_face(self):
+        datasets = rig.needs(self, "datasets")
+        data = datasets.Dataset.from_dict({"x": list(range(10)), "text": [f"row {n}" for n in range(10)]})
+        self.assert_like_torch(lambda make: make(data, batch_size=4))
+
+    def test_an_empty_one(self):
+        self.assert_like_torch(lambda make: make([], batch_size=4))
+        self.assert_like_torch(lambda make: make([1, 2], batch_size=4, drop_last=True))
+
+    def test_a_class_of_a_notebook(self):
+        rig.needs(self, "cloudpickle")
+        script = """
+from tundish.torch import DataLoader
+import collections, map_style
+Item = collections.namedtuple("Item", "n square")
+class Cell:
+    def __len__(self): return 6
+    def __getitem__(self, n): return Item(n, n * n)
+print([(type(b) is Item, b.n.tolist(), b.square.tolist()) for b in DataLoader(Cell(), 4)])
+print([b for b in DataLoader(Cell(), 4, collate_fn=lambda items: sum(i.square for i in items))])
+import sys
+sys.modules["cloudpickle"] = None
+try: list(DataLoader(Cell(), 4))
+except Exception as error: print(type(error).__name__, error)
+"""
+        values, sums, refusal = python(script).splitlines()
+        self.assertEqual(values, "[(True, [0, 1, 2, 3], [0, 1, 4, 9]), (True, [4, 5], [16, 25])]")
+        self.assertEqual(sums, "[14, 41]")
+        self.assertRegex(refusal, "ArgumentError .*script or notebook.*: pip install cloudpickle")
+
+
+class Orders(Case):
+    def test_samplers(self):
+        torch, data = self.torch, map_style.Made("pair")
+        weights = [0.1] * 5 + [3.0] * 6
+
+        def seeded():
+            return torch.Generator().manual_seed(8)
+
+        for sampler in (
+            lambda: self.data.SequentialSampler(data),
+            lambda: self.data.RandomSampler(data),
+            lambda: self.data.RandomSampler(data, replacement=True, num_samples=17, generator=seeded()),
+            lambda: self.data.SubsetRandomSampler([1, 5, 3, 9, 2]),
+            lambda: self.data.WeightedRandomSampler(weights, 14, generator=seeded()),
+            lambda: self.data.DistributedSampler(data, 1, 0, seed=3),
+            lambda: map_style.Reversed(11),
+            lambda: [3, 3, 1],
+        ):
+            self.assert_like_torch(lambda make: make(data, batch_size=4, sampler=sampler()), epochs=2)
+        self.assert_like_torch(lambda make: make(data, batch_sampler=map_style.Uneven()), epochs=2)
+        self.assert_like_torch(lambda make: make(data, 4, shuffle=True, generator=seeded()), epochs=2)
+
+    def test_shuffle_is_the_same_in_each_run_and_another_in_each_epoch(self):
+        def epochs(**options):
+            loader = self.loader(map_style.Made("integer", 40), batch_size=7, shuffle=True, **options)
+            return [[n for batch in loader for n in batch.tolist()] for _ in range(2)]
+
+        first = epochs()
+        self.assertEqual([sorted(epoch) for epoch in first], [list(range(40))] * 2)
+        self.assertNotEqual(first[0], first[1])
+        self.assertNotEqual(first[0], list(range(40)))
+        self.assertEqual(epochs(), first)
+        self.assertNotEqual(epochs(seed=1), first)
+        loader = self.loader(map_style.Made("integer", 40), batch_size=7, shuffle=True)
+        loader.set_epoch(1)
+        self.assertEqual([n for batch in loader for n in batch.tolist()], first[1])
+
+    def test_a_loop_that_is_left_is_followed_by_a_whole_one(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, MAP_STYLE_COUNTED=f"{folder}/n"):
+            loader = self.loader(map_style.Made("counted", 5000), batch_size=2, num_workers=1)
+            for _ in range(3):
+                self.assertEqual(next(iter(loader)).tolist(), [0, 1])
+            left = iter(loader)
+            next(left)
+            self.assertEqual([n for batch in loader for n in batch.tolist()], list(range(5000)))
+            with self.assertRaisesRegex(tundish.MisuseError, "another loop over this loader has begun"):
+                next(left)
+            # Some batches are made ahead, and not the hundreds that the server has dealt.
+            self.assertLess(os.stat(f"{folder}/n").st_size, 5000 + 4 * 200)
+
+    def test_what_items_draw_depends_on_the_epoch_and_their_place_alone(self):
+        def drawn(workers, batch_size, **options):
+            loader = self.loader(map_style.Made("drawn", 30), batch_size, num_workers=workers, **options)
+            return [[tuple(row) for batch in loader for row in zip(*(c.tolist() for c in batch))] for _ in range(2)]
+
+        first = drawn(1, 4)
+        self.assertEqual(len({row[1:] for epoch in first for row in epoch}), 60)
+        self.assertEqual(drawn(3, 4), first)
+        self.assertEqual(drawn(2, 7), first)
+        self.assertNotEqual(drawn(1, 4, seed=1), first)
+
+
+class Places(Case):
+    def rows(self, loader):
+        return [batch.tolist() for batch in loader]
+
+    def test_a_place_goes_on_with_what_is_left(self):
+        torch, data = self.torch, map_style.Made("integer", 23)
+        makers = (
+            lambda: self.loader(data, 4, shuffle=True),
+            lambda: self.loader(data, 4, sampler=self.data.WeightedRandomSampler([1.0] * 23, 23)),
+            lambda: self.loader(data, 4, sampler=self.data.SubsetRandomSampler(range(9), torch.Generator())),
+            lambda: self.loader(data, batch_sampler=map_style.Uneven()),
+        )
+        for make in makers:
+            loader = make()
+            whole = self.rows(loader)
+            for steps in (1, len(whole)):
+                again = make()
+                again.load_state_dict(loader.state_dict())  # the beginning of the second epoch
+                second = []
+                for _, batch in zip(range(steps), loader):
+                    second.append(batch.tolist())
+                state = json.loads(json.dumps(loader.state_dict()))
+                resumed = make()
+                resumed.load_state_dict(state)
+                self.assertEqual(resumed.state_dict(), state)
+                rest = self.rows(resumed)
+                self.assertEqual(len(second) + len(rest), len(whole))
+                for each in (again, resumed):
+                    each.close()
+                if make is makers[0] or make is makers[3]:
+                    fresh = make()
+                    fresh.load_state_dict({**state, "taken": 0})
+                    self.assertEqual(self.rows(fresh), second + rest)
+                    fresh.close()
+
+    def test_a_place_of_another_data_set_is_refused(self):
+        loader = self.loader(map_style.Made("integer", 23), 4)
+        next(iter(loader))
+        state = loader.state_dict()
+        other = self.loader(map_style.Made("integer", 24), 4)
+        other.load_state_dict(state)
+        with self.assertRaisesRegex(tundish.PlaceError, "an epoch of 23 rows, and this one has 24"):
+            next(iter(other))
+        with self.assertRaisesRegex(tundish.PlaceError, "no|not one"):
+            other.load_state_dict({"version": 1, "place": "0"})
+
+
+class Ranks(Case):
+    def run_job(self, world, sampler, steps=100, state=None, folder=None):
+        """What each rank says of its length, batches and state. A job of fewer steps is killed then."""
+        words = [sys.executable, "-c", JOB, str(world), sampler, str(steps), json.dumps(state)]
+        environment = {**os.environ, "PYTHONPATH": paths(), **({"TMPDIR": folder} if folder else {})}
+        job = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        said = [{"batch": []} for _ in range(world)]
+        for line in job.stdout:
+            rank, what, value = json.loads(line)
+            said[rank][what] = said[rank]["batch"] + [value] if what == "batch" else value
+            if steps < 100 and all("state" in each for each in said):
+                os.killpg(job.pid, signal.SIGKILL)
+        job.stdout.close()
+        self.assertEqual(job.wait(rig.DEADLINE_S), 0 if steps == 100 else -signal.SIGKILL)
+        return said
+
+    def test_two_ranks_share_a_server_and_have_what_distributed_samplers_give(self):
+        data = map_style.Made("integer", 23)
+        for rank, said in enumerate(self.run_job(2, "distributed")):
+            sampler = self.data.DistributedSampler(data, 2, rank, seed=5)
+            expected = [batch.tolist() for batch in self.data.DataLoader(data, 3, sampler=sampler)]
+            self.assertEqual(said["length"], len(expected))
+            self.assertEqual([batch[0] for batch in said["batch"]], expected)
+
+    def test_a_place_goes_on_after_a_kill_with_other_numbers_of_ranks(self):
+        def rows(said):
+            return [tuple(row) for each in said for batch in each["batch"] for row in zip(*batch)]
+
+        data = map_style.Made("drawn", 23)
+
+        def alone(state=None):
+            loader = self.loader(data, batch_size=3, shuffle=True)
+            if state is not None:
+                loader.load_state_dict(state)
+            return rows([{"batch": [[column.tolist() for column in batch] for batch in loader]}])
+
+        whole = alone()
+        with tempfile.TemporaryDirectory() as folder:
+            killed = self.run_job(2, "shuffle", 2, None, folder)
+            had, state = rows(killed), killed[1]["state"]
+            self.assertEqual(killed[0]["state"], state)
+            self.assertEqual(sorted(had, key=whole.index) + alone(state), whole)
+            rest = rows(self.run_job(3, "shuffle", 100, state, folder))
+            # Bits of random numbers among them; ranks are made even by rows from the epoch's beginning.
+            self.assertEqual(set(had) | set(rest), set(whole))
+            self.assertEqual(len(rest), -(-(len(whole) - len(had)) // 3) * 3)
+            self.assertEqual(len(set(had) & set(rest)), len(had) + len(rest) - len(whole))
+            self.assertEqual(os.listdir(folder), [])
+
+
+class Options(Case):
+    def test_torch_refuses_the_same(self):
+        data = [1, 2, 3]
+        for options in (
+            {"num_workers": -1},
+            {"timeout": -1},
+            {"prefetch_factor": 2},
+            {"persistent_workers": True},
+            {"sampler": [0], "shuffle": True},
+            {"batch_sampler": [[0]], "batch_size": 2},
+            {"batch_sampler": [[0]], "drop_last": True},
+            {"batch_size": None, "drop_last": True},
+            {"batch_size": 0},
+        ):
+            for make in (self.loader, self.data.DataLoader):
+                with self.assertRaises(ValueError, msg=options):
+                    make(data, **options)
+
+    def test_those_that_cannot_be_had_say_why(self):
+        class Iterable(self.data.IterableDataset):
+            def __iter__(self):
+                return iter(range(3))
+
+        for arguments, options, words in (
+            (([1],), {"multiprocessing_context": "fork"}, "which never forks one"),
+            (([1],), {"pin_memory_device": "cuda:1"}, "pinned for the current device"),
+            ((Iterable(),), {}, "Iterable is iterable, .*`program`"),
+        ):
+            with self.assertRaisesRegex(tundish.ArgumentError, words):
+                self.loader(*arguments, **options)
+        with self.assertRaises(TypeError):
+            self.loader([1], columns=["x"])
+
+    def test_an_item_that_cannot_be_made_is_named(self):
+        loader = self.loader(map_style.Made("torn"), batch_size=2)
+        with self.assertRaisesRegex(tundish.DataError, r"item 7: ZeroDivisionError: .*\(map_style.py:\d+ in torn"):
+            list(loader)
+
+    def test_interpreters_begin_with_worker_init_fn(self):
+        loader = self.loader(map_style.Made("integer"), 4, num_workers=1, worker_init_fn=print_number)
+        list(loader)
+        self.assertIn("interpreter 0 begins", loader._server._server.log)
+
+
+def print_number(number):
+    print("interpreter", number, "begins")
+
+
+def paths():
+    return os.pathsep.join([rig.PACKAGE, str(Path(__file__).parent)])
+
+
+def python(script):
+    environment = {**os.environ, "PYTHONPATH": paths()}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    unittest.main()
