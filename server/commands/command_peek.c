@@ -11,10 +11,12 @@
 #include "batch/content_budget.h"
 #include "batch/dealer.h"
 #include "batch/inputs.h"
+#include "commands/column_bytes.h"
 #include "commands/print_batch.h"
 #include "core/memory.h"
 #include "session/fill.h"
 #include "session/skips.h"
+#include "workers/python_pool.h"
 
 /* Without --steps and --epochs a person sees these and no more; programs get all. */
 enum { STEPS_SHOWN = 10 };
@@ -25,6 +27,7 @@ struct peek {
     uint64_t epochs;
     int64_t worker, replica; /* -1: all */
     bool json, raw, stats;   /* raw: json, but for the values */
+    bool twice;              /* make each step on two interpreters, and compare */
 
     struct pipeline pipeline;
     struct source_files *files;
@@ -162,6 +165,56 @@ is_shown(const struct peek *peek, uint32_t worker, uint32_t replica)
            (peek->replica < 0 || peek->replica == (int64_t)replica);
 }
 
+/* The shown slices of a step: `columns` of each replica of each worker. `counts`: the rows that are
+ * skipped. */
+static tundish_status
+make_slices(struct peek *peek, struct output_column *columns, bool counts)
+{
+    uint32_t replicas = peek->pipeline.plans[0]->replicas;
+    uint32_t column_count = peek->pipeline.plans[0]->element_spec.count;
+    tundish_status status = TUNDISH_OK;
+
+    scratch_reset(peek->evaluation.scratch);
+    for (uint32_t w = 0; w < peek->pipeline.worker_count && status == TUNDISH_OK; w++)
+        for (uint32_t r = 0; r < replicas && status == TUNDISH_OK; r++)
+            if (is_shown(peek, w, r)) {
+                /* The evaluation is shared, so the rows that a slice skipped are a difference. */
+                uint64_t skipped = peek->evaluation.skipped;
+
+                status =
+                    fill_columns(&peek->fills[w], &peek->evaluation, &peek->rounds[w].slices[r],
+                                 &columns[(w * replicas + r) * column_count]);
+                if (status == TUNDISH_OK && counts)
+                    status = skips_add(&peek->skips[w], peek->evaluation.skipped - skipped,
+                                       peek->evaluation.skipped_text);
+            }
+    return status;
+}
+
+/* Make a step's slices again by other interpreters, and compare the bits. Twice, and compare the
+ * second time: one that keeps something from row to row has then kept other things than the first
+ * interpreter. */
+static tundish_status
+make_again(struct peek *peek, struct output_column *columns, size_t count)
+{
+    struct column_bytes *first = column_bytes_open(columns, count);
+    uint64_t skipped = peek->evaluation.skipped;
+    tundish_status status = TUNDISH_OK;
+
+    python_pools_turn(2);
+    for (int i = 0; i < 2 && status == TUNDISH_OK; i++)
+        status = make_slices(peek, columns, false);
+    python_pools_turn(1);
+    peek->evaluation.skipped = skipped;
+    if (status == TUNDISH_OK)
+        status = column_bytes_compare(first, columns, count);
+    column_bytes_close(first, count);
+    return status == TUNDISH_E_CORRUPT ? tnd_fail_while(TUNDISH_E_DATA, "step %llu of epoch %llu",
+                                                        (unsigned long long)peek->rounds[0].step,
+                                                        (unsigned long long)peek->rounds[0].epoch)
+                                       : status;
+}
+
 /* Make all wanted slices of a step before any is printed: a step that fails for one worker fails
  * for all. */
 static tundish_status
@@ -171,24 +224,12 @@ show_step(struct peek *peek)
     /* All plans are of one stream, so replicas and columns are those of the first. */
     uint32_t column_count = peek->pipeline.plans[0]->element_spec.count;
     uint32_t worker_count = peek->pipeline.worker_count;
-    struct output_column *columns =
-        tnd_zalloc((size_t)worker_count * replicas * column_count, sizeof *columns);
-    tundish_status status = TUNDISH_OK;
+    size_t count = (size_t)worker_count * replicas * column_count;
+    struct output_column *columns = tnd_zalloc(count, sizeof *columns);
+    tundish_status status = make_slices(peek, columns, true);
 
-    scratch_reset(peek->evaluation.scratch);
-    for (uint32_t w = 0; w < worker_count && status == TUNDISH_OK; w++)
-        for (uint32_t r = 0; r < replicas && status == TUNDISH_OK; r++)
-            if (is_shown(peek, w, r)) {
-                /* The evaluation is shared, so the rows that a slice skipped are a difference. */
-                uint64_t skipped = peek->evaluation.skipped;
-
-                status =
-                    fill_columns(&peek->fills[w], &peek->evaluation, &peek->rounds[w].slices[r],
-                                 &columns[(w * replicas + r) * column_count]);
-                if (status == TUNDISH_OK)
-                    status = skips_add(&peek->skips[w], peek->evaluation.skipped - skipped,
-                                       peek->evaluation.skipped_text);
-            }
+    if (status == TUNDISH_OK && peek->twice)
+        status = make_again(peek, columns, count);
     for (uint32_t w = 0; w < worker_count && status == TUNDISH_OK; w++)
         for (uint32_t r = 0; r < replicas; r++)
             if (is_shown(peek, w, r))
@@ -445,6 +486,7 @@ command_peek_run(int argc, char **argv)
         { "json", .flag = &peek.json },
         { "raw", .flag = &peek.raw },
         { "stats", .flag = &peek.stats },
+        { "twice", .flag = &peek.twice },
         { 0 },
     };
     int result;
@@ -454,6 +496,8 @@ command_peek_run(int argc, char **argv)
     if (result != EXIT_OK)
         return result;
     peek.json |= peek.raw;
+    if (peek.twice)
+        python_pools_turn(1);
     if (peek.steps == UINT64_MAX && !peek.json && !some_epochs)
         peek.steps = STEPS_SHOWN;
     peek.worker = one_worker ? (int64_t)worker : -1;
@@ -468,20 +512,23 @@ const struct command command_peek = {
     .name = "peek",
     .arguments = "FILE",
     .help = "Print the batches of a stream without serving it.",
-    .details = "  --stream NAME       stream name; required if there are several\n"
-               "  --steps N           stop after N steps (default: 10; with --epochs, --json or\n"
-               "                      --raw at the end of the epochs)\n"
-               "  --epochs N          number of epochs (default 1)\n"
-               "  --num-workers W     simulate a job of W workers (default 1)\n"
-               "  --worker I          print only worker I (default: all)\n"
-               "  --replica J         print only replica J of each worker (default: "
-               "all)\n" PIPELINE_OPTIONS_HELP
-               "  --seed N            seed of stages that have no seed in the file\n"
-               "  --json              print all values, one JSON object per line\n"
-               "  --raw               the same for programs: the line of a batch has the sizes in\n"
-               "                      bytes of its columns' parts, and the parts follow the line.\n"
-               "                      Parts are values (of strings: bytes and offsets), then\n"
-               "                      row_splits or indices; numbers are little-endian\n"
-               "  --stats             report rows and bytes read on standard error\n",
+    .details =
+        "  --stream NAME       stream name; required if there are several\n"
+        "  --steps N           stop after N steps (default: 10; with --epochs, --json or\n"
+        "                      --raw at the end of the epochs)\n"
+        "  --epochs N          number of epochs (default 1)\n"
+        "  --num-workers W     simulate a job of W workers (default 1)\n"
+        "  --worker I          print only worker I (default: all)\n"
+        "  --replica J         print only replica J of each worker (default: "
+        "all)\n" PIPELINE_OPTIONS_HELP
+        "  --seed N            seed of stages that have no seed in the file\n"
+        "  --json              print all values, one JSON object per line\n"
+        "  --raw               the same for programs: the line of a batch has the sizes in\n"
+        "                      bytes of its columns' parts, and the parts follow the line.\n"
+        "                      Parts are values (of strings: bytes and offsets), then\n"
+        "                      row_splits or indices; numbers are little-endian\n"
+        "  --twice             make each step on two interpreters of Python, and stop at the\n"
+        "                      first one that differs, naming the column\n"
+        "  --stats             report rows and bytes read on standard error\n",
     .run = command_peek_run,
 };

@@ -44,6 +44,7 @@ struct python_pool {
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct python_pool *pools;
 static uint64_t pools_made;
+static _Atomic int turn_of_all;
 
 static bool
 is_same_job(const struct python_pool *pool, const struct python_job *job)
@@ -108,7 +109,7 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
                                      .timeout_ns = job->timeout_ns,
                                      .memory_limit = job->memory_limit };
     pool->limit = limit;
-    pool->idle = tnd_zalloc(limit, sizeof *pool->idle);
+    pool->idle = tnd_zalloc((size_t)limit + 1, sizeof *pool->idle); /* turns need two */
     pool->asked = tnd_strdup(job->text);
     pthread_mutex_init(&pool->learning, NULL);
     pthread_mutex_init(&pool->lock, NULL);
@@ -244,30 +245,50 @@ give_up_one(struct python_pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+void
+python_pools_turn(int turn)
+{
+    atomic_store(&turn_of_all, turn);
+}
+
+/* Take an idle one, the one that was used last, if there is one whose turn it is. */
+static bool
+take_idle(struct python_pool *pool, int turn, struct python_worker *ret_worker)
+{
+    for (uint32_t i = pool->idle_count; i-- > 0;) {
+        struct python_worker *idle = &pool->idle[i];
+
+        if (turn != 0 && idle->turn != 0 && idle->turn != turn)
+            continue;
+        *ret_worker = *idle;
+        *idle = pool->idle[--pool->idle_count];
+        return true;
+    }
+    return false;
+}
+
 static tundish_status
 take(struct python_pool *pool, const _Atomic int *stop, struct python_worker *ret_worker)
 {
+    int turn = atomic_load_explicit(&turn_of_all, memory_order_relaxed);
     bool is_there, is_idle = false;
-    tundish_status status;
+    tundish_status status = TUNDISH_OK;
 
     pthread_mutex_lock(&pool->lock);
-    is_there = wait_for_one(pool, stop);
+    is_there = turn != 0 || wait_for_one(pool, stop);
     if (is_there) {
-        is_idle = pool->idle_count > 0;
-        if (is_idle)
-            *ret_worker = pool->idle[--pool->idle_count]; /* the one that was used last */
-        else
-            pool->worker_count++;
+        is_idle = take_idle(pool, turn, ret_worker);
+        pool->worker_count += !is_idle;
     }
     pthread_mutex_unlock(&pool->lock);
     if (!is_there)
         return tnd_fail(TUNDISH_STOPPED, "stopped while all interpreters of %s were busy",
                         pool->job.name);
-    if (is_idle)
-        return TUNDISH_OK;
-    status = python_worker_start(&pool->job, stop, ret_worker);
+    if (!is_idle)
+        status = python_worker_start(&pool->job, stop, ret_worker);
     if (status != TUNDISH_OK)
         give_up_one(pool);
+    ret_worker->turn = turn;
     return status;
 }
 

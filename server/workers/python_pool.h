@@ -36,6 +36,10 @@ tundish_status python_pool_ask(struct python_pool *pool, const struct python_req
                                const _Atomic int *stop, const uint32_t *columns,
                                uint32_t column_count, struct frame *output);
 
+/* From now on ask the interpreters of one turn, 1 or 2, of which each pool then has one; 0: any.
+ * For a process with one thread that asks, which sees by it that two give the same. */
+void python_pools_turn(int turn);
+
 /* What the interpreters of a pool have done so far. */
 struct python_figures {
     const char *name; /* "augment:train" */

@@ -34,6 +34,7 @@ struct python_worker {
     uint32_t lines, lines_dropped; /* and these that were logged, and not, since */
     uint64_t digest;               /* of the source of the user's module */
     uint64_t length;               /* of the data set that it has made; 0 for a function */
+    int turn;                      /* python_pools_turn; 0: it had none yet */
     pid_t process;                 /* as it says itself */
     uint64_t cpu_ns;               /* processor time so far, and the memory */
     uint64_t memory_bytes;         /* that is its own: both as of the last look */

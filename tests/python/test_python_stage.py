@@ -83,6 +83,13 @@ def leaks(row):
     time.sleep(0.06)
     return {"y": os.getpid()}
 
+class Counts:
+    def __init__(self): self.count = 0
+    def __call__(self, row):
+        self.count += row["value"] > 6
+        return {"y": self.count}
+def by_process(row): return {"text": str(os.getpid())}
+
 def slow(row):
     time.sleep(0.002)
     return {"y": row["value"]}
@@ -296,6 +303,25 @@ class Peeked(unittest.TestCase):
         found = self.columns("range: {stop: 12}", stage("leaks", memory="200MiB", workers=1), "batch: 1")
         self.assertEqual(len(found["y"]), 12)
         self.assertGreater(len(set(found["y"])), 1)
+
+    def test_made_twice_by_two_interpreters_it_is_the_same(self):
+        stages = ("range: {stop: 12}", stage("draw", MADE, seed=3, workers=1), "padded_batch: 4")
+        once = self.peek(*stages)
+        twice = tundish.peek(self.folder / "pipeline.yaml", 100, twice=True)
+        self.assertEqual([b["x"].tolist() for b in twice], [b["x"].tolist() for b in once])
+        skipping = "{epochs: 1, on_error: \"skip:1\"}"
+        self.peek("range: {stop: 10}", stage("three_is_bad"), "batch: 5", deliver=skipping)
+        self.assertEqual(len(tundish.peek(self.folder / "pipeline.yaml", 100, twice=True)), 2)
+
+    def test_what_differs_when_made_twice_is_named(self):
+        for call, output, words in (
+            ("Counts", ONE, "step 1 of epoch 0: column 'y' differs between two interpreters that made it, in row 0: "),
+            ("by_process", "{text: {dtype: string}}", "step 0 of epoch 0: column 'text' differs between two"),
+        ):
+            self.peek("range: {stop: 12}", stage(call, output), "batch: 4")
+            with self.assertRaises(tundish.DataError) as caught:
+                tundish.peek(self.folder / "pipeline.yaml", 100, twice=True)
+            self.assertIn(words, str(caught.exception))
 
     def test_columns_come_as_they_are(self):
         tensors = "{number: [1, 2], text: [a, b], vector: [[1, 2], [3, 4]], words: [[c, d], [e, f]]}"

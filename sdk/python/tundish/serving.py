@@ -262,7 +262,7 @@ def peek(
         for batch in tundish.peek("clicks.yaml", steps=2):
             print(batch["label"])
 
-    Other options are those of `tundish peek`: seed, epochs, num_workers, analyze, root. Returns at most
+    Other options are those of `tundish peek`: seed, epochs, num_workers, analyze, root, twice. Returns at most
     `steps` batches of one replica (of worker 0), each a dict of column names to arrays, Strings, Ragged
     or Sparse, which are the caller's own. Raises tundish.PipelineError if the file is wrong, and
     tundish.DataError if the data is.
