@@ -24,15 +24,15 @@
             "layer does that is called again. Default: false.")
 #define PYTHON_WORKERS                                                                             \
     DEFAULT(                                                                                       \
-        timeout, "60s", DURATION, ANY_VALUE,                                                       \
+        timeout, "60s", DURATION | NO_EFFECT, ANY_VALUE,                                           \
         "The longest that one call may take: the interpreter is then ended, and the row tried "    \
         "once more."),                                                                             \
-        MAY(workers, INTEGER | NOTHING, BETWEEN(1, 256),                                           \
+        MAY(workers, INTEGER | NOTHING | NO_EFFECT, BETWEEN(1, 256),                               \
             "Interpreters at most; default: one for each processor."),                             \
-        MAY(memory, SIZE | NOTHING, ANY_VALUE,                                                     \
+        MAY(memory, SIZE | NOTHING | NO_EFFECT, ANY_VALUE,                                         \
             "The memory that an interpreter may have for itself, as 2GiB: one that has more is "   \
             "ended, and its rows tried once more. Default: any."),                                 \
-        MAY(python, TEXT | NOTHING, ANY_VALUE,                                                     \
+        MAY(python, TEXT | NOTHING | NO_EFFECT, ANY_VALUE,                                         \
             "The interpreter; default: that of the program that started the server, else "         \
             "python3.")
 #define RESHUFFLE_FILES                                                                            \

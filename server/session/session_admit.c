@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "session/checkpoint/place_code.h"
 #include "session/checkpoint/session_state.h"
 #include "session/nodes/session_ahead.h"
 #include "session/nodes/session_cut.h"
@@ -89,13 +90,32 @@ is_about_to_start(const struct session *session, uint32_t replica, const struct 
            (epoch < start->epoch || (epoch == start->epoch && step <= start->step));
 }
 
+void
+session_note_code(struct session *session, const struct place *place)
+{
+    char *names;
+
+    if (place->code == 0 || place->code == place_code(session->plan) ||
+        atomic_exchange(&session->has_noted_code, true))
+        return;
+    names = place_code_names(session->plan);
+    tnd_log(TND_LOG_NOTICE, "code_changed",
+            "stream '%s': the code of %s has changed since the place was saved. It goes on there: "
+            "rows come in the same order, and are made by the code as it is now",
+            session->plan->stream->name, names);
+    free(names);
+}
+
 static tundish_status
-read_place(const struct session *session, const struct feed_start *start, struct place *ret_place)
+read_place(struct session *session, const struct feed_start *start, struct place *ret_place)
 {
     tundish_status status = place_read(start->place, start->place_bytes, ret_place);
 
-    return status == TUNDISH_OK ? place_check(ret_place, session->plan, &session->place_files)
-                                : status;
+    if (status == TUNDISH_OK)
+        status = place_check(ret_place, session->plan, &session->place_files);
+    if (status == TUNDISH_OK)
+        session_note_code(session, ret_place);
+    return status;
 }
 
 /* The place is beyond all that this replica was given here, so that siblings without places stand

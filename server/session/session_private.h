@@ -221,6 +221,7 @@ struct session {
     struct source_files *files;
     struct budget *budget; /* of the parts being made */
     struct place_files place_files;
+    _Atomic bool has_noted_code; /* session_note_code */
     struct dealer *dealer;
     struct feed *feed;
     struct wakeup *wakeup;
@@ -300,6 +301,9 @@ void session_replace_plan(struct session *session, struct plan *plan);
  * round is released in any case. The dealing thread. */
 bool session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
                   struct deal_round *round, tundish_status status);
+
+/* Say once that code of the user's own is not what it was when a place was saved. */
+void session_note_code(struct session *session, const struct place *place);
 
 /* The content of places in the epoch that the dealer has begun: that of all nodes, which wait for
  * one another. */

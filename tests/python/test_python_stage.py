@@ -556,6 +556,47 @@ class Served(unittest.TestCase):
                 reader.load_state_dict(state)
                 reader.next()
 
+    def test_a_data_set_that_has_grown_is_named(self):
+        rows = rig.pipeline(f'python_dataset: {{make: "own:DATA", spec: {ONE}}}', "permute: {seed: 1}", "batch: 4")
+        with rig.serve(rows, files={"own.py": b"DATA = list(range(40))"}) as server, server.open("train") as reader:
+            reader.next()
+            state = reader.state_dict()
+        with rig.serve(rows, files={"own.py": b"DATA = list(range(41))"}) as server, server.open("train") as reader:
+            with self.assertRaises(tundish.PlaceError) as caught:
+                reader.load_state_dict(state)
+                reader.next()
+        self.assertIn("own:DATA changed since the place was saved", str(caught.exception))
+
+    def test_a_place_goes_on_with_changed_code_where_order_does_not_hang_on_it(self):
+        # The number of interpreters and their limits change no row.
+        before = "python: {call: 'own:f', workers: 1, output: {y: {dtype: int64}}}"
+        after = "python: {call: 'own:f', workers: 2, timeout: 50s, memory: 4GiB, output: {y: {dtype: int64}}}"
+        code = "def f(row): return {'y': %d + row['value']}\n"
+
+        def states(python, number, *behind, state=None, count=3):
+            rows = rig.pipeline("range: {stop: 40}", "shuffle: {buffer_size: 9, seed: 1}", python, *behind, "batch: 4")
+            with rig.serve(rows, files={"own.py": (code % number).encode()}) as server, server.open("train") as reader:
+                if state is not None:
+                    reader.load_state_dict(state)
+                found = [reader.next()["y"].tolist() for _ in range(count)]
+                return found, reader.state_dict(), server.log()
+
+        whole, _, _ = states(before, 0, count=6)
+        _, state, log = states(before, 0)
+        self.assertNotIn("code_changed", log)
+        same, _, log = states(after, 0, state=state)
+        self.assertEqual(same, whole[3:])
+        self.assertNotIn("code of", log)
+        changed, _, log = states(after, 1000, state=state)
+        self.assertEqual(changed, [[1000 + y for y in batch] for batch in whole[3:]])
+        self.assertEqual(log.count("the code of python (line "), 1)
+        # A filter behind it lets other rows pass, so that no place of then is one of now.
+        _, state, _ = states(before, 0, "filter: y % 2 == 0")
+        states(before, 0, "filter: y % 2 == 0", state=state, count=1)
+        with self.assertRaises(tundish.PlaceError) as caught:
+            states(before, 1, "filter: y % 2 == 0", state=state)
+        self.assertRegex(str(caught.exception), r"the code of python \(line \d+\), which decides the order, changed since")
+
     def test_replicas_and_streams_share_the_interpreters(self):
         rows = ("range: {stop: 400}", stage("slow", workers=2), "batch: 10")
         with self.serve(*rows, replicas=2) as server:

@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "content/content.h"
 #include "core/memory.h"
+#include "session/checkpoint/place_code.h"
 #include "session/checkpoint/place_contents.h"
-#include "source/source.h"
 
 enum { NAME_BYTES = 1024 };
 
@@ -40,13 +39,11 @@ add_code(struct identity *identity, const struct plan_graph *graph)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
-        uint64_t (*hash)(const void *state) = node->source != NULL    ? node->source->code_hash
-                                              : node->content != NULL ? node->content->code_hash
-                                                                      : NULL;
+        uint64_t hash = place_code_of(node);
 
-        if (hash != NULL)
-            identity_add(identity, hash(node->state), "the code of stage '%s' (line %u)",
-                         node->name, node->stage->line);
+        if (hash != 0)
+            identity_add(identity, hash, "the code of stage '%s' (line %u)", node->name,
+                         node->stage->line);
         if (node->body != NULL)
             add_code(identity, node->body);
     }

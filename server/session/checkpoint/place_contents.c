@@ -6,12 +6,13 @@
 #include "core/hash_farm.h"
 #include "core/magic.h"
 #include "pipeline/fingerprint.h"
+#include "session/checkpoint/place_code.h"
 #include "session/checkpoint/place_words.h"
 
 enum { DIFFERENCE_BYTES = 512 };
 
-/* Version 2 has no split. */
-static const uint32_t PLACE_VERSION = 3, UNSPLIT_VERSION = 2;
+/* Version 2 has no split. Version 4 has code, which others have none of. */
+static const uint32_t PLACE_VERSION = 3, UNSPLIT_VERSION = 2, CODE_VERSION = 4;
 /* Before version 2 each dataset of a function numbered what it drew for itself. */
 static const uint32_t ORDER_RULES_VERSION = 2, TOP_RULES_VERSION = 1;
 
@@ -103,6 +104,7 @@ place_ready(const struct plan *plan, const struct place_files *files, struct pla
         .worker_count = shared ? 0 : plan->options.worker_count,
         .replicas = replicas_that_matter(plan),
         .files = files->groups,
+        .code = place_code(plan),
     };
 }
 
@@ -115,17 +117,33 @@ struct stored_place {
     uint32_t state_count;
     uint32_t split_workers, split_replicas;
     uint64_t split_epoch, split_step;
+    uint64_t code;
 };
 
-enum { UNSPLIT_BYTES = 72 };
-_Static_assert(sizeof(struct stored_place) == 96, "the place's layout moved");
+enum { UNSPLIT_BYTES = 72, CODELESS_BYTES = 96 };
+_Static_assert(sizeof(struct stored_place) == 104, "the place's layout moved");
 _Static_assert(PLACE_BYTES_MAX == sizeof(struct stored_place) + PLACE_STATE_MAX * sizeof(uint64_t),
                "the longest place is as long as it says");
+
+static size_t
+header_bytes(uint32_t version)
+{
+    return version == CODE_VERSION    ? sizeof(struct stored_place)
+           : version == PLACE_VERSION ? CODELESS_BYTES
+                                      : UNSPLIT_BYTES;
+}
+
+/* Servers that know of no code read places without any. */
+static uint32_t
+version_of(const struct place *place)
+{
+    return place->code != 0 ? CODE_VERSION : PLACE_VERSION;
+}
 
 size_t
 place_bytes(const struct place *place)
 {
-    return sizeof(struct stored_place) + place->state_count * sizeof place->state[0];
+    return header_bytes(version_of(place)) + place->state_count * sizeof place->state[0];
 }
 
 void
@@ -133,7 +151,7 @@ place_write(const struct place *place, uint8_t *bytes)
 {
     struct stored_place stored = {
         .magic = TND_PLACE_CONTENTS_MAGIC,
-        .version = PLACE_VERSION,
+        .version = version_of(place),
         .fingerprint = place->fingerprint,
         .root_seed = place->root_seed,
         .worker_count = place->worker_count,
@@ -144,10 +162,12 @@ place_write(const struct place *place, uint8_t *bytes)
         .split_replicas = place->split.replicas,
         .split_epoch = place->split.epoch,
         .split_step = place->split.step,
+        .code = place->code,
     };
+    size_t header = header_bytes(stored.version);
 
-    memcpy(bytes, &stored, sizeof stored);
-    memcpy(bytes + sizeof stored, place->state, place->state_count * sizeof place->state[0]);
+    memcpy(bytes, &stored, header);
+    memcpy(bytes + header, place->state, place->state_count * sizeof place->state[0]);
 }
 
 /* The header, of whichever version. */
@@ -162,12 +182,13 @@ read_header(const uint8_t *bytes, size_t byte_count, struct stored_place *ret_st
     memcpy(&stored, bytes, UNSPLIT_BYTES);
     if (stored.magic != TND_PLACE_CONTENTS_MAGIC)
         return tnd_fail(TUNDISH_E_PLACE, "these bytes are not a place");
-    if (stored.version != PLACE_VERSION && stored.version != UNSPLIT_VERSION)
+    if (stored.version != PLACE_VERSION && stored.version != UNSPLIT_VERSION &&
+        stored.version != CODE_VERSION)
         return tnd_fail(TUNDISH_E_PLACE,
                         "a server of another version saved this place (its version is %u, here it "
                         "is %u): resume with that version, or start anew",
-                        stored.version, PLACE_VERSION);
-    *ret_header_bytes = stored.version == PLACE_VERSION ? sizeof stored : UNSPLIT_BYTES;
+                        stored.version, CODE_VERSION);
+    *ret_header_bytes = header_bytes(stored.version);
     if (byte_count < *ret_header_bytes)
         return tnd_fail(TUNDISH_E_PLACE, "the place is too short");
     memcpy(&stored, bytes, *ret_header_bytes);
@@ -194,6 +215,7 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
         .state_count = stored.state_count,
         .split = { stored.split_workers, stored.split_replicas, stored.split_epoch,
                    stored.split_step },
+        .code = stored.code,
     };
     /* Check the count before any use: the bytes come from a trainer. */
     if (place.state_count > PLACE_STATE_MAX ||

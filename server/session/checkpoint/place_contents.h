@@ -10,7 +10,7 @@
 
 #include "session/checkpoint/place_files.h"
 
-enum { PLACE_STATE_MAX = 256, PLACE_BYTES_MAX = 96 + 8 * PLACE_STATE_MAX };
+enum { PLACE_STATE_MAX = 256, PLACE_BYTES_MAX = 104 + 8 * PLACE_STATE_MAX };
 
 /* Among how many trainers the rows of a step are split, and the first step that was split so:
  * before it, rows of the same step went to other trainers. */
@@ -26,6 +26,7 @@ struct place {
     uint32_t replicas;     /* 0: nor on this. With `carry` 1 or 2: one in all, or several */
     struct place_groups files;
     struct place_split split;
+    uint64_t code; /* place_code of the plan; 0: there was none, or it is not known */
     uint32_t state_count;
     uint64_t state[PLACE_STATE_MAX]; /* dealer_epoch_state */
 };

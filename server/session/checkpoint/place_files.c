@@ -16,6 +16,7 @@
 #include "core/read_at.h"
 #include "core/redact.h"
 #include "remote/seen.h"
+#include "session/checkpoint/place_code.h"
 #include "source/files/catalogue.h"
 #include "source/files/matching_files.h"
 #include "source/source.h"
@@ -65,6 +66,7 @@ hash_file(const char *path, bool *ret_is_here)
 
 struct search {
     const struct spec_file *spec;
+    const struct plan_graph *top;
     struct place_files files;
     char **paths;   /* of each file: to be looked at yet; NULL: its hash is known */
     bool in_data;   /* of what is being added */
@@ -110,6 +112,16 @@ add_learned(struct search *search, const struct plan_node *node)
     char *name = tnd_sprintf("what %s learned", node->name);
 
     add_match(search, name, node->learned_hash);
+    free(name);
+}
+
+static void
+add_code(struct search *search, const struct plan_node *node)
+{
+    char *name = tnd_sprintf("the code of %s (line %u), which decides the order,", node->name,
+                             node->stage->line);
+
+    add_match(search, name, place_code_of(node));
     free(name);
 }
 
@@ -286,6 +298,8 @@ walk_graph(struct search *search, const struct plan_graph *graph)
             node->source->files(node->state, add_vocabulary, search);
         if (node->learned_hash != 0)
             add_learned(search, node);
+        if (place_code_of(node) != 0 && place_code_decides(search->top, node))
+            add_code(search, node);
         if (node->body != NULL && status == TUNDISH_OK)
             status = walk_graph(search, node->body);
     }
@@ -350,6 +364,7 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
     const struct catalogue *catalogue = plan->options.catalogue;
     struct remote_seen *own = plan->options.seen == NULL ? remote_seen_open() : NULL;
     struct search search = { .spec = plan->file,
+                             .top = plan->graph,
                              .seen = own != NULL ? own : plan->options.seen,
                              .are_local = plan->stream->distribute.files_local };
     tundish_status status;

@@ -212,6 +212,7 @@ session_state_start(struct session *session, const uint8_t *bytes, size_t count)
     if (status == TUNDISH_OK)
         status = place_check(&place, session->plan, &session->place_files);
     if (status == TUNDISH_OK) {
+        session_note_code(session, &place);
         struct feed_start start = {
             .epoch = standing.epoch,
             .step = standing.step,
