@@ -108,6 +108,8 @@ open_all(struct serve *serve)
     if (status == TUNDISH_OK)
         status = spec_open(serve->pipeline_options.path, serve->pipeline_options.root,
                            &serve->errors, &serve->file);
+    if (status == TUNDISH_OK && serve->group_name != NULL && !serve->allows_python)
+        status = serve_check_python(serve->file, serve->group_name, &serve->errors);
     if (status == TUNDISH_OK)
         status = serve_expect_trainers(serve);
     if (status == TUNDISH_OK)
@@ -351,6 +353,7 @@ command_serve_run(int argc, char **argv)
         PIPELINE_OPTIONS(serve.pipeline_options),
         { "socket", .text = &serve.socket },
         { "group", .text = &serve.group_name },
+        { "allow-python", .flag = &serve.allows_python },
         { "replicas", .count = &serve.pipeline_options.replicas, .minimum = 1, .maximum = 4096 },
         { "threads", .count = &serve.thread_count, .minimum = 1, .maximum = 256 },
         { "pin", .flag = &serve.pin },
@@ -406,6 +409,8 @@ const struct command command_serve = {
         "must\n"
         "                      let them in, and they set TUNDISH_SERVER_UID to the server's user.\n"
         "                      Only the server's user and root may control it\n"
+        "  --allow-python      run Python of the pipeline file's own (python, python_dataset) in\n"
+        "                      spite of --group: it runs as the server's user\n"
         "  --replicas R        replicas on this node, for streams that use lanes (default:\n"
         "                      replicas in the file); not for queues, broadcasts, evaluations\n"
         "  --threads N         threads that make batches (default: one per processor\n"

@@ -35,6 +35,7 @@ struct serve {
     const char *state;      /* the folder where the job keeps places, or NULL */
     char *state_folder;     /* this node's own */
     int state_claim;        /* -1: none */
+    bool allows_python;     /* although others than its user may come */
     const char *group_name; /* whose members' trainers may come, too; NULL: none */
     gid_t group;
     uint32_t thread_count;

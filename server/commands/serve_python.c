@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "content/content.h"
 #include "core/memory.h"
+#include "source/source.h"
 #include "workers/python_pool.h"
 
 struct shown_python {
@@ -83,4 +85,57 @@ serve_forget_python(struct shown_python **shown)
         free(*shown);
         *shown = next;
     }
+}
+
+static bool
+runs_code(const struct spec_stage *stage)
+{
+    const struct content_ops *content = content_find(stage->info->name);
+    const struct source_ops *source = source_find(stage->info->name);
+
+    return (content != NULL && content->code_hash != NULL) ||
+           (source != NULL && source->code_hash != NULL);
+}
+
+static void check_dataset(const struct spec_dataset *dataset, const char *group,
+                          struct spec_errors *errors);
+
+static void
+check_value(const struct spec_value *value, const char *group, struct spec_errors *errors)
+{
+    if (value == NULL)
+        return;
+    if (value->dataset != NULL)
+        check_dataset(value->dataset, group, errors);
+    for (uint32_t i = 0; (value->kind == SPEC_LIST || value->kind == SPEC_MAP) && i < value->count;
+         i++)
+        check_value(&value->items[i], group, errors);
+}
+
+static void
+check_dataset(const struct spec_dataset *dataset, const char *group, struct spec_errors *errors)
+{
+    for (uint32_t i = 0; i < dataset->stage_count; i++) {
+        const struct spec_stage *stage = &dataset->stages[i];
+
+        if (runs_code(stage))
+            spec_complain(errors, stage->line, stage->column,
+                          "%s runs Python as the server's user, and the trainers of all users in "
+                          "group %s get what it makes: give --allow-python if that is meant",
+                          stage->info->name, group);
+        for (uint32_t k = 0; k < stage->info->parameter_count; k++)
+            check_value(stage->arguments[k], group, errors);
+    }
+}
+
+tundish_status
+serve_check_python(const struct spec_file *file, const char *group, struct spec_errors *errors)
+{
+    size_t before = errors->count;
+
+    for (uint32_t i = 0; i < file->stream_count; i++)
+        check_dataset(&file->streams[i].dataset, group, errors);
+    return errors->count == before
+               ? TUNDISH_OK
+               : tnd_fail(TUNDISH_E_PIPELINE, "the pipeline file runs Python in a shared server");
 }

@@ -1,6 +1,7 @@
 """Functions of the user's own, which a pipeline's stage `python` calls in interpreters of the server."""
 
 import contextlib
+import grp
 import os
 import re
 import signal
@@ -511,9 +512,14 @@ class Peeked(unittest.TestCase):
 @unittest.skipUnless(numpy, "needs numpy")
 class Served(unittest.TestCase):
     def setUp(self):
-        patched = mock.patch.dict(os.environ, {"TUNDISH_PYTHON": sys.executable})
+        environment = {"TUNDISH_PYTHON": sys.executable, "TUNDISH_BUILD": str(rig.BUILD), "PYTHONPATH": rig.PACKAGE}
+        patched = mock.patch.dict(os.environ, environment)
         patched.start()
         self.addCleanup(patched.stop)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        Path(folder.name, "functions.py").write_text(FUNCTIONS)
 
     def serve(self, *stages, **parameters):
         files = {"functions.py": FUNCTIONS.encode()}
@@ -665,6 +671,19 @@ class Served(unittest.TestCase):
             while any(map(is_there, ours)):
                 self.assertLess(time.monotonic(), until, "an interpreter is left")
                 time.sleep(0.01)
+
+    def test_a_server_that_users_share_runs_python_when_asked_to(self):
+        group = grp.getgrgid(os.getgid()).gr_name
+        inner = f"[{{range: {{stop: 3}}}}, {{{stage('slow')}}}]"
+        for rows in (("range: {stop: 6}", stage("slow")), ("range: {stop: 2}", f"flat_map: {{dataset: {inner}}}")):
+            text = rig.pipeline(*rows, "batch: 3")
+            with self.assertRaises(tundish.PipelineError) as caught:
+                tundish.serve(text=text, group=group, root=self.folder)
+            self.assertIn(f"group {group} get what it makes: give --allow-python", str(caught.exception))
+            self.assertEqual(str(caught.exception).count("--allow-python"), 1)
+            with tundish.serve(text=text, group=group, allow_python=True, root=self.folder) as server:
+                with server.open("train") as reader:
+                    self.assertEqual(sum(len(batch["y"]) for batch in reader), 6)
 
     def test_a_stop_does_not_wait_for_a_call(self):
         with self.serve("range: {stop: 100}", stage("hangs", timeout="500s"), "batch: 3") as server:
