@@ -57,8 +57,8 @@ tnd_reader_await_from(tundish_reader *reader, int64_t deadline_ns)
 {
     tundish_status status = TUNDISH_OK;
 
-    while (status == TUNDISH_OK && reader->attachments->awaits_from &&
-           !reader->attachments->is_gone)
+    while (status == TUNDISH_OK && reader->final == TUNDISH_OK &&
+           reader->attachments->awaits_from && !reader->attachments->is_gone)
         status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
     return status == TUNDISH_E_TIMEOUT ? tnd_fail(TUNDISH_E_TIMEOUT, "no batch in time") : status;
 }

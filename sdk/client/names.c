@@ -28,7 +28,7 @@ static const struct status_row rows[] = {
     { TUNDISH_E_ARGUMENT, "E_ARGUMENT", "fix the program" },
     { TUNDISH_E_LAYOUT, "E_LAYOUT", "fix the installation: library and server differ in layout" },
     { TUNDISH_E_PIPELINE, "E_PIPELINE", "fix the pipeline file" },
-    { TUNDISH_E_PLACE, "E_PLACE", "the place belongs to another pipeline or to other files" },
+    { TUNDISH_E_PLACE, "E_PLACE", "the place is of other data, or not of the others' step" },
     { TUNDISH_E_SYSTEM, "E_SYSTEM", "give up: a system call failed" },
     { TUNDISH_E_CORRUPT, "E_CORRUPT", "give up: shared memory failed a check" },
     { TUNDISH_E_MEMORY, "E_MEMORY", "give up: out of memory, or over the configured limit" },

@@ -174,8 +174,9 @@ feed_lacks(struct feed *feed, const char *name, uint32_t replica)
     return lacks;
 }
 
-bool
-feed_has_unplaced(struct feed *feed, const char *name)
+/* Is some trainer of the group attached that was opened at a place, or at none? */
+static bool
+has_one(struct feed *feed, const char *name, bool is_placed)
 {
     const struct group *group;
     bool found = false;
@@ -183,9 +184,21 @@ feed_has_unplaced(struct feed *feed, const char *name)
     pthread_mutex_lock(&feed->lock);
     group = feed_find_group(feed, name);
     for (uint32_t i = 0; group != NULL && i < group->member_count; i++)
-        found |= group->members[i].connection != NULL && !group->members[i].has_place;
+        found |= group->members[i].connection != NULL && group->members[i].has_place == is_placed;
     pthread_mutex_unlock(&feed->lock);
     return found;
+}
+
+bool
+feed_has_unplaced(struct feed *feed, const char *name)
+{
+    return has_one(feed, name, false);
+}
+
+bool
+feed_has_placed(struct feed *feed, const char *name)
+{
+    return has_one(feed, name, true);
 }
 
 bool

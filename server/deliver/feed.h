@@ -146,8 +146,9 @@ bool feed_knows(struct feed *feed, const char *group);
 /* The group is here, and no trainer has read as this replica of it yet. */
 bool feed_lacks(struct feed *feed, const char *group, uint32_t replica);
 
-/* Is some trainer of the group attached that was opened without a place? */
+/* Is some trainer of the group attached that was opened without a place, or at one? */
 bool feed_has_unplaced(struct feed *feed, const char *group);
+bool feed_has_placed(struct feed *feed, const char *group);
 
 /* Has every group here a trainer at each replica, and was each opened at a place? */
 bool feed_are_all_placed(struct feed *feed);
@@ -162,16 +163,28 @@ bool feed_is_beyond(struct feed *feed, const char *group, uint32_t replica,
 
 /* While a trainer is admitted: its place is beyond all that its replica was given here. Nothing
  * tells whether others of its group, without places, have had what is before it. They get E_PLACE
- * at their next call, and the session refuses those to come: feed_find_ahead finds the replica that
- * is ahead of all that this one was given. */
+ * at their next call, and those that come later at their first: until then they may leave, and
+ * open at places of their own. */
 void feed_admit_ahead(struct feed *feed);
 
 struct feed_ahead {
-    uint32_t replica;
+    uint32_t replica;     /* counted over all nodes */
     uint64_t epoch, step; /* of its place */
 };
+
+/* The replica of the group that is ahead of all that this one was given, and has a trainer. */
 bool feed_find_ahead(struct feed *feed, const char *group, uint32_t replica,
                      struct feed_ahead *ret_ahead);
+
+/* A replica that is ahead, here or on another node. */
+struct feed_elsewhere {
+    char node[160]; /* "": here */
+    const char *group;
+    struct feed_ahead ahead;
+};
+
+/* While a trainer without a place is admitted: this one is ahead of it. */
+void feed_admit_unplaced(struct feed *feed, const struct feed_elsewhere *ahead);
 
 /* Nothing is published yet. The previous server had this many groups. Those that are not here yet
  * may lack all that is published from now on. So each holds it until an unknown group comes and
@@ -187,16 +200,10 @@ uint32_t feed_await(struct feed *feed, const struct feed_groups *groups);
 /* The first replica of the group that is ahead and has a trainer. */
 bool feed_first_ahead(struct feed *feed, const char *group, struct feed_ahead *ret_ahead);
 
-/* A replica on another node is ahead, counted over all nodes. Tell those here that are open without
- * a place and had not come so far before; or: refuse one that opens (E_PLACE). */
-struct feed_elsewhere {
-    char node[160];
-    const char *group;
-    struct feed_ahead ahead;
-};
+/* A replica on another node is ahead. Tell those here that are open without a place and had not
+ * come so far before; or: is it ahead of all that this replica was given? */
 void feed_tell_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere);
-tundish_status feed_check_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere,
-                                    uint32_t replica);
+bool feed_is_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere, uint32_t replica);
 
 /* When the last trainer closed its reader in good order, if none is attached and none of the groups
  * waits for one that died; else -1. */

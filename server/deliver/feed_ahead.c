@@ -86,6 +86,13 @@ is_ahead_of(struct feed *feed, const struct member *ahead, const struct member *
                                is_after(ahead->ahead_epoch, ahead->ahead_step, &look));
 }
 
+static struct feed_ahead
+ahead_of(const struct feed *feed, const struct member *member)
+{
+    return (struct feed_ahead){ feed->config.first_replica + member->replica, member->ahead_epoch,
+                                member->ahead_step };
+}
+
 bool
 feed_has_ahead(const struct group *group)
 {
@@ -110,7 +117,7 @@ feed_find_ahead(struct feed *feed, const char *name, uint32_t replica, struct fe
             found = other;
     }
     if (found != NULL)
-        *ret_ahead = (struct feed_ahead){ found->replica, found->ahead_epoch, found->ahead_step };
+        *ret_ahead = ahead_of(feed, found);
     pthread_mutex_unlock(&feed->lock);
     return found != NULL;
 }
@@ -123,6 +130,15 @@ feed_admit_ahead(struct feed *feed)
     pthread_mutex_unlock(&feed->lock);
 }
 
+void
+feed_admit_unplaced(struct feed *feed, const struct feed_elsewhere *ahead)
+{
+    pthread_mutex_lock(&feed->lock);
+    feed->admits_unplaced = true;
+    feed->unplaced_by = *ahead;
+    pthread_mutex_unlock(&feed->lock);
+}
+
 static void
 describe(const struct feed *feed, const struct feed_elsewhere *ahead, uint32_t replica,
          char text[TEXT_BYTES])
@@ -131,8 +147,9 @@ describe(const struct feed *feed, const struct feed_elsewhere *ahead, uint32_t r
 
     snprintf(text, TEXT_BYTES,
              "replica %u of group \"%.100s\"%s%.100s opened at its place, epoch %" PRIu64
-             ", step %" PRIu64 ", and replica %u has none: they would train steps apart. Open all "
-             "replicas at places of the same step, or all without a place",
+             ", step %" PRIu64 ", and replica %u has none and may lack what was before: they would "
+             "train steps apart. Open all replicas at places of the same step, or all without a "
+             "place",
              ahead->ahead.replica, ahead->group, is_here ? "" : " on ", ahead->node,
              ahead->ahead.epoch, ahead->ahead.step, feed->config.first_replica + replica);
 }
@@ -154,14 +171,12 @@ static void
 note_ahead(const struct feed *feed, struct member *member, const struct feed_start *start)
 {
     struct group *group = member->group;
-    const struct feed_elsewhere here = {
-        .group = group->name,
-        .ahead = { feed->config.first_replica + member->replica, start->epoch, start->step },
-    };
+    struct feed_elsewhere here = { .group = group->name };
 
     member->is_ahead = true;
     member->ahead_epoch = start->epoch;
     member->ahead_step = start->step;
+    here.ahead = ahead_of(feed, member);
     for (uint32_t i = 0; i < group->member_count; i++)
         if (group->members[i].connection != NULL && !group->members[i].has_place)
             tell_unplaced(feed, &here, &group->members[i]);
@@ -192,17 +207,26 @@ note_come(struct feed *feed, struct member *member)
     (void)look_behind(feed, member, member->replica, &look);
     member->came_epoch = look.epoch;
     member->came_step = look.step;
-    member->is_refused = false;
 }
 
 void
 feed_note_start(struct feed *feed, struct member *member, const struct feed_start *start)
 {
     note_come(feed, member);
+    member->is_refused = feed->admits_unplaced;
     if (feed->admits_ahead)
         note_ahead(feed, member, start);
-    else if (!start->has_place)
+    else if (!start->has_place && !member->is_refused)
         forget_ahead(feed, member);
+}
+
+void
+feed_tell_refused(struct feed *feed, struct member *member)
+{
+    if (!feed->admits_unplaced)
+        return;
+    feed->unplaced_by.group = member->group->name;
+    tell_unplaced(feed, &feed->unplaced_by, member);
 }
 
 bool
@@ -218,8 +242,7 @@ feed_first_ahead(struct feed *feed, const char *name, struct feed_ahead *ret_ahe
 
         found = member->connection != NULL && member->is_ahead;
         if (found)
-            *ret_ahead =
-                (struct feed_ahead){ member->replica, member->ahead_epoch, member->ahead_step };
+            *ret_ahead = ahead_of(feed, member);
     }
     pthread_mutex_unlock(&feed->lock);
     return found;
@@ -245,10 +268,9 @@ feed_tell_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere)
     pthread_mutex_unlock(&feed->lock);
 }
 
-tundish_status
-feed_check_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere, uint32_t replica)
+bool
+feed_is_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere, uint32_t replica)
 {
-    char text[TEXT_BYTES];
     struct lane_look look;
     bool is_far;
 
@@ -257,10 +279,7 @@ feed_check_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere, 
              (!look_behind(feed, find_member(feed, elsewhere->group, replica), replica, &look) ||
               is_after(elsewhere->ahead.epoch, elsewhere->ahead.step, &look));
     pthread_mutex_unlock(&feed->lock);
-    if (!is_far)
-        return TUNDISH_OK;
-    describe(feed, elsewhere, replica, text);
-    return tnd_fail(TUNDISH_E_PLACE, "%s", text);
+    return is_far;
 }
 
 /* The trainer may have saved a place behind what it took. But one that was refused has read steps

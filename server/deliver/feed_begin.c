@@ -354,6 +354,10 @@ feed_begin_attach(struct feed *feed, struct member *member, const struct feed_re
         member->begins = BEGINS_THERE;
     if (request->start.has_place || !request->knows_from)
         return;
+    if (member->is_refused) {
+        welcome->flags |= TND_WELCOME_FROM; /* it takes nothing before it is told */
+        return;
+    }
     if (member->begins == BEGINS_THERE)
         begin_there(feed, member, welcome);
     else
@@ -367,7 +371,7 @@ feed_begin_attached(struct member *member, const struct tnd_welcome *welcome)
 
     lane_reader_stats(member->reader, &stats);
     member->attached_at = stats.released;
-    if ((welcome->flags & TND_WELCOME_FROM) == 0)
+    if ((welcome->flags & TND_WELCOME_FROM) == 0 || member->is_refused)
         return;
     member->waits = member->begins == BEGINS_THERE ? WAITS_TO_DECIDE : WAITS_FOR_EPOCH;
     member->group->undecided_until_ns = tnd_clock_deadline_ns(DECIDE_NS);

@@ -238,7 +238,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     lane_beat(feed->lanes[member->replica % feed->lane_count], tnd_clock_ns());
     member->connection = connection;
     feed_begin_attached(member, &welcome);
-    member->was_taken = true;
+    member->was_taken |= !member->is_refused;
     member->has_place = request->start.has_place;
     member->has_kept = request->start.has_kept;
     member->gone_since_ns = -1;
@@ -247,6 +247,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     if (request->start.survivor)
         expect_back(group);
     feed_send_places(feed, connection);
+    feed_tell_refused(feed, member);
     lane_reader_notify(member->reader);
     *ret_member = member;
     return TUNDISH_OK;
@@ -305,7 +306,7 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
     /* Callbacks run without the lock, and they call back into the feed. Only the hub's thread
      * attaches and detaches, so the check above still holds afterwards. */
     feed->admitting = request->group;
-    feed->admits_ahead = false;
+    feed->admits_ahead = feed->admits_unplaced = false;
     pthread_mutex_unlock(&feed->lock);
     if (ask)
         status =

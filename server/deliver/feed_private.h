@@ -102,9 +102,11 @@ struct feed {
     uint64_t restarts_done; /* 1 + the last epoch that all groups asked to leave */
     struct closed_group closed[FEED_CLOSED_MAX]; /* oldest first */
     uint32_t closed_count;
-    bool was_closed;            /* so had those of the last group that is gone */
-    const char *admitting;      /* the group that a callback decides about, or NULL */
-    bool admits_ahead;          /* feed_admit_ahead, of the trainer it decides about */
+    bool was_closed;       /* so had those of the last group that is gone */
+    const char *admitting; /* the group that a callback decides about, or NULL */
+    bool admits_ahead;     /* feed_admit_ahead, of the trainer it decides about */
+    bool admits_unplaced;  /* feed_admit_unplaced, with this replica */
+    struct feed_elsewhere unplaced_by;
     struct epoch_place *places; /* one more than there are epochs in a ring */
     uint32_t place_count, place_next;
 };
@@ -141,6 +143,9 @@ void feed_make_room(struct feed *feed, const char *name);
 bool feed_has_ahead(const struct group *group);
 void feed_note_start(struct feed *feed, struct member *member, const struct feed_start *start);
 void feed_note_reached(struct member *member);
+
+/* The trainer has been attached: if it was admitted beside one that is ahead, it is told. */
+void feed_tell_refused(struct feed *feed, struct member *member);
 
 /* feed_lacking.c: tell the log of replicas that never came, while others of their group wait for
  * them. Returns when to look again. */

@@ -212,48 +212,44 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
     return move_start(session, group, &place, start);
 }
 
-/* The places of its group's other replicas say where they are, not where this one is. It may lack
- * earlier batches. */
-static tundish_status
-refuse_without_place(const struct session *session, const char *group, uint32_t replica,
-                     const struct feed_ahead *ahead)
+/* Was the place that the session begins at brought by a replica of this group, and none of a server
+ * before says what this one has had? */
+static bool
+lacks_what_was_brought(const struct session *session, const char *group, uint32_t replica)
 {
-    uint32_t first = session->plan->options.worker * session->plan->replicas;
+    const struct start_barrier *barrier = &session->control.barrier;
 
-    return tnd_fail(TUNDISH_E_PLACE,
-                    "replica %u of group \"%s\" opened at its place of stream '%s', epoch %" PRIu64
-                    ", step %" PRIu64
-                    "; replica %u brings none and may lack what was before: they would train steps "
-                    "apart. Open all replicas at places of the same step, or all without a place",
-                    first + ahead->replica, group, session->plan->stream->name, ahead->epoch,
-                    ahead->step, first + replica);
+    return strcmp(barrier->brought_by, group) == 0 && barrier->brought_by[0] != '\0' &&
+           !barrier->has_kept && !session->control.restored &&
+           feed_lacks(session->feed, group, replica);
 }
 
-static tundish_status
+/* The places of its group's other replicas say where they are, not where this one is. It may lack
+ * earlier batches. It is told so when it asks for one: until then it may leave, and open at a place
+ * that it has loaded. */
+static void
 admit_without_place(struct session *session, const char *group, uint32_t replica)
 {
     const struct start_barrier *barrier = &session->control.barrier;
-    struct feed_ahead ahead;
-    tundish_status status;
+    struct feed_elsewhere ahead = { .group = group };
 
     if (barrier->has_kept && !feed_was_taken(session->feed, group, replica))
-        return TUNDISH_OK;
-    if (feed_find_ahead(session->feed, group, replica, &ahead))
-        return refuse_without_place(session, group, replica, &ahead);
-    status = session_ahead_check(session, group, replica);
-    if (status != TUNDISH_OK)
-        return status;
-    if (strcmp(barrier->brought_by, group) != 0 || barrier->brought_by[0] == '\0' ||
-        barrier->has_kept || session->control.restored ||
-        !feed_lacks(session->feed, group, replica))
-        return TUNDISH_OK;
-    /* It was brought by one that is gone, or that outlived a server which kept nothing more. */
-    if (barrier->closed) {
-        start_barrier_begin(session);
-        return TUNDISH_OK;
+        return;
+    if (!feed_find_ahead(session->feed, group, replica, &ahead.ahead) &&
+        !session_ahead_find(session, group, replica, &ahead)) {
+        if (!lacks_what_was_brought(session, group, replica))
+            return;
+        if (barrier->closed && !feed_has_placed(session->feed, group)) { /* it is gone */
+            start_barrier_begin(session);
+            return;
+        }
+        ahead.ahead = (struct feed_ahead){
+            session->plan->options.worker * session->plan->replicas + barrier->brought_from,
+            barrier->epoch,
+            barrier->step,
+        };
     }
-    ahead = (struct feed_ahead){ barrier->brought_from, barrier->epoch, barrier->step };
-    return refuse_without_place(session, group, replica, &ahead);
+    feed_admit_unplaced(session->feed, &ahead);
 }
 
 static tundish_status
@@ -273,7 +269,7 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
                           "shards are finished: open again, and count anew",
                           session->plan->stream->name);
     else if (start->place == NULL || start->place_bytes == 0)
-        status = admit_without_place(session, group, replica);
+        admit_without_place(session, group, replica);
     else if (session->options.shards != NULL)
         status = tnd_fail(
             TUNDISH_E_PLACE,

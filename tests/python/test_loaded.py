@@ -110,6 +110,63 @@ class Loaded(unittest.TestCase):
         self.assertEqual(first(self.reader.next()), 12)
 
 
+class Replicas(unittest.TestCase):
+    """Two, of one group: at the third step each."""
+
+    THIRD = [[24, 25, 26, 27], [28, 29, 30, 31]]
+
+    def setUp(self):
+        text = rig.pipeline("range: {stop: 80}", "batch: 8", replicas=2, deliver=FOREVER)
+        self.server = self.enterContext(rig.serve(text))
+        readers = self.opened()
+        for _ in range(3):
+            for reader in readers:
+                reader.next()
+        self.third = readers[0].state_dict()
+        for reader in readers:
+            reader.close()
+
+    def opened(self):
+        return [self.open(replica) for replica in range(2)]
+
+    def open(self, replica):
+        return self.enterContext(self.server.open("train", replica=replica))
+
+    def assert_third(self, readers):
+        self.assertEqual([reader.next()["value"].tolist() for reader in readers], self.THIRD)
+
+    def test_one_thread_loads_both(self):
+        for _ in range(2):  # as they are opened, and while they read
+            readers = self.opened()
+            for reader in readers:
+                reader.load_state_dict(self.third)
+            self.assert_third(readers)
+            for reader in readers:
+                reader.load_state_dict(self.third)
+            iterators = [iter(reader) for reader in readers]
+            self.assertEqual(readers[1].info.total_replica_count, 2)
+            self.assertEqual([next(iterator)["value"].tolist() for iterator in iterators], self.THIRD)
+            del iterators
+            for reader in readers:
+                reader.close()
+
+    def test_one_that_comes_after_the_other_has_loaded_loads_its_own(self):
+        first = self.open(0)
+        first.load_state_dict(self.third)
+        iter(first)  # opens it there
+        second = self.open(1)
+        second.load_state_dict(self.third)
+        self.assert_third([first, second])
+
+    def test_one_that_loads_none_gets_no_batch(self):
+        first = self.open(0)
+        first.load_state_dict(self.third)
+        iter(first)
+        second = self.open(1)
+        with self.assertRaisesRegex(tundish.PlaceError, "step 3, and replica 1 has none"):
+            second.next()
+
+
 class Loaders(unittest.TestCase):
     def setUp(self):
         rig.needs(self, "torch")

@@ -304,7 +304,7 @@ class GroupDeaths(Rig):
         lines = self.lines(self.read(replica=0))
         self.assertEqual(batches(lines), [])
         self.assertIn("E_PLACE", lines[-1])
-        self.assertIn("replica 0 brings none and may lack what was before", lines[-1])
+        self.assertIn("replica 0 has none and may lack what was before", lines[-1])
         successor = self.read("--place", place, replica=0)
         expected = self.peek(file)
         self.assertEqual(batches(sibling.finish()), expected[1][3:])

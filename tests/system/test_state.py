@@ -180,7 +180,7 @@ class State(Rig):
             refused = self.lines(self.read(replica=0))
             self.assertIn("E_PLACE", refused[-1])
             self.assertIn("replica 1 of group", refused[-1])
-            self.assertIn("epoch 0, step 40; replica 0 brings none", refused[-1])
+            self.assertIn("epoch 0, step 40, and replica 0 has none", refused[-1])
             stop(one.process, signal.SIGKILL)
         stop(server, signal.SIGKILL)
         self.serve_kept(file)

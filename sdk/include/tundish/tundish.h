@@ -389,8 +389,8 @@ TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info
  * number of nodes or replicas, all must have: the rows of a step go to other trainers then, and
  * tundish_open answers E_PLACE to a trainer whose place is of another step. Where each node has
  * batches of its own (FILE; queues and broadcasts of several nodes), another number of nodes is
- * E_PLACE. So is a replica without a place beside one that opened at its own: at tundish_open, or
- * at the next tundish_next of a reader that was open already. */
+ * E_PLACE. So is a replica without a place beside one that opened at its own, at its next
+ * tundish_next: until then it may close, and open again at its place. */
 TUNDISH_API tundish_status tundish_place_save(tundish_reader *reader, void *bytes, size_t capacity,
                                               size_t *ret_bytes);
 

@@ -63,7 +63,7 @@ class PipelineError(Error):
 
 
 class PlaceError(Error):
-    """The place belongs to another pipeline or to other files."""
+    """The place is of other data, or not of the others' step."""
 
 
 class SystemFault(Error, OSError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import time
 import weakref
 from typing import NamedTuple
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 # The server's refusal of a place while other replicas still read where they began.
 _OTHERS_READ = "other trainers read stream "
 _RETRY_S = 0.02
+# Options that readers of one group have in common.
+_GROUP = ("server", "stream", "session", "group")
 
 
 class ColumnSpec(NamedTuple):
@@ -82,6 +85,7 @@ class Reader(_tundish.Reader):
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
         self._pending: str | None = None
+        self._loaded_by = 0
         self._kept: Any = None
         self.widens = options["widen"]
         self.device = options["device"]
@@ -128,9 +132,20 @@ class Reader(_tundish.Reader):
     def _go_to_pending(self) -> None:
         """Begin anew at the place that was loaded. If that fails, the next call tries again."""
         if self._pending is not None:
-            self._detach()
+            for reader in list(_opened):
+                if reader is self or self._shares_loading(reader):
+                    reader._detach()
             self._open_with_others(self._pending)
         self._set_pending(None)
+
+    def _shares_loading(self, other: Reader) -> bool:
+        """Another replica of this one's group, whose place this thread has loaded, too: it leaves as well,
+        since the server opens none at a place while others stand where they began."""
+        return (
+            other._pending is not None
+            and other._loaded_by == threading.get_ident()
+            and all(other._options[name] == self._options[name] for name in _GROUP)
+        )
 
     def _set_pending(self, place: str | None) -> None:
         self._pending = place
@@ -182,6 +197,8 @@ class Reader(_tundish.Reader):
     @property
     def info(self) -> Info:
         """What the server says of this reader's replica and lane."""
+        if self.closed and self._pending is not None:  # it has left with another that has loaded a place
+            self._go_to_pending()
         return Info(**self._info)
 
     def state_dict(self) -> dict[str, Any]:
@@ -196,6 +213,7 @@ class Reader(_tundish.Reader):
         if self.closed and self._pending is None:
             raise MisuseError("the reader is closed: open another with tundish.open(place=...)")
         self._set_pending(state["place"])
+        self._loaded_by = threading.get_ident()
 
     get_state = state_dict
     set_state = load_state_dict

@@ -48,7 +48,7 @@ session_ahead_tell(struct session *session, const char *group)
     if (tells) {
         told.epoch = ahead.epoch;
         told.step = ahead.step;
-        told.replica = session->plan->options.worker * session->plan->replicas + ahead.replica;
+        told.replica = ahead.replica;
         snprintf(told.group, sizeof told.group, "%s", group);
     }
     link_tally(session->linked.job, &key,
@@ -102,23 +102,24 @@ session_ahead_hear(struct session *session, struct byte_view bytes)
     feed_tell_elsewhere(session->feed, &ahead);
 }
 
-tundish_status
-session_ahead_check(struct session *session, const char *group, uint32_t replica)
+bool
+session_ahead_find(struct session *session, const char *group, uint32_t replica,
+                   struct feed_elsewhere *ret_ahead)
 {
     struct link_key key = ahead_key(session, group);
     struct link_total total = { 0 };
-    struct feed_elsewhere ahead;
     struct told_ahead told;
     uint32_t rank;
-    tundish_status status = TUNDISH_OK;
+    bool found = false;
 
     if (!is_compared(session) || !link_find_total(session->linked.job, &key, &total))
-        return TUNDISH_OK;
+        return false;
     if (find_told(session, (struct byte_view){ total.bytes, total.byte_count }, &told, &rank) &&
         strcmp(told.group, group) == 0) {
-        describe(session, &told, rank, &ahead);
-        status = feed_check_elsewhere(session->feed, &ahead, replica);
+        describe(session, &told, rank, ret_ahead);
+        ret_ahead->group = group;
+        found = feed_is_elsewhere(session->feed, ret_ahead, replica);
     }
     free(total.bytes);
-    return status;
+    return found;
 }

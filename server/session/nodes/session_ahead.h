@@ -1,15 +1,18 @@
 /* session_ahead.h - replicas of a group on several nodes, some at places and some without.
  *
  * A node tells the others of a replica that is ahead (deliver/feed.h), while its trainer is there.
- * They refuse replicas of the same group without places, and tell those that are open already, as
- * they do beside a replica of their own.
+ * They tell replicas of the same group without places, those to come and those that are open
+ * already, as they do beside a replica of their own.
  */
 #ifndef SESSION_AHEAD_H
 #define SESSION_AHEAD_H
 
-#include "core/bytes.h"
-#include "core/status.h"
+#include <stdbool.h>
+#include <stdint.h>
 
+#include "core/bytes.h"
+
+struct feed_elsewhere;
 struct session;
 
 /* A trainer of the group has come or gone. */
@@ -18,7 +21,8 @@ void session_ahead_tell(struct session *session, const char *group);
 /* What all have told of a group. */
 void session_ahead_hear(struct session *session, struct byte_view bytes);
 
-/* A trainer opens without a place. E_PLACE: a replica of another node is ahead of it. */
-tundish_status session_ahead_check(struct session *session, const char *group, uint32_t replica);
+/* A trainer opens without a place: is a replica of another node ahead of it? */
+bool session_ahead_find(struct session *session, const char *group, uint32_t replica,
+                        struct feed_elsewhere *ret_ahead);
 
 #endif

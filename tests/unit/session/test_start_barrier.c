@@ -254,6 +254,17 @@ expect_refusal(tundish_reader *reader, const char *text)
     assert_non_null(strstr(tundish_last_error(), text));
 }
 
+/* A replica that comes without a place gets no batch. */
+static void
+expect_refused(struct served *served, uint32_t replica, const char *text)
+{
+    tundish_reader *reader = served_reader(served, &(struct wanted){ .replica = (int)replica });
+
+    assert_string_equal(served_next(reader), "E_PLACE");
+    assert_non_null(strstr(tundish_last_error(), text));
+    tundish_close(reader);
+}
+
 /* Whether it has taken batches or not: nothing says that it has had those before the place. */
 static void
 a_replica_without_a_place_is_told_of_its_siblings_place(void **state)
@@ -264,7 +275,6 @@ a_replica_without_a_place_is_told_of_its_siblings_place(void **state)
     for (int taken = 0; taken < 2; taken++) {
         struct served *served = served_open(&two_replicas);
         tundish_reader *without = served_reader(served, &(struct wanted){ .replica = 1 }), *with;
-        tundish_reader *refused = NULL;
 
         if (taken > 0)
             expect_one(without, "0.0 value=1");
@@ -272,8 +282,7 @@ a_replica_without_a_place_is_told_of_its_siblings_place(void **state)
         expect_refusal(without, "replica 0 of group \"default\" opened at its place, epoch 0, step "
                                 "3, and replica 1 has none");
         tundish_close(without);
-        assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &refused),
-                         TUNDISH_E_PLACE);
+        expect_refused(served, 1, "replica 1 has none");
         without = served_reader(served, &(struct wanted){ .token = token, .replica = 1 });
         expect_one(with, "0.3 value=6");
         expect_one(without, "0.3 value=7");
@@ -304,6 +313,40 @@ replicas_that_load_their_places_late_are_not_disturbed(void **state)
     for (int r = 0; r < 2; r++)
         tundish_close(readers[r]);
     served_close(served);
+    free(token);
+}
+
+/* One has loaded its place before the other has come, which opens without one to load it then. */
+static void
+a_replica_that_comes_late_may_load_its_place_late(void **state)
+{
+    char *token = token_after(&two_replicas, 0, 3);
+
+    (void)state;
+    for (int lived = 0; lived < 2; lived++) {
+        struct served *served = served_open(&two_replicas);
+        tundish_reader *readers[2];
+
+        for (int r = 0; r < 2 && lived; r++)
+            readers[r] = served_reader(served, &(struct wanted){ .replica = r });
+        for (int r = 0; r < 2 && lived; r++) {
+            (void)served_next(readers[r]);
+            tundish_close(readers[r]);
+        }
+        readers[0] = served_reader(served, &(struct wanted){ .token = token });
+        tundish_close(served_reader(served, &(struct wanted){ .replica = 1 }));
+        readers[1] = served_reader(served, &(struct wanted){ .token = token, .replica = 1 });
+        for (int step = 3; step < 12; step++)
+            for (int r = 0; r < 2; r++) {
+                char expected[64];
+
+                snprintf(expected, sizeof expected, "0.%d value=%d", step, 2 * step + r);
+                expect_one(readers[r], expected);
+            }
+        for (int r = 0; r < 2; r++)
+            tundish_close(readers[r]);
+        served_close(served);
+    }
     free(token);
 }
 
@@ -341,15 +384,12 @@ beside_a_place_a_replica_without_one_is_refused(void **state)
     for (int begun = 0; begun < 2; begun++) {
         struct served *served = served_open(&two_replicas);
         tundish_reader *with = served_reader(served, &(struct wanted){ .token = token });
-        tundish_reader *refused = NULL;
 
         if (begun)
             expect_one(with, "0.2 value=4");
-        assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &refused),
-                         TUNDISH_E_PLACE);
-        assert_non_null(strstr(tundish_last_error(),
-                               "replica 0 of group \"default\" opened at its place of stream 's', "
-                               "epoch 0, step 2; replica 1 brings none"));
+        expect_refused(served, 1,
+                       "replica 0 of group \"default\" opened at its place, epoch 0, step 2, and "
+                       "replica 1 has none and may lack what was before");
         tundish_close(with);
         served_close(served);
     }
@@ -364,7 +404,7 @@ beside_a_place_a_replica_is_refused_where_both_have_been(void **state)
                                                        .deliver = "slots: 4" };
     char *token = token_after(&one_replica, 0, 7);
     struct served *served = served_open(&two_replicas);
-    tundish_reader *readers[2], *refused = NULL;
+    tundish_reader *readers[2];
 
     (void)state;
     for (int r = 0; r < 2; r++)
@@ -374,8 +414,7 @@ beside_a_place_a_replica_is_refused_where_both_have_been(void **state)
         tundish_close(readers[r]);
     }
     readers[0] = served_reader(served, &(struct wanted){ .token = token });
-    assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &refused),
-                     TUNDISH_E_PLACE);
+    expect_refused(served, 1, "epoch 0, step 7, and replica 1 has none");
     readers[1] = served_reader(served, &(struct wanted){ .token = token, .replica = 1 });
     expect_one(readers[1], "0.7 value=15");
     for (int r = 0; r < 2; r++)
@@ -644,15 +683,14 @@ beside_a_place_ahead_of_the_kept_one_a_replica_without_one_is_refused(void **sta
     char folder[128], token[4096];
     const struct served_options options = kept_replicas(folder);
     struct served *served;
-    tundish_reader *readers[2];
+    tundish_reader *reader;
 
     (void)state;
     tundish_close(outlive(&options, 8, token));
     served = served_open(&options);
-    readers[0] = served_reader(served, &(struct wanted){ .token = token });
-    assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &readers[1]),
-                     TUNDISH_E_PLACE);
-    tundish_close(readers[0]);
+    reader = served_reader(served, &(struct wanted){ .token = token });
+    expect_refused(served, 1, "replica 1 has none");
+    tundish_close(reader);
     served_close(served);
 }
 
@@ -789,6 +827,7 @@ TEST_FILE(test_start_barrier)
         cmocka_unit_test(a_place_of_another_root_seed_is_as_good_where_no_stage_draws_from_it),
         cmocka_unit_test(a_replica_without_a_place_is_told_of_its_siblings_place),
         cmocka_unit_test(replicas_that_load_their_places_late_are_not_disturbed),
+        cmocka_unit_test(a_replica_that_comes_late_may_load_its_place_late),
         cmocka_unit_test(a_successor_at_its_predecessor_s_place_disturbs_nobody),
         cmocka_unit_test(beside_a_place_a_replica_without_one_is_refused),
         cmocka_unit_test(beside_a_place_a_replica_is_refused_where_both_have_been),
