@@ -64,6 +64,19 @@ class Manual(unittest.TestCase):
                      "tundish.data.Dataset", "tundish.rows.RowWriter"):  # fmt: skip
             self.assertIn(f"### {name}\n", self.pages["reference/python.md"])
 
+    def test_stages_in_the_texts_have_the_parameters_that_they_show(self):
+        tables = json.loads(subprocess.check_output([TUNDISH, "help", "--json"], text=True))
+        known = {stage["name"]: {parameter["name"] for parameter in stage["parameters"]} for stage in tables["stages"]}
+        whole = {"map", "values", "from_tensors", "from_tensor_slices", "rename", "stream", "remote"}
+        wrong, seen = [], 0
+        for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"):
+            for name, inside in mappings(path.read_text()):
+                if name in known and name not in whole and "..." not in inside:
+                    seen += 1
+                    wrong += [f"{path.name}: {name}: {key}" for key in keys(inside) if key not in known[name]]
+        self.assertGreater(seen, 80)
+        self.assertEqual(wrong, [])
+
     def test_every_variable_of_the_environment_is_listed(self):
         listed = set(re.findall(r"`(TUNDISH_\w+)`", (ROOT / "docs/environment.md").read_text()))
         used = set()
@@ -74,6 +87,24 @@ class Manual(unittest.TestCase):
         used |= set(re.findall(r'environ(?:\.get\(|\[|\.pop\()"(TUNDISH_\w+)"', launcher))
         self.assertGreater(len(used), 8)
         self.assertEqual(used - listed, set())
+
+
+def mappings(text):
+    """(name, what stands in the braces) of each `name: {...}`, those inside others too."""
+    for found in re.finditer(r"(\w+): \{", text):
+        depth, at = 1, found.end()
+        while depth and at < len(text):
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            at += 1
+        yield found[1], text[found.end() : at - 1]
+
+
+def keys(inside):
+    """The keys of a mapping in one line, without those of mappings and lists in it."""
+    flat = re.sub(r"\"[^\"]*\"", "", inside)
+    while (shorter := re.sub(r"\{[^{}]*\}|\[[^\[\]]*\]", "", flat)) != flat:
+        flat = shorter
+    return re.findall(r"(?:^|,)\s*(\w+):", flat)
 
 
 def without_code(text):
