@@ -7,7 +7,8 @@
  *
  *     tundish-launch FILE --replicas 2 -- ./train [STEPS BETWEEN LINES]
  *
- * Prints loss, rows per second and the share of time spent waiting for batches.
+ * Prints loss, rows per second and the share of time spent waiting for batches, which is large,
+ * because a step takes next to no time. At the end it prints how many rows there were.
  */
 #define _GNU_SOURCE 1 /* memfd_create */
 
@@ -218,20 +219,39 @@ step(struct model *model, const struct replicas *replicas, uint64_t rows)
 struct progress {
     double loss; /* since the last line */
     uint64_t loss_rows;
-    uint64_t rows; /* since the start */
+    double first_loss, last_loss; /* of the first step, and smoothed */
+    uint64_t rows;                /* since the start */
     double began, waited;
 };
 
 static void
-say(const struct replicas *replicas, const struct progress *progress, const tundish_batch *batch)
+say(const struct replicas *replicas, struct progress *progress, const tundish_batch *batch)
 {
     double passed = seconds() - progress->began;
+    double loss = progress->loss_rows > 0 ? progress->loss / (double)progress->loss_rows : 0.0;
 
     printf("replica %u epoch %llu step %llu: loss %.4f, %.0f rows/s, waited %.0f%%\n",
-           replicas->own, (unsigned long long)batch->epoch, (unsigned long long)batch->step,
-           progress->loss_rows > 0 ? progress->loss / (double)progress->loss_rows : 0.0,
+           replicas->own, (unsigned long long)batch->epoch, (unsigned long long)batch->step, loss,
            (double)progress->rows / passed, 100 * progress->waited / passed);
     fflush(stdout);
+    progress->loss = 0;
+    progress->loss_rows = 0;
+}
+
+static void
+say_all(const struct replicas *replicas, const struct progress *progress)
+{
+    printf("replica %u: %llu rows in all, loss %.4f to %.4f\n", replicas->own,
+           (unsigned long long)progress->rows, progress->first_loss, progress->last_loss);
+    fflush(stdout);
+}
+
+static void
+note_loss(struct progress *progress, double loss)
+{
+    if (progress->rows == 0)
+        progress->first_loss = progress->last_loss = loss;
+    progress->last_loss += 0.05 * (loss - progress->last_loss);
 }
 
 static tundish_status
@@ -240,10 +260,14 @@ train_on(struct model *model, const struct replicas *replicas, const tundish_bat
 {
     struct columns columns;
     tundish_status status = find_columns(batch, &columns);
+    double loss;
 
     if (status != TUNDISH_OK)
         return status;
-    progress->loss += backward(model, &columns, gradients_of(replicas, replicas->own));
+    loss = backward(model, &columns, gradients_of(replicas, replicas->own));
+    progress->loss += loss;
+    if (columns.label->element_count > 0)
+        note_loss(progress, loss / (double)columns.label->element_count);
     progress->loss_rows += columns.label->element_count;
     progress->rows += columns.label->element_count;
     barrier(replicas); /* all gradients are there */
@@ -266,14 +290,13 @@ train(tundish_reader *reader, struct model *model, const struct replicas *replic
         progress.waited += seconds() - asked;
         if (status == TUNDISH_END)
             continue;
+        if (status == TUNDISH_END_OF_STREAM)
+            say_all(replicas, &progress);
         if (status != TUNDISH_OK)
             return status;
         status = train_on(model, replicas, batch, &progress);
-        if (status == TUNDISH_OK && batch->step % say_every == say_every - 1) {
+        if (status == TUNDISH_OK && batch->step % say_every == say_every - 1)
             say(replicas, &progress, batch);
-            progress.loss = 0;
-            progress.loss_rows = 0;
-        }
         tundish_release(reader, batch);
         if (status != TUNDISH_OK)
             return status;
