@@ -27,9 +27,10 @@ struct python_pool {
     struct python_pool *next;
     uint64_t number; /* of no other pool of this process */
     struct python_job job;
-    char *asked;                /* its text, before the output was learned */
-    uint32_t limit, references; /* by `pools_lock` */
-    uint64_t length, digest;
+    char *asked;                     /* its text, before the output was learned */
+    uint32_t limit, references;      /* by `pools_lock` */
+    uint64_t length, digest, source; /* `source`: of the module alone */
+    _Atomic bool has_changed;        /* since the first interpreter was started; said once */
     struct schema columns;    /* that were learned; none: they were given, or are not known */
     pthread_mutex_t learning; /* held while they are */
     pthread_mutex_t lock;     /* guards what follows */
@@ -123,7 +124,7 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
         return status;
     }
     pool->length = pool->idle[0].length;
-    pool->digest = pool->idle[0].digest;
+    pool->source = pool->digest = pool->idle[0].digest;
     pool->idle_count = pool->worker_count = 1;
     if (pool->idle[0].described.count > 0)
         keep_columns(pool, &pool->idle[0].described);
@@ -288,6 +289,12 @@ take(struct python_pool *pool, const _Atomic int *stop, struct python_worker *re
         status = python_worker_start(&pool->job, stop, ret_worker);
     if (status != TUNDISH_OK)
         give_up_one(pool);
+    else if (ret_worker->digest != pool->source && !atomic_exchange(&pool->has_changed, true))
+        tnd_log(TND_LOG_WARNING, "python_changed",
+                "%s: its module has changed since the server began. Interpreters that are started "
+                "from now on run another one than those that live: start the server again, to run "
+                "one alone",
+                pool->job.name);
     ret_worker->turn = turn;
     return status;
 }
@@ -328,13 +335,14 @@ give_back(struct python_pool *pool, const struct python_worker *worker, const st
     pthread_mutex_unlock(&pool->lock);
 }
 
+/* `failed`: by its own fault, not because nobody waits for its answer any more. */
 static void
-end(struct python_pool *pool, struct python_worker *worker, const struct asked *asked)
+end(struct python_pool *pool, struct python_worker *worker, const struct asked *asked, bool failed)
 {
     pthread_mutex_lock(&pool->lock);
     count(pool, worker, asked);
     pool->memory_bytes -= worker->memory_bytes;
-    pool->restarts++;
+    pool->restarts += failed;
     pthread_mutex_unlock(&pool->lock);
     python_worker_stop(worker);
     give_up_one(pool);
@@ -386,12 +394,12 @@ take_answer(struct python_pool *pool, struct python_worker *worker, const struct
     if (status == TUNDISH_E_CORRUPT)
         status = tnd_fail_while(TUNDISH_E_DATA, "%s", pool->job.name);
     if (status != TUNDISH_OK) {
-        end(pool, worker, asked);
+        end(pool, worker, asked, true);
     } else if (python_worker_is_too_large(worker)) {
         /* Its rows are made: memory was lost in the course of many. */
         tnd_log(TND_LOG_NOTICE, "python_large", "%s: another one takes its place",
                 tnd_error_text());
-        end(pool, worker, asked);
+        end(pool, worker, asked, true);
     } else {
         give_back(pool, worker, asked, output->count);
     }
@@ -424,7 +432,7 @@ python_pool_ask(struct python_pool *pool, const struct python_request *request,
             tnd_log(TND_LOG_WARNING, "python_died", "%s", tnd_error_text());
         if (how == PYTHON_DIED && is_hopeless(&deaths, &answer, output))
             status = TUNDISH_E_DATA;
-        end(pool, &worker, &asked);
+        end(pool, &worker, &asked, how == PYTHON_DIED);
         if (status != TUNDISH_OK)
             return status;
     }
@@ -449,7 +457,7 @@ learn(struct python_pool *pool, const struct python_request *request)
         return status;
     begin(pool, &worker, &asked);
     if (python_worker_ask(&worker, request, true, NULL, &answer) != PYTHON_ANSWERED) {
-        end(pool, &worker, &asked);
+        end(pool, &worker, &asked, true);
         return answer.status != TUNDISH_OK ? answer.status : TUNDISH_E_DATA;
     }
     status = python_wire_read_columns(answer.bytes, answer.size, &columns);
@@ -457,7 +465,7 @@ learn(struct python_pool *pool, const struct python_request *request)
         give_back(pool, &worker, &asked, 0);
         keep_columns(pool, &columns);
     } else {
-        end(pool, &worker, &asked);
+        end(pool, &worker, &asked, true);
     }
     schema_close(&columns);
     return status;

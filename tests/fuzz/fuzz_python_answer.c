@@ -1,5 +1,5 @@
 /* fuzz_python_answer.c - what an interpreter answers: it is refused, or its columns are ones, which
- * come back when they are sent as a request.
+ * come back when they are sent as a request; and so where it describes columns.
  *
  * The first bytes give the schema and the number of elements, the rest is the answer.
  */
@@ -81,7 +81,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct frame_errors errors = { 0 };
     struct column columns[COLUMNS];
-    struct schema schema = { 0 };
+    struct schema schema = { 0 }, described = { 0 };
     struct frame frame = {
         .column_count = COLUMNS, .columns = columns, .schema = &schema, .errors = &errors
     };
@@ -97,6 +97,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memcpy(answer, data + COLUMNS + 1, bytes);
     if (python_wire_read(answer, bytes, all, COLUMNS, &frame) == TUNDISH_OK)
         check_again(&frame);
+    (void)python_wire_read_columns(answer, bytes, &described);
+    schema_close(&described);
     free(answer);
     scratch_close(frame.scratch);
     schema_close(&schema);

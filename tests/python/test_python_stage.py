@@ -57,6 +57,14 @@ def dies_once(row):
         os.kill(os.getpid(), 9)
     return {"y": row["value"]}
 
+def edits(row):
+    if row["value"] == 3 and not os.path.exists("edited"):
+        pathlib.Path("edited").touch()
+        with open(__file__, "a") as file:
+            file.write("# another one" + chr(10))
+        os.kill(os.getpid(), 9)
+    return {"y": row["value"]}
+
 def dies(row):
     if row["value"] == 3:
         os.kill(os.getpid(), 9)
@@ -650,6 +658,12 @@ class Served(unittest.TestCase):
                     killer.join()
             self.assertEqual(found, list(range(len(found))))
             self.assertTrue(killed)
+
+    def test_a_module_that_is_edited_while_it_runs_is_noted(self):
+        with self.serve("range: {stop: 8}", stage("edits", workers=1), "batch: 4") as server:
+            with server.open("train") as reader:
+                self.assertEqual([n for batch in reader for n in batch["y"].tolist()], list(range(8)))
+            self.assertEqual(server.log().count("functions:edits: its module has changed since"), 1)
 
     def test_what_a_function_prints_is_logged_so_far(self):
         with self.serve("range: {stop: 1000}", stage("talks", workers=1), "batch: 100") as server:
