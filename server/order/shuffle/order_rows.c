@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "core/must.h"
@@ -55,20 +56,21 @@ rows_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &state_of(iterator)->input);
 }
 
-/* The row of which the weights reach beyond `target`. */
-static uint64_t
-row_of(const uint64_t *sums, uint64_t count, uint64_t target)
+/* The rows whose weights reach beyond the targets, in their place. All are sought side by side, so
+ * that they wait for memory together. */
+static void
+find_rows(const uint64_t *sums, uint64_t count, uint64_t *targets, size_t target_count)
 {
-    uint64_t low = 0;
+    uint64_t lows[CHUNK] = { 0 };
 
     while (count > 1) {
         uint64_t half = count / 2;
 
-        if (sums[low + half - 1] <= target)
-            low += half;
+        for (size_t i = 0; i < target_count; i++)
+            lows[i] += half & -(uint64_t)(sums[lows[i] + half - 1] <= targets[i]);
         count -= half;
     }
-    return low;
+    memcpy(targets, lows, target_count * sizeof *targets);
 }
 
 /* A tree of sums (Fenwick's), of which a row is taken out at a time. */
@@ -175,16 +177,17 @@ prepare(struct order_iterator *iterator)
     return TUNDISH_OK;
 }
 
+/* What the draw of a position, with replacement, is below the sum of all weights. */
 static uint64_t
-row_at(const struct order_iterator *iterator, const struct rows *rows, uint64_t position)
+draw_at(const struct rows *rows, uint64_t position)
 {
-    uint32_t words[2];
+    struct tnd_philox philox = rows->philox;
+    uint32_t words[4];
+    const uint32_t *own = &words[position % 2 * 2]; /* a block serves two */
 
-    if (rows->list != NULL)
-        return rows->list[position];
-    tnd_philox_words(&rows->philox, 2 * position, 2, words);
-    return row_of(iterator->node->table, iterator->node->table_count,
-                  ((uint64_t)words[0] << 32 | words[1]) & (WHOLE - 1));
+    tnd_philox_skip(&philox, position / 2);
+    tnd_philox_block(&philox, words);
+    return ((uint64_t)own[0] << 32 | own[1]) & (WHOLE - 1);
 }
 
 /* The elements at some positions: `positions`, or, if that is NULL, those from `from` on. */
@@ -203,8 +206,10 @@ take(struct order_iterator *iterator, const uint64_t *positions, uint64_t from, 
             uint64_t position = positions != NULL ? positions[done + i] : from + done + i;
 
             must(position < arguments_of(iterator)->count);
-            numbers[i] = row_at(iterator, rows, position);
+            numbers[i] = rows->list != NULL ? rows->list[position] : draw_at(rows, position);
         }
+        if (rows->list == NULL)
+            find_rows(iterator->node->table, iterator->node->table_count, numbers, some);
         status =
             rows->input->ops->at(rows->input, numbers, some, words + done * iterator->node->width);
         done += some;
