@@ -171,12 +171,20 @@ is_passed_over(const tundish_reader *reader, const struct tnd_slot *slot)
            (slot->epoch == reader->epoch && slot->step < reader->step);
 }
 
+/* The other readers of an evaluation may have ended epochs without this one. */
+static bool
+is_later_evaluation(const tundish_reader *reader, const struct tnd_slot *slot)
+{
+    return slot->shard >= 0 && slot->epoch > reader->epoch && slot->step == 0 && reader->step == 0;
+}
+
 /* No batch may be missing between the last one returned and this one. */
 static tundish_status
 check_no_gap(const tundish_reader *reader, const struct tnd_slot *slot)
 {
     if (!reader->has_started || reader->attachments->is_queue ||
-        (slot->epoch == reader->epoch && slot->step == reader->step))
+        (slot->epoch == reader->epoch && slot->step == reader->step) ||
+        is_later_evaluation(reader, slot))
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_PLACE,
                     "the server continues at epoch %" PRIu64 ", step %" PRIu64
@@ -250,8 +258,13 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
 {
     for (;;) {
         struct held *held = NULL;
+        bool is_ours = true;
         tundish_status status = tnd_reader_await_entry(reader, deadline_ns);
 
+        if (status == TUNDISH_OK)
+            status = tnd_reader_claim(reader, &is_ours);
+        if (status == TUNDISH_OK && !is_ours)
+            continue;
         if (status == TUNDISH_OK)
             status = read_entry(reader, &held);
         if (status == TUNDISH_OK && (reader->restart_is_due || reader->passes_end))
@@ -334,6 +347,7 @@ next_batch(tundish_reader *reader, int64_t timeout_ns, bool is_optional,
         status = tnd_reader_await_from(reader, deadline_ns);
     if (status != TUNDISH_OK)
         return status;
+    tnd_claim_begin(reader->attachments);
     return next_entry(reader, deadline_ns, is_optional, ret_batch);
 }
 

@@ -72,11 +72,13 @@ struct attachment {
     struct tnd_view view;
     struct mapping *view_mapping; /* that the view's counters are in */
     bool is_queue;
-    uint32_t line;       /* ours: what we are told, and in a queue what we are granted */
-    uint32_t notice;     /* as last seen */
-    uint64_t taken;      /* entries of the line that we have passed */
-    uint64_t released;   /* entries given back without a gap */
-    bool *done;          /* entry % slots: given back, but an earlier entry is not */
+    uint32_t line;     /* ours: what we are told, and in a queue what we are granted */
+    uint32_t notice;   /* as last seen */
+    uint64_t taken;    /* entries of the line that we have passed */
+    uint64_t released; /* entries given back without a gap */
+    bool *done;        /* by entry: given back, but an earlier entry is not */
+    /* Entries that the server took back (claim.c): the last such, and how many before those. */
+    uint64_t gap_from, gap_until, gap_before;
     struct held **slots; /* by slot index */
     uint32_t held_count;
     bool has_end; /* an epoch's end was told and is not given back yet */
@@ -258,8 +260,16 @@ void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index
 /* An epoch's end is given back with the first batch after it. Until then a trainer that dies may
  * have a successor at a place before the end, and that successor must find the end in the lane. */
 void tnd_give_end_back(struct attachment *attachment);
+/* Count what is given back without a gap, or with one that the server made, and tell the server. */
+void tnd_move_released(struct attachment *attachment);
 /* Slots of the present lane that the server can fill before it needs one that this reader holds. */
 uint32_t tnd_ahead_count(tundish_reader *reader); /* takes the reader's lock */
+
+/* claim.c: make claims from now on, where the server wants them. */
+void tnd_claim_begin(struct attachment *attachment);
+/* Claim the next entry. Not ours: the server has taken it back, and the reader now stands behind
+ * what it took. */
+tundish_status tnd_reader_claim(tundish_reader *reader, bool *ret_is_ours);
 
 /* keep.c: free the memory of a kept batch whose mapping stays for others. */
 void tnd_kept_free_pages(const struct held *held);

@@ -13,21 +13,31 @@ tnd_wake_server(struct attachment *attachment)
         return;
 }
 
-void
-tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
+/* No two entries that are not given back have the same place: each has a slot of its own. */
+static bool *
+done_of(const struct attachment *attachment, uint64_t entry)
 {
-    uint32_t slot_count = attachment->view.slot_count;
+    uint64_t gaps = attachment->gap_before;
+
+    if (entry >= attachment->gap_until)
+        gaps += attachment->gap_until - attachment->gap_from;
+    return &attachment->done[(entry - gaps) % attachment->view.slot_count];
+}
+
+void
+tnd_move_released(struct attachment *attachment)
+{
     uint64_t before = attachment->released;
 
-    /* Release pairs with the server's acquire load before it fills the slot: our last read of the
-     * slot comes before its first write. */
-    atomic_store_explicit(&tnd_returns_slots(attachment->returns)[index],
-                          attachment->slots[index]->slot.slot.position + 1, memory_order_release);
-    /* Batches come back in any order, but `released` counts a prefix: it stops at the first gap. */
-    attachment->done[entry % slot_count] = true;
-    while (attachment->released < attachment->taken &&
-           attachment->done[attachment->released % slot_count]) {
-        attachment->done[attachment->released % slot_count] = false;
+    while (attachment->released < attachment->taken) {
+        if (attachment->released == attachment->gap_from &&
+            attachment->gap_from < attachment->gap_until) {
+            attachment->released = attachment->gap_until;
+            continue;
+        }
+        if (!*done_of(attachment, attachment->released))
+            break;
+        *done_of(attachment, attachment->released) = false;
         attachment->released++;
     }
     /* After a gap the count does not change and a lane's server has nothing to do. A queue's server
@@ -36,6 +46,18 @@ tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
         return;
     if (tnd_ring_release(attachment->returns, attachment->view.batches, attachment->released))
         tnd_wake_server(attachment);
+}
+
+void
+tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
+{
+    /* Release pairs with the server's acquire load before it fills the slot: our last read of the
+     * slot comes before its first write. */
+    atomic_store_explicit(&tnd_returns_slots(attachment->returns)[index],
+                          attachment->slots[index]->slot.slot.position + 1, memory_order_release);
+    /* Batches come back in any order, but `released` counts a prefix: it stops at the first gap. */
+    *done_of(attachment, entry) = true;
+    tnd_move_released(attachment);
 }
 
 void
@@ -57,6 +79,8 @@ tnd_ahead_count(tundish_reader *reader)
     /* A lane's slots are filled in turn, and a line has as many entries as the lane has slots. So
      * the oldest that is not back stops it. Readers of a queue share its slots. */
     used = attachment->taken - attachment->released;
+    if (attachment->released < attachment->gap_until)
+        used -= attachment->gap_until - attachment->gap_from;
     starves = attachment->is_queue && attachment->held_count > 0 && !attachment->is_gone &&
               atomic_load(&tnd_own_line(attachment)->starves) != 0;
     pthread_mutex_unlock(&reader->lock);

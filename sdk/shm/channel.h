@@ -111,6 +111,7 @@ struct tnd_hello {
 /* To a trainer without a place. */
 #define TND_WELCOME_AFTER_END 2u /* an epoch's end, where it begins, is not for it */
 #define TND_WELCOME_FROM 4u      /* FROM will say where it begins: until then it takes nothing */
+#define TND_WELCOME_CLAIMS 8u    /* it claims each position before it looks there (layout.h) */
 
 struct tnd_welcome {
     uint16_t protocol;

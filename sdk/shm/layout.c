@@ -38,6 +38,7 @@ SIZE(tnd_batches, 3 * TND_LINE);
 AT(tnd_line, granted, 0);
 AT(tnd_line, told, 8);
 AT(tnd_line, starves, 12);
+AT(tnd_line, back_until, 16);
 SIZE(tnd_line, TND_LINE);
 
 AT(tnd_returns, magic, 0);
@@ -59,6 +60,7 @@ AT(tnd_returns, device_copied_bytes, TND_LINE + 64);
 AT(tnd_returns, device_copy_ns, TND_LINE + 72);
 AT(tnd_returns, device_kernel_ns, TND_LINE + 80);
 AT(tnd_returns, device_waited_ns, TND_LINE + 88);
+AT(tnd_returns, claim, TND_LINE + 96);
 SIZE(tnd_returns, 2 * TND_LINE);
 
 AT(tnd_slot, position, 0);

@@ -4,16 +4,16 @@
  * writes of a training program:
  *
  *   batches | header, published | lines | slots | spec | payloads |   server writes
- *   returns | header, released, released slots |                    consumer writes
+ *   returns | header, released, released slots |                    consumer writes; `claim`: both
  *
  * A batch too large for the payload room of its lane lies in a segment of its own, which has no
  * header: the server announces its number, size and descriptor over the socket (channel.h) before
  * it publishes the slot.
  *
  * Fixed-width types only. Offsets count from a segment's first byte; there are no pointers. Every
- * TND_LINE has one writer. New fields replace `reserved` and raise TND_LAYOUT_MINOR; any other
- * change raises TND_LAYOUT_MAJOR, which both sides must share. layout.c and tests/abi hold the
- * offsets in place.
+ * TND_LINE has one writer, but for a word that both sides exchange (`claim`). New fields replace
+ * `reserved` and raise TND_LAYOUT_MINOR; any other change raises TND_LAYOUT_MAJOR, which both sides
+ * must share. layout.c and tests/abi hold the offsets in place.
  *
  * A slot is a fixed header, then `column_capacity` columns, `buffer_capacity` buffers, and in its
  * last TND_SLOT_TEXT bytes the text of an error. A reader first copies it, then checks the copy
@@ -30,7 +30,7 @@
 #include "core/magic.h"
 
 #define TND_LAYOUT_MAJOR 2
-#define TND_LAYOUT_MINOR 3
+#define TND_LAYOUT_MINOR 4
 
 #define TND_LINE 128 /* two cache lines: the prefetcher fetches pairs */
 #define TND_BUFFER_ALIGN 64
@@ -112,7 +112,9 @@ struct tnd_line {
     _Atomic uint32_t told;                      /* TND_TOLD_...: why nothing more comes */
     /* Not 0: in a queue, while this consumer waits and no slot is free. Since 2.3 */
     _Atomic uint32_t starves;
-    uint8_t reserved[TND_LINE - 16];
+    /* Where this consumer goes on when it finds its claim taken back. Since 2.4 */
+    _Atomic uint64_t back_until;
+    uint8_t reserved[TND_LINE - 24];
     /* Followed by _Atomic uint32_t slot[slot_count]: entry i is slot[i % slot_count]. */
 };
 
@@ -145,10 +147,21 @@ struct tnd_returns {
     /* A reader whose batches go on to a device, as tundish_tell_device has it. Since 2.1 */
     _Atomic uint32_t device_mode, device_why;
     _Atomic uint64_t device_copied_bytes, device_copy_ns, device_kernel_ns, device_waited_ns;
+    /* TND_CLAIM. Since 2.4 */
+    _Atomic uint64_t claim;
 
     /* Followed, on a new line, by _Atomic uint64_t released_slot[slot_count]: 1 + the position last
      * given back in each slot. A queue goes by these, and so does a lane for a detached group. */
 };
+
+/* Of an evaluation, whose batches the server may take back that lie ready and were not begun: the
+ * consumer has a right to every position below this one, and asks for a further one by exchanging
+ * the word for the next. The server takes back what is from this position on, up to `back_until`,
+ * by exchanging it for the same with the bit TAKEN_BACK. So either of them has a position, also if
+ * one dies in between. The consumer then goes on at `back_until`: it exchanges the word again,
+ * without the bit, before it looks at any slot. 0: the consumer makes no claims. */
+#define TND_CLAIM(position) (((uint64_t)(position) + 1) << 1)
+#define TND_CLAIM_TAKEN_BACK UINT64_C(1)
 
 struct tnd_slot {
     uint64_t position; /* in the lane, counting everything */

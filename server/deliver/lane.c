@@ -223,6 +223,7 @@ lane_reset(struct lane *lane)
         if (reader == NULL)
             continue;
         reader->released = reader->taken = reader->granted = 0;
+        reader->back_from = reader->back_until = 0;
         reader->passes = (struct lane_until){ 0 };
         /* A value left from before would be too high: the other replicas' lanes would free slots
          * that this one still needs. */

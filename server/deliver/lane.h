@@ -49,7 +49,8 @@ struct lane_config {
     enum lane_memory memory;  /* LANE_SHM falls back to memfd where /dev/shm is small */
     bool huge_pages;          /* asked for, not insisted on */
     bool checksums;
-    bool queue; /* distribute.delivery: queue */
+    bool queue;      /* distribute.delivery: queue */
+    bool takes_back; /* an evaluation: lane_take_back is called */
     uint64_t server_generation;
     const tundish_spec *spec; /* copied */
     struct wakeup *wakeup;    /* signalled when there is room again; outlives the lane */
@@ -158,6 +159,17 @@ bool lane_is_awaited(struct lane *lane);
 
 /* Is a trainer attached that has yet to give back a batch, or the end of an epoch? */
 bool lane_is_owed(struct lane *lane);
+
+/* An evaluation's lane, which has one trainer. If the trainer has begun nothing from the position
+ * `from` on, and that is published, it gets nothing before `until`, not below what is published or
+ * reserved so far: these slots are freed, now or as they are published. */
+bool lane_take_back(struct lane *lane, uint64_t from, uint64_t until);
+
+/* Has the trainer not heard of that yet? It asks for nothing then, whatever its page says. */
+bool lane_is_taken_back(struct lane *lane);
+
+/* Does the trainer make claims? An older library's does not. */
+bool lane_is_claimed(struct lane *lane);
 
 /* A queue in which nothing is published: the set bits mark those of its first positions that will
  * be passed. Its place reports them from now on. At most TND_SLOTS_MAX. */

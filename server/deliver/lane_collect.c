@@ -23,6 +23,24 @@ lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, uint6
                                 memory_order_acquire) == position + 1;
 }
 
+/* Was this position taken back from the trainer? */
+static bool
+is_taken_back(const struct lane_reader *reader, uint64_t position)
+{
+    return position >= reader->back_from && position < reader->back_until;
+}
+
+/* How many more the trainer has taken. It passes over what was taken back, all at once. */
+static uint64_t
+count_taken(const struct lane_reader *reader, uint64_t taken)
+{
+    uint64_t from = reader->taken;
+
+    if (taken > from && is_taken_back(reader, from))
+        from = taken < reader->back_until ? taken : reader->back_until;
+    return taken > from ? taken - from : 0;
+}
+
 /* A trainer may release only what was published or granted, and can never take a release back. */
 void
 lane_reader_read(struct lane *lane, struct lane_reader *reader)
@@ -44,7 +62,7 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
     lane->has_new_wait |= waiting_since_ns != reader->waiting_since_ns && waiting_since_ns != 0;
     reader->released = released;
     taken = clamp(taken, released, limit);
-    reader->taken_in_all += taken > reader->taken ? taken - reader->taken : 0;
+    reader->taken_in_all += count_taken(reader, taken);
     reader->taken = taken;
     if (passed_from != 0)
         lane->passed_from = passed_from - 1;
@@ -54,6 +72,16 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
     waited_ns += reader->waited_before_ns;
     if (waited_ns > reader->waited_ns)
         reader->waited_ns = waited_ns;
+}
+
+/* What was taken back is free, whatever its trainer still holds from before. */
+static bool
+is_back(const struct lane *lane, const struct lane_slot *slot)
+{
+    for (uint32_t i = 0; lane->config.takes_back && i < lane->reader_limit; i++)
+        if (lane->readers[i] != NULL && is_taken_back(lane->readers[i], slot->position))
+            return true;
+    return false;
 }
 
 /* The position that all replicas of the group have released. Also tells the others how far this one
@@ -154,8 +182,9 @@ collect_lane(struct lane *lane)
     lane->released = lowest;
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         struct lane_slot *slot = &lane->slots[i];
-        bool is_done = slot->state == SLOT_PINNED ||
-                       (slot->state == SLOT_PUBLISHED && slot->position < lowest);
+        bool is_done =
+            slot->state == SLOT_PINNED ||
+            (slot->state == SLOT_PUBLISHED && (slot->position < lowest || is_back(lane, slot)));
 
         if (is_done && !is_pinned(lane, i))
             lane_free_visible(lane, i);

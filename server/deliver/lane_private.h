@@ -61,8 +61,9 @@ struct lane_reader {
     int event;                     /* we write: something is published */
     int wakeup;                    /* it writes: something is released */
     uint64_t released, taken;
-    uint64_t taken_in_all;    /* not a position: how many */
-    struct lane_until passes; /* while no trainer takes anything; (0, 0): nothing */
+    uint64_t taken_in_all;          /* not a position: how many */
+    uint64_t back_from, back_until; /* what was last taken back: see lane_take_back */
+    struct lane_until passes;       /* while no trainer takes anything; (0, 0): nothing */
     struct lane_tie tie;
     uint64_t waiting_since_ns;            /* as last seen */
     uint64_t waited_ns, waited_before_ns; /* in all; by trainers that are gone */

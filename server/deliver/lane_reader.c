@@ -184,6 +184,8 @@ welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
     struct lane_look look;
 
     welcome->line = reader->line;
+    if (lane->config.takes_back)
+        welcome->flags |= TND_WELCOME_CLAIMS;
     welcome->batches_bytes = lane->segment.segment_bytes;
     welcome->returns_bytes = reader->returns.segment_bytes;
     welcome->position = lane->config.queue ? 0 : reader->released;
@@ -215,6 +217,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         status = make_wakers(reader);
     if (status == TUNDISH_OK) {
         reader->connection = connection;
+        reader->back_from = reader->back_until = 0;
         if ((welcome->flags & TND_WELCOME_FROM) == 0)
             reader->passes = (struct lane_until){ 0 };
         if (lane->config.queue)

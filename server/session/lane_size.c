@@ -74,6 +74,7 @@ lane_describe(const struct plan *plan, const tundish_spec *spec, struct lane_con
         .huge_pages = stream->deliver.huge_pages,
         .checksums = stream->deliver.checksums,
         .queue = stream->distribute.delivery == DELIVER_QUEUE,
+        .takes_back = stream->distribute.evaluation_shards != 0,
         .spec = spec,
     };
     ret_config->limit_bytes = lane_limit(plan, ret_config);

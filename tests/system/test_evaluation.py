@@ -4,9 +4,10 @@ import os
 import signal
 import subprocess
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
+from rig import DEADLINE_S, TUNDISH, Paced, Rig, batches, place, stop
 
 SESSIONS_MAX = 64  # that a server makes for its readers
 
@@ -158,7 +159,86 @@ class Evaluation(Rig):
         self.check([lines], 2, 4)
         self.assertEqual(lines[-1], "end_of_stream")
         late = idle.finish()
-        self.assertEqual((batches(late), late.count("end"), late[-1]), ([], 2, "end_of_stream"))
+        self.assertEqual((batches(late), late.count("end"), late[-1]), ([], 0, "end_of_stream"))
+
+    def end_epoch(self, reader, number):
+        reader.ask()
+        while (line := reader.line()) != "end":
+            self.assertTrue(line.startswith(f"batch {number} "))
+            self.assertTrue(reader.line().startswith("shard "))
+            reader.ask()
+
+    def test_tells_a_late_reader_one_end_and_lets_it_go_on_with_the_others(self):
+        """In step with the others it is late by one epoch. By more it begins as one that comes now."""
+        self.evaluation(shards=4, epochs=4)
+        late, first = self.read_paced(replica=1), self.read_paced()
+        self.end_epoch(first, 0)
+        late.ask()
+        self.assertEqual(late.line(), "end")
+        self.end_epoch(first, 1)
+        self.end_epoch(first, 2)
+        late.ask()
+        self.assertTrue(late.line().startswith("batch 3 0 "))
+
+    def take_shard(self, reader):
+        """All of the reader's first shard. Since many are left, the next one is then made ready."""
+        while not reader.seen or not reader.seen[-1].endswith(" end"):
+            reader.take()
+            reader.seen.append(reader.line())
+
+    def test_takes_back_what_a_reader_does_not_begin(self):
+        for batch in (16, 2):  # the shard lies in the lane; there is no room for all of it
+            with self.subTest(batch=batch):
+                server = self.evaluation(shards=12, epochs=1,
+                                         stages=[*self.stages[:-1], f"batch: {batch}"])
+                idle = self.read_paced(replica=1)
+                self.take_shard(idle)
+                lines = self.lines(self.read())
+                self.assertEqual(lines[-1], "end_of_stream")
+                self.check([lines, idle.finish()], 1, 12)
+                self.assertEqual(idle.seen[-2:], ["end", "end_of_stream"])
+                stop(server)
+
+    def test_gives_a_reader_others_for_what_was_taken_back(self):
+        self.evaluation(shards=12, epochs=2)
+        idle, other = self.read_paced("--late", replica=1), self.read_paced()
+        self.take_shard(idle)
+        while len(finished_shards(other.seen)) < 11:
+            other.take()
+            other.seen.append(other.line())
+        with ThreadPoolExecutor(2) as pool:
+            lines = list(pool.map(Paced.finish, (idle, other)))
+        self.check(lines, 2, 12)
+        self.assertEqual([of_one[-1] for of_one in lines], ["end_of_stream"] * 2)
+
+    def test_takes_back_what_a_stopped_reader_was_given_while_it_waited(self):
+        for options in ((), ("--late",)):  # with --late it holds a batch
+            with self.subTest(options=options):
+                server = self.evaluation(shards=2, epochs=1)
+                victim = self.read_paced(replica=1)
+                victim.take()
+                stopped = self.read(*options)
+                self.wait_for_line(stopped, "shard 1 end")
+                self.wait_until(partial(self.waits_beside, victim))
+                stopped.send_signal(signal.SIGSTOP)
+                victim.process.kill()
+                victim.process.wait()
+                lines = self.lines(self.read(replica=2))
+                self.assertEqual(set(finished_shards(lines)), {(0, 0)})
+                stopped.send_signal(signal.SIGCONT)
+                self.check([lines, self.whole(stopped)], 1, 2)
+                stop(server)
+
+    def test_is_left_at_once_beside_readers_that_are_not_in_it(self):
+        """One that never asked, and one at its end."""
+        self.evaluation(shards=6, epochs=3)
+        idle, first = self.read_paced(replica=1), self.read_paced()
+        self.end_epoch(first, 0)
+        lines = self.lines(self.read("--restart-after", "16", replica=2))
+        self.assertEqual(len([1 for epoch, _, _ in batches(lines) if epoch == 1]), 16)
+        self.assertEqual(sorted(self.rows(lines, 2)), list(range(1000)))
+        self.assertEqual(lines[-1], "end_of_stream")
+        self.assertEqual(idle.finish()[-1], "end_of_stream")
 
     def test_goes_on_beside_a_reader_that_stands_at_its_end(self):
         self.evaluation(shards=4, epochs=3)
@@ -175,19 +255,19 @@ class Evaluation(Rig):
             self.assertEqual(sorted(self.rows(lines, epoch)), list(range(1000)))
         self.assertEqual(lines[-1], "end_of_stream")
 
+    def waits_beside(self, holder):
+        """Some reader asks, and this one has what is left."""
+        said = subprocess.run([TUNDISH, "status", "--interval", "200"],
+                              env=self.environment, capture_output=True, text=True).stdout
+        return f"process {holder.process.pid} holds 0 batches" in said.replace("\n        ", "")
+
     def test_names_the_reader_that_has_what_is_left(self):
         self.evaluation(shards=2)
         holder = self.read_paced(replica=1)
         holder.take()
         other = self.read()
         self.wait_for_line(other, "shard 1 end")
-
-        def names():
-            said = subprocess.run([TUNDISH, "status", "--interval", "200"],
-                                  env=self.environment, capture_output=True, text=True).stdout
-            return f"process {holder.process.pid} holds 0 batches" in said.replace("\n        ", "")
-
-        self.wait_until(names)
+        self.wait_until(partial(self.waits_beside, holder))
         holder.go()
         self.check([self.whole(other), holder.finish()], 2, 2)
 

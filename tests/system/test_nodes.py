@@ -332,6 +332,23 @@ class Shards(NodesRig):
             self.assertEqual(of_one[-1], "end_of_stream")
         self.assertEqual(self.stop_nodes(job), [0, 0, 0])
 
+    def check_not_begun(self, idle_rank):
+        file = self.evaluation(shards=20)
+        self.serve_nodes([file] * 2)
+        self.environment["TUNDISH_SERVER"] = self.node_socket(idle_rank)
+        idle = self.read_paced()
+        while not idle.seen or not idle.seen[-1].endswith(" end"):
+            idle.take()  # its first shard; the next one is then made ready
+            idle.seen.append(idle.line())
+        lines = self.lines(self.read_node(1 - idle_rank))
+        self.check([lines, idle.finish()], shards=20)
+
+    def test_that_the_first_node_s_reader_does_not_begin_go_to_another(self):
+        self.check_not_begun(0)
+
+    def test_that_another_node_s_reader_does_not_begin_go_to_the_first(self):
+        self.check_not_begun(1)
+
     def test_of_a_dead_reader_go_to_another_node(self):
         file = self.evaluation()
         self.serve_nodes([file] * 2)

@@ -221,7 +221,8 @@ TUNDISH_API tundish_status tundish_open(const tundish_options *options,
 TUNDISH_API void tundish_close(tundish_reader *reader);
 
 /* Borrow the next batch; wait up to timeout_ns (0: do not wait, TUNDISH_FOREVER: no limit).
- * Returns END once at the end of an epoch, on the same step in every replica. END_OF_STREAM,
+ * Returns END once at the end of an epoch, on the same step in every replica; a reader of an
+ * evaluation that was not there for several epochs gets none for these. END_OF_STREAM,
  * STOPPED and E_DATA are final. E_PEER_LOST is returned once for each lost replica; batches
  * continue if a replacement attaches in time, otherwise the status is final. At most slot_count - 2
  * batches may be held: one more is E_ARGUMENT at once, not a deadlock. A held batch keeps its slot;
@@ -244,10 +245,12 @@ TUNDISH_API tundish_status tundish_next_optional(tundish_reader *reader, int64_t
  * this first to get whole epochs. Held batches stay valid. In an evaluation
  * (distribute.evaluation_shards) the readers still in the epoch get every shard that this reader
  * did not receive completely; the next epoch begins after they finish, or at once if there are
- * none, as after a reader's death. A shard is finished when its last batch is released; a reader
- * that holds this batch and waits for more gets END all the same. If it dies with the batch while
- * others are still in the epoch, they get the shard again. A reader that has returned no batch yet
- * stays in an epoch in which no shard is finished, and shares it with the others. */
+ * none, as after a reader's death. A reader is in an epoch once it has asked for a batch of it; one
+ * that stops before anything was returned to it is not. A shard is finished when its last batch is
+ * released; a reader that holds this batch and waits for more gets END all the same. If it dies
+ * with the batch while others are still in the epoch, they get the shard again. A reader that has
+ * returned no batch yet stays in an epoch in which no shard is finished, and shares it with the
+ * others. */
 TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 
 /* Return a batch, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */

@@ -1,9 +1,10 @@
 /* session_shards.c - an evaluation's reader: shard after shard, as the tracker gives them.
  *
  * No more than two at a time, one being read and one made ready, so that a slow reader does not
- * keep what a fast one could have. None before the reader asks for a batch: it may never do. Every
- * shard of an epoch is cut from the same iterator, whichever session deals it. So all shards
- * together are the whole, however it is shuffled.
+ * keep what a fast one could have. None before the reader asks for a batch: it may never do. One
+ * that lies ready, and that the reader does not begin, is taken back if others want it. Every shard
+ * of an epoch is cut from the same iterator, whichever session deals it. So all shards together are
+ * the whole, however it is shuffled.
  */
 #include "session/session_private.h"
 
@@ -19,6 +20,9 @@ enum { EARLY_WITH = 8 }; /* shards that are left */
 static const int64_t LOOK_AGAIN_NS = 5000000;
 /* A worker tells at once that the reader has asked, but for rare cases. */
 static const int64_t LOOK_FOR_READER_NS = 50000000;
+/* A reader that waits begins a shard as soon as it wakes. One that does not within this time works
+ * on the shard before, is stopped, or does something else. */
+static const int64_t BEGINS_WITHIN_NS = 1000000000;
 
 /* The trainer is told how much of the epoch is done, since its tundish_restart depends on that. */
 tundish_status
@@ -118,62 +122,194 @@ start_shard(struct session *session, uint64_t epoch, uint32_t shard)
     return status;
 }
 
+static struct taken_shard *
+note_begin(struct session *session, uint64_t epoch, uint32_t shard, uint64_t number)
+{
+    struct shard_share *share = &session->dealing.shard_share;
+
+    share->taken = tnd_realloc(share->taken, share->count + 1, sizeof *share->taken);
+    share->taken[share->count] = (struct taken_shard){
+        .epoch = epoch,
+        .begin = session->ring.next_position,
+        .end = UINT64_MAX,
+        .number = number,
+        .epoch_begin = share->epoch_begin,
+        .shard = shard,
+    };
+    return &share->taken[share->count++];
+}
+
 /* The shard is done once the reader has given back its last batch. An empty shard has no batch: it
  * is done at once, since the slot before it may be the end of an epoch, not its own. A shard that
  * was cut off is never done. */
 static void
-note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empty, bool is_cut)
+note_end(struct session *session, bool is_empty, bool is_cut)
 {
     struct shard_share *share = &session->dealing.shard_share;
+    struct taken_shard *taken = &share->taken[share->count - 1];
 
-    if (is_empty && !is_cut)
-        shards_finish(session->options.shards, share->reader, epoch, shard);
-    else {
-        share->taken = tnd_realloc(share->taken, share->count + 1, sizeof *share->taken);
-        share->taken[share->count++] = (struct taken_shard){
-            .epoch = epoch,
-            .end = is_cut ? UINT64_MAX : session->ring.next_position,
-            .epoch_begin = share->epoch_begin,
-            .shard = shard,
-        };
+    if (is_cut)
+        return;
+    taken->end = session->ring.next_position;
+    if (is_empty) {
+        share->count--;
+        shards_finish(session->options.shards, share->reader, taken->epoch, taken->shard);
     }
 }
 
-/* Deal a shard. Push each step only after the next one is dealt: the last step must carry the flag
- * of the shard's end. */
+/* The shard that the reader is to begin next: it has begun all before that. NULL: none. */
+static const struct taken_shard *
+find_not_begun(const struct shard_share *share, const struct lane_stats *stats)
+{
+    for (uint32_t i = 0; i < share->count; i++)
+        if (share->taken[i].begin == stats->taken && stats->taken < stats->published &&
+            share->taken[i].end > stats->taken)
+            return &share->taken[i];
+    return NULL;
+}
+
+/* For how long has this shard been ready? */
+static int64_t
+count_ready_ns(struct shard_share *share, const struct taken_shard *taken)
+{
+    int64_t now_ns = tnd_clock_ns();
+
+    if (taken == NULL)
+        share->ready_since_ns = 0;
+    else if (share->ready_since_ns == 0 || share->ready_from != taken->begin)
+        share->ready_since_ns = now_ns;
+    if (taken != NULL)
+        share->ready_from = taken->begin;
+    return share->ready_since_ns == 0 ? 0 : now_ns - share->ready_since_ns;
+}
+
+/* Take back what lies ready, or is being made so, if the reader has begun nothing of it for a while
+ * and others want it. True: so it was done, and *number is what the reader's next step will be. */
+static bool
+take_back_if_wanted(struct session *session, uint64_t *number)
+{
+    struct shard_share *share = &session->dealing.shard_share;
+    struct lane *lane = feed_lane(session->feed, 0);
+    struct lane_stats stats;
+    const struct taken_shard *first;
+    uint32_t kept = 0;
+
+    lane_stats(lane, &stats);
+    first = find_not_begun(share, &stats);
+    if (count_ready_ns(share, first) < BEGINS_WITHIN_NS ||
+        !shards_are_wanted(session->options.shards, share->reader, tnd_clock_ns()) ||
+        !lane_take_back(lane, first->begin, session->ring.next_position))
+        return false;
+    *number = first->number;
+    for (uint32_t i = 0; i < share->count; i++) {
+        const struct taken_shard *taken = &share->taken[i];
+
+        if (taken->begin >= share->ready_from)
+            shards_take_back(session->options.shards, share->reader, taken->epoch, taken->shard,
+                             *number == 0);
+        else
+            share->taken[kept++] = *taken;
+    }
+    share->count = kept;
+    share->ready_since_ns = 0;
+    return true;
+}
+
+/* Until the reader asks, or has gone on to another epoch, or there is room, or the session is
+ * stopped; not for long. The lock is held. */
+static void
+await_reader(struct session *session)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_FOR_READER_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (!session->ring.draining)
+        pthread_cond_clockwait(&session->ring.space, &session->ring.lock, CLOCK_MONOTONIC, &until);
+}
+
+/* Wait for room for another step. False: what was dealt of the shard is taken back meanwhile. */
+static bool
+await_room(struct session *session, uint64_t *number)
+{
+    bool is_back = false;
+
+    uint32_t at_most = session->ring.capacity - 1;
+
+    pthread_mutex_lock(&session->ring.lock);
+    if (session->ring.count > at_most)
+        /* Down to half: this thread then wakes once for many steps. */
+        session->ring.dealer_wakes_at = at_most = session->ring.capacity / 2;
+    while (session->ring.count > at_most && !session->ring.draining && !session->ring.failed &&
+           !is_back) {
+        await_reader(session);
+        pthread_mutex_unlock(&session->ring.lock);
+        is_back = take_back_if_wanted(session, number);
+        pthread_mutex_lock(&session->ring.lock);
+    }
+    pthread_mutex_unlock(&session->ring.lock);
+    return !is_back;
+}
+
+/* Deal the steps of a shard. Push each step only after the next one is dealt: the last step must
+ * carry the flag of the shard's end. False: stop dealing. */
+static bool
+deal_shard_steps(struct session *session, uint64_t epoch, struct deal_round *round,
+                 uint64_t *number, bool *ret_is_back)
+{
+    struct deal_round next = { 0 };
+    tundish_status status = TUNDISH_OK;
+
+    *ret_is_back = false;
+    while (status == TUNDISH_OK && round->present_count > 0 && !is_left(session, epoch)) {
+        status = dealer_next(session->dealer, &next);
+        if (status == TUNDISH_OK && next.present_count == 0)
+            session->dealing.flags = TUNDISH_BATCH_SHARD_END;
+        if (!await_room(session, number)) {
+            deal_round_release(&next);
+            *ret_is_back = true;
+            return true;
+        }
+        if (!session_push(session, TND_SLOT_BATCH, epoch, (*number)++, round, TUNDISH_OK)) {
+            *round = (struct deal_round){ 0 };
+            deal_round_release(&next);
+            return false;
+        }
+        *round = next;
+        next = (struct deal_round){ 0 };
+    }
+    if (status != TUNDISH_OK)
+        session_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
+    return status == TUNDISH_OK;
+}
+
 static bool
 deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *number)
 {
-    struct deal_round round = { 0 }, next = { 0 };
-    bool is_empty = true, is_cut;
+    struct deal_round round = { 0 };
+    bool is_empty, is_back, goes_on;
     tundish_status status = start_shard(session, epoch, shard);
 
+    note_begin(session, epoch, shard, *number);
     session->dealing.shard = shard;
     session->dealing.flags = 0;
     if (status == TUNDISH_OK)
         status = dealer_next(session->dealer, &round);
-    while (status == TUNDISH_OK && round.present_count > 0 && !is_left(session, epoch)) {
-        is_empty = false;
-        status = dealer_next(session->dealer, &next);
-        if (status == TUNDISH_OK && next.present_count == 0)
-            session->dealing.flags = TUNDISH_BATCH_SHARD_END;
-        if (!session_push(session, TND_SLOT_BATCH, epoch, (*number)++, &round, TUNDISH_OK)) {
-            deal_round_release(&next);
-            return false;
-        }
-        round = next;
-        next = (struct deal_round){ 0 };
-    }
-    is_cut = round.present_count > 0;
-    deal_round_release(&round);
-    session->dealing.shard = -1;
-    session->dealing.flags = 0;
     if (status != TUNDISH_OK) {
+        session->dealing.shard = -1;
         session_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
         return false;
     }
-    note_taken(session, epoch, shard, is_empty, is_cut);
-    return true;
+    is_empty = round.present_count == 0;
+    goes_on = deal_shard_steps(session, epoch, &round, number, &is_back);
+    if (goes_on && !is_back)
+        note_end(session, is_empty, round.present_count > 0);
+    deal_round_release(&round);
+    session->dealing.shard = -1;
+    session->dealing.flags = 0;
+    return goes_on;
 }
 
 static uint32_t
@@ -222,40 +358,37 @@ may_take_ahead(struct session *session)
     return stats.taken == count_dealt(session);
 }
 
-/* Until the reader asks, or has gone on to another epoch, or the session is stopped. */
 static void
-await_reader(struct session *session)
+look_for_reader(struct session *session)
 {
-    struct timespec until;
+    uint32_t reader = session->dealing.shard_share.reader;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_FOR_READER_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    if (shards_are_wanted(session->options.shards, reader, tnd_clock_ns()))
+        shards_ask_no_more(session->options.shards, reader);
     pthread_mutex_lock(&session->ring.lock);
-    if (!session->ring.draining)
-        pthread_cond_clockwait(&session->ring.space, &session->ring.lock, CLOCK_MONOTONIC, &until);
+    await_reader(session);
     pthread_mutex_unlock(&session->ring.lock);
 }
 
-/* The reader's next shard, if it is due. */
+/* The reader's next shard, if it is due. A reader from which one was taken back is due for another
+ * once it has heard of that, and asks. */
 static enum shards_next
-take_shard(struct session *session, uint64_t epoch, uint32_t *ret_shard)
+take_shard(struct session *session, uint64_t epoch, struct shards_given *ret_given)
 {
     struct shard_share *share = &session->dealing.shard_share;
     uint32_t in_hand = count_in_hand(share);
 
-    if (in_hand == 0 && !has_asked(session)) {
-        await_reader(session);
+    if (lane_is_taken_back(feed_lane(session->feed, 0)) || (in_hand == 0 && !has_asked(session))) {
+        look_for_reader(session);
         return SHARDS_WAIT;
     }
     if (in_hand == 0 || (in_hand < SHARDS_AT_A_TIME && may_take_ahead(session))) {
         enum shards_next next =
-            shards_take(session->options.shards, share->reader, epoch, tnd_clock_ns(), ret_shard);
+            shards_take(session->options.shards, share->reader, epoch, tnd_clock_ns(), ret_given);
 
         atomic_store(&session->dealing.awaits_shards, in_hand == 0 && next == SHARDS_WAIT);
         if (next == SHARDS_TAKEN)
-            share->last_shard = *ret_shard;
+            share->last_shard = ret_given->shard;
         if (next != SHARDS_WAIT)
             return next;
     }
@@ -263,40 +396,54 @@ take_shard(struct session *session, uint64_t epoch, uint32_t *ret_shard)
     return SHARDS_WAIT;
 }
 
+/* Others ended more epochs than one without this reader. It cannot be in step with them, and goes
+ * on as one that comes now. */
 static bool
-deal_epoch_of_shards(struct session *session, uint64_t epoch)
+is_far_behind(struct session *session, uint64_t epoch, uint64_t begin)
+{
+    return begin > epoch + 1 && lane_is_claimed(feed_lane(session->feed, 0));
+}
+
+/* Deal the reader's shards of an epoch, and its end, and set *epoch to the next. */
+static bool
+deal_epoch_of_shards(struct session *session, uint64_t *epoch)
 {
     struct shard_share *share = &session->dealing.shard_share;
     enum shards_next next = SHARDS_WAIT;
-    uint64_t number = 0;
-    uint32_t shard;
+    struct shards_given given = { 0 };
+    uint64_t ended = (*epoch)++, number = 0;
 
     share->epoch_begin = session->ring.next_position;
-    while (next != SHARDS_OVER && !is_left(session, epoch)) {
+    while (next != SHARDS_OVER && !is_left(session, ended)) {
         session_shards_settle(session);
-        next = take_shard(session, epoch, &shard);
-        if (next == SHARDS_TAKEN && !deal_shard(session, epoch, shard, &number))
+        take_back_if_wanted(session, &number);
+        next = take_shard(session, ended, &given);
+        if (next == SHARDS_TAKEN && !deal_shard(session, ended, given.shard, &number))
             return false;
         if (next == SHARDS_WAIT && atomic_load(&session->stop) != 0)
             return false;
         if (next == SHARDS_LOST) {
-            session_push(session, TND_SLOT_ERROR, epoch, number, NULL, TUNDISH_E_PEER_LOST);
+            session_push(session, TND_SLOT_ERROR, ended, number, NULL, TUNDISH_E_PEER_LOST);
             return false;
         }
     }
     if (next != SHARDS_OVER)
-        settle_shards(session, epoch);
-    return session_push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
+        settle_shards(session, ended);
+    else if (number == 0 && is_far_behind(session, ended, given.epoch)) {
+        *epoch = given.epoch;
+        return true;
+    }
+    return session_push(session, TND_SLOT_END, ended, number, NULL, TUNDISH_OK);
 }
 
 void
 session_deal_shards(struct session *session)
 {
     uint64_t epochs = session->plan->stream->deliver.epochs;
+    uint64_t epoch = session->dealing.shard_share.epoch;
 
-    for (uint64_t epoch = session->dealing.shard_share.epoch; epochs == 0 || epoch < epochs;
-         epoch++)
-        if (!deal_epoch_of_shards(session, epoch))
+    while (epochs == 0 || epoch < epochs)
+        if (!deal_epoch_of_shards(session, &epoch))
             return;
     session_push(session, TND_SLOT_END_OF_STREAM, epochs, 0, NULL, TUNDISH_OK);
 }

@@ -9,6 +9,8 @@
 
 enum { SHARDS_PER_READER = 5 };
 static const int64_t LOOK_NS = 20000000; /* how often lost nodes are looked for */
+/* How often other nodes are told that shards are wanted, and how long that holds there. */
+static const int64_t TELL_WANTED_NS = 500000000, WANTED_NS = 2000000000;
 
 #define FREE 0U
 #define DONE UINT32_MAX
@@ -83,13 +85,28 @@ set_waiting(struct shards *shards, struct shards_reader *reader, bool is_waiting
     reader->is_waiting = is_waiting;
 }
 
-/* Rank 0 hears of thousands of readers: those that have gone on are counted, not looked for. */
 static void
-set_epoch(struct shards *shards, struct shards_reader *reader, uint64_t epoch)
+set_wants(struct shards *shards, struct shards_reader *reader, bool wants)
 {
-    shards->ahead_count += epoch > shards->epoch;
-    shards->ahead_count -= reader->epoch > shards->epoch;
+    shards->wants_count += wants;
+    shards->wants_count -= reader->wants;
+    reader->wants = wants;
+}
+
+static bool
+is_in(const struct shards *shards, const struct shards_reader *reader)
+{
+    return reader->has_asked && reader->epoch == shards->epoch;
+}
+
+/* Rank 0 hears of thousands of readers: those that are in the epoch are counted, not looked for. */
+static void
+set_asked(struct shards *shards, struct shards_reader *reader, uint64_t epoch, bool has_asked)
+{
+    shards->in_count -= is_in(shards, reader);
     reader->epoch = epoch;
+    reader->has_asked = has_asked;
+    shards->in_count += is_in(shards, reader);
 }
 
 static void
@@ -135,7 +152,8 @@ drop_reader(struct shards *shards, uint32_t reader)
     if (dropped == NULL)
         return;
     set_waiting(shards, dropped, false);
-    set_epoch(shards, dropped, shards->epoch);
+    set_wants(shards, dropped, false);
+    set_asked(shards, dropped, shards->epoch, false);
     shards->reader_count--;
     memmove(dropped, dropped + 1,
             (size_t)(shards->readers + shards->reader_count - dropped) * sizeof *dropped);
@@ -164,20 +182,20 @@ drop_gone(struct shards *shards)
             drop_reader(shards, shards->readers[i].number);
 }
 
-/* All shards are done, or all readers have left the epoch and none would do the rest. */
+/* All shards are done, or no reader is in the epoch that would do the rest. */
 static bool
 is_over(const struct shards *shards)
 {
-    return shards->done == shards->count || shards->ahead_count == shards->reader_count;
+    return shards->done == shards->count || shards->in_count == 0;
 }
 
 static void
 next_epoch(struct shards *shards)
 {
     shards->epoch++;
-    shards->ahead_count = 0;
+    shards->in_count = 0;
     for (uint32_t i = 0; i < shards->reader_count; i++)
-        shards->ahead_count += shards->readers[i].epoch > shards->epoch;
+        shards->in_count += is_in(shards, &shards->readers[i]);
     for (uint32_t i = 0; i < shards->count; i++)
         free_shard(shards, i);
     shards->done = 0;
@@ -191,56 +209,84 @@ has_free(struct shards *shards)
     return shards->first_free < shards->count;
 }
 
-static enum shards_next
-take_free(struct shards *shards, const struct shards_reader *reader, uint32_t *ret_shard)
+/* The epoch that a reader begins with which comes now. */
+static uint64_t
+begin_epoch(const struct shards *shards)
 {
-    if (reader->epoch < shards->epoch)
-        return SHARDS_OVER;
-    if (reader->epoch > shards->epoch)
+    return shards->epoch + (shards->count > 0 && shards->done == shards->count);
+}
+
+static enum shards_next
+take_free(struct shards *shards, struct shards_reader *reader, struct shards_given *ret_given)
+{
+    bool is_over = reader->epoch < shards->epoch ||
+                   (reader->epoch == shards->epoch && shards->done == shards->count);
+    bool waits = !is_over && (reader->epoch > shards->epoch || !has_free(shards));
+
+    set_wants(shards, reader, waits);
+    if (waits)
         return SHARDS_WAIT;
-    if (shards->done == shards->count)
+    *ret_given = (struct shards_given){ .epoch = begin_epoch(shards) };
+    if (is_over)
         return SHARDS_OVER;
-    if (!has_free(shards))
-        return SHARDS_WAIT;
-    *ret_shard = shards->first_free;
+    ret_given->shard = shards->first_free;
     shards->owner[shards->first_free++] = reader->number;
     return SHARDS_TAKEN;
 }
 
-static enum shards_next
-take_known(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t *ret_shard)
+/* Tell the nodes whose readers have shards that others want one. */
+static void
+tell_wanted(struct shards *shards, int64_t now_ns)
 {
-    struct shards_reader *asker;
+    const struct shards_message message = { .kind = SHARDS_WANTED, .count = shards->count };
+    uint32_t last_rank = 0;
 
-    if (epoch < shards->epoch)
-        return SHARDS_OVER;
-    drop_gone(shards);
-    asker = find_reader(shards, reader);
-    if (asker == NULL)
-        return SHARDS_WAIT;
-    set_epoch(shards, asker, epoch);
-    if (epoch > shards->epoch && is_over(shards))
-        next_epoch(shards);
-    return take_free(shards, asker, ret_shard);
+    if (shards->link == NULL || shards->wants_count == 0 ||
+        now_ns - shards->told_wanted_ns < TELL_WANTED_NS)
+        return;
+    shards->told_wanted_ns = now_ns;
+    for (uint32_t i = 0; i < shards->count; i++) {
+        uint32_t rank = shards->owner[i] == DONE ? 0 : shards->owner[i] >> SHARDS_NODE_SHIFT;
+
+        if (rank != 0 && rank != last_rank)
+            shards_send(shards, rank, &message);
+        last_rank = rank != 0 ? rank : last_rank;
+    }
 }
 
 static enum shards_next
 take_shard(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
-           uint32_t *ret_shard)
+           struct shards_given *ret_given)
 {
+    struct shards_reader *asker;
+    enum shards_next next;
+
     if (shards->count == 0 && now_ns >= shards->counted_at_ns)
         set_count(shards, shards->reader_count * SHARDS_PER_READER);
-    return shards->count > 0 ? take_known(shards, reader, epoch, ret_shard) : SHARDS_WAIT;
+    drop_gone(shards);
+    asker = find_reader(shards, reader);
+    if (asker == NULL)
+        return SHARDS_WAIT;
+    set_asked(shards, asker, epoch, true);
+    if (shards->count == 0)
+        return SHARDS_WAIT;
+    if (epoch > shards->epoch && is_over(shards))
+        next_epoch(shards);
+    next = take_free(shards, asker, ret_given);
+    tell_wanted(shards, now_ns);
+    return next;
 }
 
 static void
-answer(struct shards *shards, struct shards_reader *reader, enum shards_next next, uint32_t shard)
+answer(struct shards *shards, struct shards_reader *reader, enum shards_next next,
+       const struct shards_given *given)
 {
     struct shards_message message = { .kind = SHARDS_ANSWER,
                                       .reader = reader->number,
-                                      .shard = shard,
+                                      .shard = given->shard,
                                       .count = shards->count,
                                       .epoch = reader->epoch,
+                                      .begin = given->epoch,
                                       .answer = next,
                                       .ask = reader->ask };
 
@@ -253,7 +299,7 @@ static void
 answer_waiting(struct shards *shards)
 {
     bool waits_for_next = false;
-    uint32_t shard = 0;
+    struct shards_given given = { 0 };
 
     if (shards->waiting_count == 0 || shards->count == 0 || (!is_over(shards) && !has_free(shards)))
         return;
@@ -266,9 +312,9 @@ answer_waiting(struct shards *shards)
         enum shards_next next = SHARDS_WAIT;
 
         if (reader->is_waiting)
-            next = take_free(shards, reader, &shard);
+            next = take_free(shards, reader, &given);
         if (next != SHARDS_WAIT)
-            answer(shards, reader, next, shard);
+            answer(shards, reader, next, &given);
     }
 }
 
@@ -306,6 +352,21 @@ give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard
         free_shard(shards, shard);
 }
 
+/* A reader of another node asks for nothing any more, either. */
+static void
+take_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard, bool is_out)
+{
+    struct shards_reader *owner = find_reader(shards, reader);
+
+    if (owner == NULL || !has_shard(shards, reader, epoch, shard))
+        return;
+    free_shard(shards, shard);
+    set_waiting(shards, owner, false);
+    set_wants(shards, owner, false);
+    if (is_out)
+        set_asked(shards, owner, owner->epoch, false);
+}
+
 tundish_status
 shards_join(struct shards *shards, int64_t now_ns, struct shards_membership *ret_membership)
 {
@@ -335,14 +396,14 @@ shards_leave(struct shards *shards, uint32_t reader)
 
 enum shards_next
 shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
-            uint32_t *ret_shard)
+            struct shards_given *ret_given)
 {
     enum shards_next next;
 
     if (shards_are_of_peer(shards))
-        return shards_peer_take(shards, reader, epoch, now_ns, ret_shard);
+        return shards_peer_take(shards, reader, epoch, now_ns, ret_given);
     pthread_mutex_lock(&shards->lock);
-    next = take_shard(shards, reader, epoch, now_ns, ret_shard);
+    next = take_shard(shards, reader, epoch, now_ns, ret_given);
     answer_waiting(shards);
     pthread_mutex_unlock(&shards->lock);
     return next;
@@ -383,6 +444,44 @@ shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_
     say_of_shard(shards, give_back, shards_peer_give_back, reader, epoch, shard);
 }
 
+void
+shards_take_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard,
+                 bool is_out)
+{
+    if (shards_are_of_peer(shards)) {
+        shards_peer_take_back(shards, reader, epoch, shard, is_out);
+        return;
+    }
+    pthread_mutex_lock(&shards->lock);
+    take_back(shards, reader, epoch, shard, is_out);
+    answer_waiting(shards);
+    pthread_mutex_unlock(&shards->lock);
+}
+
+/* Here there is an answer as soon as it is asked for. */
+void
+shards_ask_no_more(struct shards *shards, uint32_t reader)
+{
+    if (shards_are_of_peer(shards))
+        shards_peer_ask_no_more(shards, reader);
+}
+
+bool
+shards_are_wanted(struct shards *shards, uint32_t reader, int64_t now_ns)
+{
+    const struct shards_reader *found;
+    bool are;
+
+    pthread_mutex_lock(&shards->lock);
+    found = find_reader(shards, reader);
+    if (shards_are_of_peer(shards))
+        are = shards->wanted_ns != 0 && now_ns - shards->wanted_ns < WANTED_NS;
+    else
+        are = shards->wants_count > (found != NULL && found->wants);
+    pthread_mutex_unlock(&shards->lock);
+    return are;
+}
+
 uint32_t
 shards_count(struct shards *shards)
 {
@@ -409,19 +508,19 @@ serve_take(struct shards *shards, const struct shards_message *message, int64_t 
 {
     struct shards_reader *reader = find_reader(shards, message->reader);
     enum shards_next next;
-    uint32_t shard = 0;
+    struct shards_given given = { 0 };
 
     if (reader == NULL || (reader->ask == message->ask && !reader->is_waiting))
         return;
     reader->ask = message->ask;
-    next = take_shard(shards, message->reader, message->epoch, now_ns, &shard);
+    next = take_shard(shards, message->reader, message->epoch, now_ns, &given);
     reader = find_reader(shards, message->reader); /* others may have been dropped */
     if (reader == NULL)
         return;
-    set_epoch(shards, reader, message->epoch);
+    set_asked(shards, reader, message->epoch, true);
     set_waiting(shards, reader, true);
     if (next != SHARDS_WAIT || shards->count == 0)
-        answer(shards, reader, next, shard);
+        answer(shards, reader, next, &given);
 }
 
 static void
@@ -446,6 +545,8 @@ serve_request(struct shards *shards, uint32_t from, struct shards_message messag
         wait_beside(shards, message.reader, message.epoch, message.shard);
     } else if (message.kind == SHARDS_GIVE_BACK) {
         give_back(shards, message.reader, message.epoch, message.shard);
+    } else if (message.kind == SHARDS_TAKE_BACK) {
+        take_back(shards, message.reader, message.epoch, message.shard, message.answer != 0);
     } else if (message.kind == SHARDS_LEAVE) {
         drop_reader(shards, message.reader);
     }

@@ -153,7 +153,7 @@ ask(struct peer_reader *asker, uint64_t epoch, int64_t now_ns, struct shards_mes
 
 enum shards_next
 shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
-                 uint32_t *ret_shard)
+                 struct shards_given *ret_given)
 {
     struct shards_message letter, late;
     struct peer_reader *asker;
@@ -166,7 +166,7 @@ shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t
     is_late = take_late_answer(asker, epoch, &late);
     if (asker != NULL && asker->is_answered) {
         next = asker->answer;
-        *ret_shard = asker->shard;
+        *ret_given = (struct shards_given){ .shard = asker->shard, .epoch = asker->begin };
         asker->is_answered = false;
         asker->again_ns = 0; /* ask for the next one at once */
     } else if (asker != NULL) {
@@ -212,6 +212,41 @@ shards_peer_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, ui
 }
 
 void
+shards_peer_take_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard,
+                      bool is_out)
+{
+    struct shards_message message = {
+        .kind = SHARDS_TAKE_BACK, .reader = reader, .epoch = epoch, .shard = shard, .answer = is_out
+    };
+
+    shards_peer_ask_no_more(shards, reader);
+    shards_send(shards, 0, &message);
+}
+
+/* An answer that is still to come is then unwanted. */
+void
+shards_peer_ask_no_more(struct shards *shards, uint32_t reader)
+{
+    struct peer_reader *asker;
+    bool has_one = false;
+    uint64_t epoch = 0;
+    uint32_t shard = 0;
+
+    pthread_mutex_lock(&shards->lock);
+    asker = find_peer_reader(shards, reader);
+    if (asker != NULL) {
+        has_one = asker->is_answered && asker->answer == SHARDS_TAKEN;
+        shard = asker->shard;
+        epoch = asker->epoch;
+        asker->is_asking = asker->is_answered = false;
+        asker->again_ns = 0;
+    }
+    pthread_mutex_unlock(&shards->lock);
+    if (has_one)
+        shards_peer_give_back(shards, reader, epoch, shard);
+}
+
+void
 shards_peer_leave(struct shards *shards, uint32_t reader)
 {
     struct shards_message message = { .kind = SHARDS_LEAVE, .reader = reader };
@@ -230,6 +265,7 @@ take_answer(struct peer_reader *reader, const struct shards_message *message)
     reader->again_ns = tnd_clock_ns() + WAIT_NS;
     reader->answer = message->answer == SHARDS_TAKEN ? SHARDS_TAKEN : SHARDS_OVER;
     reader->shard = message->shard;
+    reader->begin = message->begin;
 }
 
 void
@@ -242,7 +278,9 @@ shards_peer_hear(struct shards *shards, const struct shards_message *message)
     if (shards->count == 0)
         shards->count = message->count;
     reader = find_peer_reader(shards, message->reader);
-    if (reader != NULL && message->kind == SHARDS_JOINED) {
+    if (message->kind == SHARDS_WANTED) {
+        shards->wanted_ns = tnd_clock_ns();
+    } else if (reader != NULL && message->kind == SHARDS_JOINED) {
         reader->has_joined = true;
         reader->epoch = message->epoch;
         reader->done = message->answer;

@@ -4,6 +4,7 @@
 #define SESSION_SHARDS_PRIVATE_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "session/evaluation/shards.h"
 
@@ -18,21 +19,26 @@ enum shards_message_kind {
     SHARDS_FINISH,
     SHARDS_LEAVE,
     SHARDS_GIVE_BACK,
-    SHARDS_WAIT_BESIDE
+    SHARDS_WAIT_BESIDE,
+    SHARDS_TAKE_BACK,
+    SHARDS_WANTED
 };
 
 /* What nodes write each other. */
 struct shards_message {
     uint32_t kind, reader, shard, count;
     uint64_t epoch;
-    uint32_t answer; /* enum shards_next; JOINED: how many shards are done */
+    uint64_t begin;  /* ANSWER, with OVER: the epoch that a reader begins with which comes now */
+    uint32_t answer; /* enum shards_next; JOINED: how many shards are done; TAKE_BACK: is_out */
     uint32_t ask;    /* TAKE, ANSWER: which of the reader's */
 };
 
 /* A reader of any node, on the tracker's node. */
 struct shards_reader {
     uint32_t number;
-    uint64_t epoch;  /* that it is in */
+    uint64_t epoch;  /* that it asked for last */
+    bool has_asked;  /* for a shard of that */
+    bool wants;      /* one, and there was none */
     uint32_t ask;    /* the last that came, of a reader of another node */
     bool is_waiting; /* for the answer */
 };
@@ -48,6 +54,7 @@ struct peer_reader {
     int64_t asked_ns, again_ns;
     enum shards_next answer;
     uint32_t shard;
+    uint64_t begin;
 };
 
 struct shards {
@@ -62,10 +69,13 @@ struct shards {
     uint32_t done;       /* or held */
     uint64_t epoch;
     uint32_t last_reader, reader_count;
-    uint32_t waiting_count, ahead_count; /* readers that wait; that have left the epoch */
-    struct shards_reader *readers;       /* in the order of their numbers */
-    int64_t gather_ns, counted_at_ns;    /* -1: no reader has come yet */
-    struct peer_reader *peer_readers;    /* where the tracker is another node's */
+    uint32_t waiting_count, in_count; /* readers that wait for answers; that are in the epoch */
+    uint32_t wants_count;             /* that want a shard, and there is none */
+    int64_t told_wanted_ns;           /* when other nodes were told that last */
+    int64_t wanted_ns;                /* on those: when they heard it last; 0: never */
+    struct shards_reader *readers;    /* in the order of their numbers */
+    int64_t gather_ns, counted_at_ns; /* -1: no reader has come yet */
+    struct peer_reader *peer_readers; /* where the tracker is another node's */
 };
 
 static inline bool
@@ -76,10 +86,13 @@ shards_are_of_peer(const struct shards *shards)
 
 tundish_status shards_peer_join(struct shards *shards, struct shards_membership *membership);
 enum shards_next shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch,
-                                  int64_t now_ns, uint32_t *ret_shard);
+                                  int64_t now_ns, struct shards_given *ret_given);
 void shards_peer_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 void shards_peer_wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch,
                              uint32_t shard);
+void shards_peer_take_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard,
+                           bool is_out);
+void shards_peer_ask_no_more(struct shards *shards, uint32_t reader);
 void shards_peer_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 void shards_peer_leave(struct shards *shards, uint32_t reader);
 void shards_peer_hear(struct shards *shards, const struct shards_message *message);

@@ -74,14 +74,14 @@ read_epoch(struct evaluation *evaluation, struct link *link, uint32_t reader, ui
     struct shards *shards =
         shard_trackers_find(evaluation->trackers[link_rank(link)], &evaluation->stream);
     enum shards_next next = SHARDS_WAIT;
-    uint32_t shard;
+    struct shards_given given;
 
     while (next != SHARDS_OVER && next != SHARDS_LOST && atomic_load(stop) == 0) {
-        next = shards_take(shards, reader, epoch, fibers_now_ns(), &shard);
+        next = shards_take(shards, reader, epoch, fibers_now_ns(), &given);
         if (next == SHARDS_TAKEN) {
             fibers_sleep((int64_t)fibers_draw(SHARD_NS_MAX));
-            note_read(evaluation, epoch, shard, link);
-            shards_finish(shards, reader, epoch, shard);
+            note_read(evaluation, epoch, given.shard, link);
+            shards_finish(shards, reader, epoch, given.shard);
         } else if (next == SHARDS_WAIT) {
             fibers_sleep(LOOK_AGAIN_NS);
         }

@@ -2,9 +2,11 @@
  *
  * No thread and no sleep: one loop draws what happens next, and time is a number. Readers come,
  * take shards, finish them, wait for more with some unfinished, die with some unfinished, leave an
- * epoch for the next. What must hold: no shard of an epoch is finished twice, nobody is told that
- * an epoch is over before each is finished once or its reader waits beside it, a reader that comes
- * and wants a whole epoch begins one of which nothing is finished, and it always goes on.
+ * epoch for the next, have taken back what they did not begin while others want it. What must hold:
+ * no shard of an epoch is finished twice, nobody who is in an epoch is told that it is over before
+ * each is finished once or its reader waits beside it, a reader that comes and wants a whole epoch
+ * begins one of which nothing is finished, one that is far behind begins as one that comes, and it
+ * always goes on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +24,7 @@ struct reader {
     bool is_here;
     uint32_t number, held_count, held[SHARDS_MAX];
     uint64_t epoch;
+    bool is_in, had_some;          /* it has asked in the epoch; finished a shard of it */
     bool waits_beside[SHARDS_MAX]; /* of what it has */
     uint64_t told_epoch;           /* the last that it was told the end of */
     bool kept[SHARDS_MAX];         /* what it held then */
@@ -95,6 +98,7 @@ end_epoch(struct model *model, struct reader *reader)
     }
     memset(reader->waits_beside, 0, sizeof reader->waits_beside);
     reader->held_count = 0;
+    reader->is_in = reader->had_some = false;
     reader->told_epoch = reader->epoch++;
 }
 
@@ -108,7 +112,29 @@ leave_epoch(struct model *model, struct reader *reader)
     }
     memset(reader->waits_beside, 0, sizeof reader->waits_beside);
     reader->held_count = 0;
+    reader->is_in = reader->had_some = false;
     reader->epoch++;
+}
+
+/* What it waits beside it has begun. */
+static void
+take_back(struct model *model, struct reader *reader)
+{
+    uint32_t kept = 0, left = 0;
+
+    for (uint32_t i = 0; i < reader->held_count; i++)
+        left += reader->waits_beside[reader->held[i]];
+    for (uint32_t i = 0; i < reader->held_count; i++) {
+        bool is_out = left == 0 && !reader->had_some;
+
+        if (reader->waits_beside[reader->held[i]]) {
+            reader->held[kept++] = reader->held[i];
+            continue;
+        }
+        shards_take_back(model->shards, reader->number, reader->epoch, reader->held[i], is_out);
+        reader->is_in &= !is_out;
+    }
+    reader->held_count = kept;
 }
 
 static void
@@ -137,12 +163,30 @@ check_all_finished(const struct model *model, uint64_t epoch)
 }
 
 static void
+be_told_end(struct model *model, struct reader *reader, uint64_t begin)
+{
+    assert_true(begin > reader->epoch);
+    if (reader->is_in)
+        check_all_finished(model, reader->epoch);
+    if (reader->had_some || reader->held_count > 0 || begin == reader->epoch + 1) {
+        end_epoch(model, reader);
+        return;
+    }
+    reader->is_in = false;
+    reader->epoch = begin;
+    for (uint32_t i = 0; begin <= EPOCHS && i < SHARDS_MAX; i++)
+        assert_true(model->finished[begin][i] == 0 || model->finished[begin][i] == 1);
+}
+
+static void
 take(struct model *model, struct reader *reader)
 {
-    uint32_t shard = UINT32_MAX;
+    struct shards_given given;
+    uint32_t shard;
 
-    switch (shards_take(model->shards, reader->number, reader->epoch, model->now_ns, &shard)) {
+    switch (shards_take(model->shards, reader->number, reader->epoch, model->now_ns, &given)) {
     case SHARDS_TAKEN:
+        shard = given.shard;
         assert_true(shard < shards_count(model->shards));
         assert_int_equal(model->finished[reader->epoch][shard], 0);
         for (uint32_t i = 0; i < READERS; i++)
@@ -150,15 +194,16 @@ take(struct model *model, struct reader *reader)
                 assert_true(model->readers[i].epoch != reader->epoch ||
                             model->readers[i].held[k] != shard);
         reader->held[reader->held_count++] = shard;
+        reader->is_in = true;
         break;
     case SHARDS_WAIT:
+        reader->is_in = true;
         break;
     case SHARDS_LOST:
         fail();
         break;
     case SHARDS_OVER:
-        check_all_finished(model, reader->epoch);
-        end_epoch(model, reader);
+        be_told_end(model, reader, given.epoch);
         break;
     }
 }
@@ -170,6 +215,7 @@ finish(struct model *model, struct reader *reader)
 
     shards_finish(model->shards, reader->number, reader->epoch, reader->held[which]);
     model->finished[reader->epoch][reader->held[which]]++;
+    reader->had_some = true;
     reader->waits_beside[reader->held[which]] = false;
     reader->held[which] = reader->held[--reader->held_count];
 }
@@ -187,6 +233,9 @@ step(struct model *model)
         die(model, reader);
     } else if (draw(model, 60) == 0) {
         leave_epoch(model, reader);
+    } else if (draw(model, 8) == 0 &&
+               shards_are_wanted(model->shards, reader->number, model->now_ns)) {
+        take_back(model, reader);
     } else if (reader->held_count > 0 && draw(model, 6) == 0) {
         wait_beside(model, reader);
     } else if (reader->held_count > 0 && draw(model, 2) == 0) {
@@ -194,7 +243,7 @@ step(struct model *model)
     } else {
         take(model, reader);
     }
-    model->is_over |= reader->is_here && reader->epoch == EPOCHS;
+    model->is_over |= reader->is_here && reader->epoch >= EPOCHS;
 }
 
 static void
