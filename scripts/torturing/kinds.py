@@ -134,6 +134,7 @@ class Shards(Job):
     COUNT = 12
     distribute = f"{{auto_shard: DATA, evaluation_shards: {COUNT}}}"
     has_shards = True
+    stops_s = 1.5  # what lies ready for the reader goes to others
     opens_at_places = False
     TROUBLES = {"trainer": 70, "stop": 30}
 
