@@ -131,6 +131,16 @@ plan_find_whole_files(const struct plan_graph *graph)
     return found;
 }
 
+char *
+plan_learned(const struct plan_node *node)
+{
+    char *(*learned)(const void *state) = node->source != NULL    ? node->source->learned
+                                          : node->content != NULL ? node->content->learned
+                                                                  : NULL;
+
+    return learned != NULL ? learned(node->state) : NULL;
+}
+
 const char *
 plan_policy_name(enum spec_auto_shard policy)
 {

@@ -92,6 +92,10 @@ bool plan_has_owners(const struct plan *plan);
 /* A stage that reads files as they are, by their paths, or NULL. */
 const struct plan_node *plan_find_whole_files(const struct plan_graph *graph);
 
+/* A parameter that a stage has learned instead of being given it (content_ops.learned), as it would
+ * be written. The caller frees it. NULL: there is none. */
+char *plan_learned(const struct plan_node *node);
+
 /* As in the pipeline file: AUTO, FILE, DATA, HINT, OFF. */
 const char *plan_policy_name(enum spec_auto_shard policy);
 

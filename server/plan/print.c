@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/content.h"
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/numa.h"
@@ -112,22 +111,11 @@ print_arguments(FILE *file, const struct plan_node *node)
     fputc('}', file);
 }
 
-/* A parameter that was learned; NULL: none was. */
-static char *
-learned_by(const struct plan_node *node)
-{
-    char *(*learned)(const void *state) = node->source != NULL    ? node->source->learned
-                                          : node->content != NULL ? node->content->learned
-                                                                  : NULL;
-
-    return learned != NULL ? learned(node->state) : NULL;
-}
-
 /* What a source says of its files, and what a stage has learned. */
 static void
 print_description(FILE *file, const struct plan_node *node, int indent)
 {
-    char *learned = learned_by(node);
+    char *learned = plan_learned(node);
 
     if (node->source != NULL && node->source->describe != NULL) {
         char *sentence = node->source->describe(node->state);
@@ -404,7 +392,7 @@ json_columns(struct json *json, const struct schema *schema)
 static void
 json_node(struct json *json, const struct plan_node *node)
 {
-    char *learned = learned_by(node);
+    char *learned = plan_learned(node);
 
     json_object(json);
     json_key_int(json, "node", node->index);

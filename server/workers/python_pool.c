@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "core/hash_farm.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/memory.h"
@@ -27,10 +26,10 @@ struct python_pool {
     struct python_pool *next;
     uint64_t number; /* of no other pool of this process */
     struct python_job job;
-    char *asked;                     /* its text, before the output was learned */
-    uint32_t limit, references;      /* by `pools_lock` */
-    uint64_t length, digest, source; /* `source`: of the module alone */
-    _Atomic bool has_changed;        /* since the first interpreter was started; said once */
+    char *asked;                /* its text, before the output was learned */
+    uint32_t limit, references; /* by `pools_lock` */
+    uint64_t length, digest;
+    _Atomic bool has_changed; /* since the first interpreter was started; said once */
     struct schema columns;    /* that were learned; none: they were given, or are not known */
     pthread_mutex_t learning; /* held while they are */
     pthread_mutex_t lock;     /* guards what follows */
@@ -92,8 +91,6 @@ keep_columns(struct python_pool *pool, struct schema *columns)
     tnd_must_have(fclose(file) == 0);
     free((void *)(uintptr_t)pool->job.text);
     pool->job.text = text;
-    /* Nodes whose functions are alike may still have learned from rows that differ. */
-    pool->digest = tnd_hash_farm_chain(pool->digest, text + asked, bytes - asked);
 }
 
 static tundish_status
@@ -124,7 +121,7 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
         return status;
     }
     pool->length = pool->idle[0].length;
-    pool->source = pool->digest = pool->idle[0].digest;
+    pool->digest = pool->idle[0].digest;
     pool->idle_count = pool->worker_count = 1;
     if (pool->idle[0].described.count > 0)
         keep_columns(pool, &pool->idle[0].described);
@@ -289,7 +286,7 @@ take(struct python_pool *pool, const _Atomic int *stop, struct python_worker *re
         status = python_worker_start(&pool->job, stop, ret_worker);
     if (status != TUNDISH_OK)
         give_up_one(pool);
-    else if (ret_worker->digest != pool->source && !atomic_exchange(&pool->has_changed, true))
+    else if (ret_worker->digest != pool->digest && !atomic_exchange(&pool->has_changed, true))
         tnd_log(TND_LOG_WARNING, "python_changed",
                 "%s: its module has changed since the server began. Interpreters that are started "
                 "from now on run another one than those that live: start the server again, to run "

@@ -585,11 +585,12 @@ class Served(unittest.TestCase):
         # The number of interpreters and their limits change no row.
         before = "python: {call: 'own:f', workers: 1, output: {y: {dtype: int64}}}"
         after = "python: {call: 'own:f', workers: 2, timeout: 50s, memory: 4GiB, output: {y: {dtype: int64}}}"
-        code = "def f(row): return {'y': %d + row['value']}\n"
+        code = "def f(row): return {'y': %s + row['value']}\n"
 
-        def states(python, number, *behind, state=None, count=3):
+        def states(python, number, *behind, state=None, count=3, size=1):
             rows = rig.pipeline("range: {stop: 40}", "shuffle: {buffer_size: 9, seed: 1}", python, *behind, "batch: 4")
-            with rig.serve(rows, files={"own.py": (code % number).encode()}) as server, server.open("train") as reader:
+            files = {"own.py": (code % number).encode(), "size": b"%d" % size}
+            with rig.serve(rows, files=files) as server, server.open("train") as reader:
                 if state is not None:
                     reader.load_state_dict(state)
                 found = [reader.next()["y"].tolist() for _ in range(count)]
@@ -604,6 +605,12 @@ class Served(unittest.TestCase):
         changed, _, log = states(after, 1000, state=state)
         self.assertEqual(changed, [[1000 + y for y in batch] for batch in whole[3:]])
         self.assertEqual(log.count("the code of python (line "), 1)
+        # What was learned of it is no part of the code: with another seed other rows are tried.
+        learned, sized = "python: {call: 'own:f'}", "__import__('numpy').zeros(int(open('size').read()))"
+        _, state, _ = states(learned, sized, count=1, size=2)
+        found, _, log = states(learned, sized, state=state, count=1, size=3)
+        self.assertEqual(len(found[0][0]), 3)
+        self.assertNotIn("code of", log)
         # A filter behind it lets other rows pass, so that no place of then is one of now.
         _, state, _ = states(before, 0, "filter: y % 2 == 0")
         states(before, 0, "filter: y % 2 == 0", state=state, count=1)

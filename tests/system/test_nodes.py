@@ -263,7 +263,7 @@ class Agreement(NodesRig):
         own = "def f(row): return {'y': [1] * int(open('size').read())}\n"
         files = {name: {"own.py": own, "size": size} for name, size in (("here", "2"), ("there", "3"))}
         log = self.refused_functions("python: {call: 'own:f'}", files)
-        self.assertIn("the code of stage 'python' (line 6) differs on", log)
+        self.assertIn("what stage 'python' (line 6) was learned to give differs on", log)
 
     def test_on_files_that_are_missing_or_too_few_is_refusal_everywhere(self):
         (self.path / "a.txt").write_text("1\n")

@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/hash_farm.h"
 #include "core/memory.h"
 #include "session/checkpoint/place_code.h"
 #include "session/checkpoint/place_contents.h"
@@ -40,10 +42,17 @@ add_code(struct identity *identity, const struct plan_graph *graph)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
         uint64_t hash = place_code_of(node);
+        char *learned = plan_learned(node);
 
         if (hash != 0)
             identity_add(identity, hash, "the code of stage '%s' (line %u)", node->name,
                          node->stage->line);
+        /* Where the code is alike its rows may still differ. */
+        if (learned != NULL)
+            identity_add(identity, tnd_hash_farm(learned, strlen(learned)),
+                         "what stage '%s' (line %u) was learned to give", node->name,
+                         node->stage->line);
+        free(learned);
         if (node->body != NULL)
             add_code(identity, node->body);
     }
