@@ -57,6 +57,7 @@ def train(reader: tundish.Reader, seconds: float) -> None:
     weights, biases = np.zeros(NUMBERS, np.float32), np.zeros(TERMS, np.float32)
     start = last = time.monotonic()
     report = Report()
+    rows, losses = 0, []
     while last - start < seconds:
         for batch in reader:  # one epoch
             now = time.monotonic()
@@ -65,9 +66,15 @@ def train(reader: tundish.Reader, seconds: float) -> None:
             last = time.monotonic()
             if last - report.start >= 1 or last - start >= seconds:
                 report.print(batch.epoch, batch.step)
+                rows += report.rows
+                losses.append(report.loss / report.steps)
                 report = Report()
             if last - start >= seconds:
                 break
+    if not losses:
+        return
+    print(f"{rows:,} rows; loss {losses[0]:.4f} in the first second, {losses[-1]:.4f} in the last")
+    print("A step of this trainer takes next to no time, so it mostly waits: a model would not.")
 
 
 def step(weights: Any, biases: Any, numbers: Any, terms: Any, labels: Any) -> float:
