@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from . import admin, admin_large, cells, columns, compression, cores, data, decoding, fetch, gpu, groups, helpers
-from . import learning, nodes, python, remote, report, resume, stages
+from . import learning, nodes, python, python_rows, remote, report, resume, stages
 from .environments import Environments
 from .measure import Failure
 from .subjects import Peer, Tundish, measure_limit
@@ -32,6 +32,7 @@ _OWN = {
     "cores": cores.measure,
     "parquet-decode": decoding.measure,
     "python": python.measure_small,
+    "python-rows": python_rows.measure,
     "compression": compression.measure,
     "gpu": gpu.measure,
     "remote": remote.measure,
