@@ -61,6 +61,15 @@ def nested(n): return {"x": (np.full(2, n, np.int16), {"y": [n, n / 2]}), "name"
 def sizes(n): return np.arange(n % 4 + 1, dtype=np.float32), n
 def drawn(n): return n, random.random(), np.random.rand(), np.random.default_rng(random.getrandbits(32)).random()
 def torn(n): return 1 // (n - 7)
+def segmented(n):
+    """A picture and its mask, cropped and flipped alike."""
+    image = (np.arange(12 * 12 * 3).reshape(12, 12, 3) * (n + 1) % 251).astype(np.uint8)
+    mask = image[..., 0] > 100
+    top, left = random.randrange(5), np.random.randint(5)
+    image, mask = image[top : top + 8, left : left + 8], mask[top : top + 8, left : left + 8]
+    if random.random() < 0.5:
+        image, mask = image[:, ::-1], mask[:, ::-1]
+    return image, {"mask": mask, "name": f"picture {n}"}
 def counted(n):
     with open(os.environ["MAP_STYLE_COUNTED"], "ab") as file:
         file.write(b"x")

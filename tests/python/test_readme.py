@@ -20,7 +20,7 @@ TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
 PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
 PROGRAMS = (
     "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "gpu", "arrays on a gpu", "building",
-    "resuming", "own python", "tables", "explaining", "inference", "outliving",
+    "resuming", "own python", "one line", "tables", "explaining", "inference", "outliving",
 )  # fmt: skip
 
 
@@ -77,6 +77,14 @@ class Readme(unittest.TestCase):
         self.assertEqual([line.rpartition(" ")[0] for line in printed], ["0 (32, 8, 8)", "1 (32, 8, 8)"])
         labels = sum(int(line.rpartition(" ")[2]) for line in printed)
         self.assertEqual(labels, sum(index % 10 for index in range(64)))
+
+    def test_torchs_loader_in_one_line(self):
+        (lines,) = self.run_program("one line", "torch")
+        rows = []
+        for line in lines:
+            x, label = json.loads(f"[{line.replace('] [', '], [')}]")
+            rows += zip(x, label, strict=True)
+        self.assertEqual([len(lines), sorted(rows)], [3, [(n, n % 2) for n in range(10)]])
 
     def test_tables(self):
         if importlib.util.find_spec("pyarrow") is None:

@@ -19,17 +19,21 @@ from typing import Any
 import numpy as np
 
 from . import described, worker
+from .dtypes import numpy_dtype
 from .worker_columns import Misfit
 
 __all__ = ["Batches", "Tensor", "columns", "flatten", "load", "nest", "save"]
 
-OTHER = "other"
+OTHER, SHAPES = "other", "shapes"
 WANTED_ALL = 2**63 - 1
 _EPOCH = 2**40  # numbers of rows in an epoch
 _OF_BATCHES = 1 << 62  # what collate_fn draws is not what the first row draws
 
 # Numbers of a batch in the stage's input, `place`.
 RUN, RANK, STEP, EPOCH, POSITION, COUNT, PLACE_SIZE = range(7)
+
+
+TEXTS = ("text", "texts")
 
 
 class Tensor:
@@ -84,10 +88,10 @@ def _leaf(value: Any, kind: type, found: list[Any]) -> Any:
         dtype = described.columns([array])["value"]["dtype"]
     except (TypeError, ValueError, RuntimeError, OverflowError, ImportError) as error:
         raise Unfit(str(error)) from None
-    found.append(array if array.ndim else array[None])
     if dtype == "string":
         raise Unfit(f"an array of {array.dtype}")
-    return (name, dtype, array.ndim)
+    found.append(array)
+    return (name, dtype)
 
 
 def _array(value: Any, kind: type) -> tuple[Any, str]:
@@ -102,15 +106,13 @@ def _array(value: Any, kind: type) -> tuple[Any, str]:
 
 
 def columns(signature: Any) -> dict[str, dict[str, Any]]:
-    """The stage's `output`."""
+    """The stage's `output`. Arrays come flat, and their shapes in a column of all: of open dimensions the server
+    would be told the size of each list."""
     made: dict[str, dict[str, Any]] = {}
     for kind, *facts in _leaves(signature):
-        dtype, rank = ("string", 1) if kind in ("text", "texts") else ("", 1)
-        if kind == "constant":
-            dtype = np.dtype(_CONSTANTS[facts[0]]).name
-        elif not dtype:
-            dtype, rank = facts[0], max(facts[1], 1)
-        made[str(len(made))] = {"dtype": dtype, "shape": [None] * rank}
+        dtype = "string" if kind in TEXTS else np.dtype(_CONSTANTS[facts[0]]).name if kind == "constant" else facts[0]
+        made[str(len(made))] = {"dtype": dtype, "shape": [None]}
+    made[SHAPES] = {"dtype": "int64", "shape": [None]}
     made[OTHER] = {"dtype": "uint8", "shape": [None]}
     return made
 
@@ -126,7 +128,7 @@ def _leaves(signature: Any) -> Iterator[Any]:
 
 
 def nest(signature: Any, leaves: Iterator[Any]) -> Any:
-    """The nest of this signature, with these leaves: tensors of its own, or lists of bytes."""
+    """The nest of this signature, with these leaves in their shapes: tensors of its own, or lists of bytes."""
     kind = signature[0]
     if isinstance(kind, type):
         items = [nest(inner, leaves) for inner in signature[2]]
@@ -136,14 +138,12 @@ def nest(signature: Any, leaves: Iterator[Any]) -> Any:
     if kind == "none":
         return None
     leaf = next(leaves)
-    if kind in ("text", "texts") and signature[-1] is str:
+    if kind in TEXTS and signature[-1] is str:
         leaf = [text.decode("utf-8", "surrogateescape") for text in leaf]
     if kind == "texts":
         return signature[1](leaf)
     if kind in ("text", "constant"):
         return signature[1](leaf[0])
-    if signature[2] == 0:
-        leaf = leaf[0]
     return leaf.numpy() if kind == "array" else leaf
 
 
@@ -253,6 +253,7 @@ class Batches:
         self._fetch: Any = getattr(self._dataset, "__getitems__", None)
         self._draws = worker.current_draws()
         self._seeds_rows = False
+        self._has_made = False
         self._info: Any = None
         self._tell_worker(folder, job["workers"], begin)
 
@@ -284,7 +285,7 @@ class Batches:
 
     def _empty(self) -> dict[str, Any]:
         return {
-            name: [] if column["dtype"] == "string" else np.zeros([0] * len(column["shape"]), _numpy(column))
+            name: [] if column["dtype"] == "string" else np.zeros(0, numpy_dtype(column["dtype"]))
             for name, column in self._columns.items()
         }
 
@@ -297,7 +298,13 @@ class Batches:
         if signature is None or signature != self._signature:
             answer[OTHER] = np.frombuffer(_pickled(made), np.uint8)
         else:
-            answer.update((str(number), leaf) for number, leaf in enumerate(leaves))
+            shapes: list[int] = []
+            for number, leaf in enumerate(leaves):
+                if not isinstance(leaf, list):
+                    shapes += leaf.ndim, *leaf.shape
+                    leaf = leaf.reshape(-1)
+                answer[str(number)] = leaf
+            answer[SHAPES] = np.array(shapes, np.int64)
         return answer
 
     def made(self, indices: list[int], places: list[int]) -> Any:
@@ -308,7 +315,11 @@ class Batches:
         finally:
             self._inform(None)
         self._draws.begin(self._seed, _OF_BATCHES + places[0])
-        return self._collate(items[0] if self._is_single else items)
+        made = self._collate(items[0] if self._is_single else items)
+        if not self._has_made:
+            self._has_made = True
+            worker.use_one_thread()  # of what was imported only now
+        return made
 
     def _items(self, indices: list[int], places: list[int]) -> Sequence[Any]:
         if self._fetch is not None and not self._is_single:
@@ -336,12 +347,6 @@ class Batches:
                 text = f"item {index}: {type(error).__name__}: {error}"
                 raise Misfit(text).with_traceback(error.__traceback__) from None
         return made
-
-
-def _numpy(column: dict[str, Any]) -> Any:
-    from .dtypes import numpy_dtype
-
-    return numpy_dtype(column["dtype"])
 
 
 def _pickled(made: Any) -> bytes:

@@ -360,7 +360,7 @@ def require_source(source: Any, taker: str, *besides: type) -> None:
         taken = "".join(f" or a {kind.__name__}" for kind in besides)
         raise ArgumentError(
             f"{taker}() takes a stream's name{taken}, not {type(source).__name__}: the server reads the "
-            "data that a pipeline file names; what Python makes comes by its stage `program`"
+            "data that a pipeline file names; what Python makes comes by its stages `python_dataset` and `program`"
         )
 
 

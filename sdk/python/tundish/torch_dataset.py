@@ -424,7 +424,8 @@ class DatasetLoader:
             import pickle
 
             return self._pinned(pickle.loads(bytes(other)))
-        leaves = (_leaf(lent(batch, str(number))) for number in itertools.count())
+        shapes = iter(batch[loading.SHAPES].tolist())
+        leaves = (_leaf(lent(batch, str(number)), shapes) for number in itertools.count())
         return self._pinned(loading.nest(self._signature, leaves))
 
     def _pinned(self, made: Any) -> Any:
@@ -496,10 +497,14 @@ def _parts(sampler: BatchSampler) -> tuple[Any, int, bool]:
     return sampler.sampler, sampler.batch_size, sampler.drop_last
 
 
-def _leaf(column: Any) -> Any:
+def _leaf(column: Any, shapes: Iterator[int]) -> Any:
     from .torch import convert
 
-    return [bytes(text) for text in column] if isinstance(column, Strings) else convert(column)
+    if isinstance(column, Strings):
+        return [bytes(text) for text in column]
+    shape = [next(shapes) for _ in range(next(shapes))]
+    tensor = convert(column)
+    return tensor if len(shape) == 1 else tensor.reshape(shape)
 
 
 def _indices(indices: Any) -> Any:

@@ -493,7 +493,7 @@ def _prepare(described: dict[str, Any]) -> None:
     sys.path.insert(0, described["folder"])
 
 
-def _use_one_thread() -> None:
+def use_one_thread() -> None:
     """Of the libraries that the module has imported."""
     torch, cv2 = sys.modules.get("torch"), sys.modules.get("cv2")
     with contextlib.suppress(AttributeError, RuntimeError):
@@ -546,7 +546,7 @@ def main() -> None:
         draws = current_draws()
         job = _Job(described)
         worker = _Worker(job, draws, arena)
-        _use_one_thread()
+        use_one_thread()
     except (Exception, SystemExit) as error:
         server.send(_refusal(arena, at, error))
         return
