@@ -35,6 +35,13 @@ struct python_pool {
     pthread_mutex_t lock;     /* guards what follows */
     pthread_cond_t freed;
     uint32_t worker_count; /* that live, or are being started */
+    uint32_t starting;     /* of these, beside those who wait for one */
+    uint32_t waiting;      /* who */
+    uint32_t room;     /* for workers: `limit`, or as many as there were when one did not start */
+    uint64_t failures; /* to start one */
+    tundish_status failure; /* the last, and its text */
+    char why[1024];
+    _Atomic int is_closing;
     uint32_t idle_count;
     struct python_worker *idle; /* room for `limit` */
     struct spans busy, waited;
@@ -54,9 +61,29 @@ is_same_job(const struct python_pool *pool, const struct python_job *job)
            pool->job.memory_limit == job->memory_limit;
 }
 
+/* The lock is held. */
+static void
+wait_awhile(struct python_pool *pool)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_AT_STOP_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&pool->freed, &pool->lock, &until);
+}
+
 static void
 pool_free(struct python_pool *pool)
 {
+    atomic_store(&pool->is_closing, 1);
+    pthread_mutex_lock(&pool->lock);
+    while (pool->starting > 0)
+        wait_awhile(pool);
+    pthread_mutex_unlock(&pool->lock);
     for (uint32_t i = 0; i < pool->idle_count; i++)
         python_worker_stop(&pool->idle[i]);
     pthread_cond_destroy(&pool->freed);
@@ -106,7 +133,7 @@ pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret
                                      .text = tnd_strdup(job->text),
                                      .timeout_ns = job->timeout_ns,
                                      .memory_limit = job->memory_limit };
-    pool->limit = limit;
+    pool->limit = pool->room = limit;
     pool->idle = tnd_zalloc((size_t)limit + 1, sizeof *pool->idle); /* turns need two */
     pool->asked = tnd_strdup(job->text);
     pthread_mutex_init(&pool->learning, NULL);
@@ -207,33 +234,6 @@ spans_ns(const struct spans *spans)
     return spans->ended_ns + spans->count * (uint64_t)tnd_clock_ns() - spans->since_ns;
 }
 
-/* Wait until one is idle or may be started. False: stopped. The lock is held. */
-static bool
-wait_for_one(struct python_pool *pool, const _Atomic int *stop)
-{
-    int64_t began_ns = tnd_clock_ns();
-    bool is_there = true;
-
-    if (pool->idle_count > 0 || pool->worker_count < pool->limit)
-        return true;
-    spans_begin(&pool->waited, began_ns);
-    while (is_there && pool->idle_count == 0 && pool->worker_count == pool->limit) {
-        struct timespec until;
-
-        is_there = stop == NULL || atomic_load_explicit(stop, memory_order_relaxed) == 0;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += LOOK_AT_STOP_NS;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
-        if (is_there)
-            pthread_cond_timedwait(&pool->freed, &pool->lock, &until);
-    }
-    spans_end(&pool->waited, began_ns);
-    return is_there;
-}
-
 static void
 give_up_one(struct python_pool *pool)
 {
@@ -266,33 +266,123 @@ take_idle(struct python_pool *pool, int turn, struct python_worker *ret_worker)
 }
 
 static tundish_status
-take(struct python_pool *pool, const _Atomic int *stop, struct python_worker *ret_worker)
+start(struct python_pool *pool, const _Atomic int *stop, struct python_worker *ret_worker)
 {
-    int turn = atomic_load_explicit(&turn_of_all, memory_order_relaxed);
-    bool is_there, is_idle = false;
-    tundish_status status = TUNDISH_OK;
+    tundish_status status = python_worker_start(&pool->job, stop, ret_worker);
 
-    pthread_mutex_lock(&pool->lock);
-    is_there = turn != 0 || wait_for_one(pool, stop);
-    if (is_there) {
-        is_idle = take_idle(pool, turn, ret_worker);
-        pool->worker_count += !is_idle;
-    }
-    pthread_mutex_unlock(&pool->lock);
-    if (!is_there)
-        return tnd_fail(TUNDISH_STOPPED, "stopped while all interpreters of %s were busy",
-                        pool->job.name);
-    if (!is_idle)
-        status = python_worker_start(&pool->job, stop, ret_worker);
-    if (status != TUNDISH_OK)
-        give_up_one(pool);
-    else if (ret_worker->digest != pool->digest && !atomic_exchange(&pool->has_changed, true))
+    if (status == TUNDISH_OK && ret_worker->digest != pool->digest &&
+        !atomic_exchange(&pool->has_changed, true))
         tnd_log(TND_LOG_WARNING, "python_changed",
                 "%s: its module has changed since the server began. Interpreters that are started "
                 "from now on run another one than those that live: start the server again, to run "
                 "one alone",
                 pool->job.name);
+    return status;
+}
+
+static void *
+start_beside(void *context)
+{
+    struct python_pool *pool = context;
+    struct python_worker worker;
+    tundish_status status = start(pool, &pool->is_closing, &worker);
+
+    pthread_mutex_lock(&pool->lock);
+    pool->starting--;
+    pool->room = pool->limit;
+    if (status == TUNDISH_OK) {
+        pool->idle[pool->idle_count++] = worker;
+    } else {
+        pool->failures++;
+        pool->failure = status;
+        snprintf(pool->why, sizeof pool->why, "%s", tnd_error_text());
+        if (--pool->worker_count > 0)
+            pool->room = pool->worker_count;
+    }
+    pthread_cond_broadcast(&pool->freed);
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* Start one more, in a thread of its own: imports take seconds, and another interpreter may be idle
+ * before. The lock is held, but not all the time. */
+static void
+begin_start(struct python_pool *pool)
+{
+    pthread_t thread;
+
+    pool->worker_count++;
+    pool->starting++;
+    pthread_mutex_unlock(&pool->lock);
+    if (tnd_memory_for_threads(1) == TUNDISH_OK &&
+        pthread_create(&thread, NULL, start_beside, pool) == 0)
+        pthread_detach(thread);
+    else
+        start_beside(pool);
+    pthread_mutex_lock(&pool->lock);
+}
+
+/* Wait until one is idle. The lock is held. */
+static tundish_status
+wait_for_one(struct python_pool *pool, const _Atomic int *stop)
+{
+    int64_t began_ns = tnd_clock_ns();
+    uint64_t failures = pool->failures;
+    tundish_status status = TUNDISH_OK;
+
+    if (pool->idle_count > 0)
+        return TUNDISH_OK;
+    spans_begin(&pool->waited, began_ns);
+    pool->waiting++;
+    while (status == TUNDISH_OK && pool->idle_count == 0) {
+        if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
+            status = tnd_fail(TUNDISH_STOPPED, "stopped while all interpreters of %s were busy",
+                              pool->job.name);
+        else if (pool->failures != failures && pool->worker_count == 0)
+            status = tnd_fail(pool->failure, "%s", pool->why);
+        else if (pool->starting < pool->waiting && pool->worker_count < pool->room)
+            begin_start(pool);
+        else
+            wait_awhile(pool);
+    }
+    pool->waiting--;
+    spans_end(&pool->waited, began_ns);
+    return status;
+}
+
+/* In turns each has an interpreter of its own. */
+static tundish_status
+take_in_turn(struct python_pool *pool, int turn, const _Atomic int *stop,
+             struct python_worker *ret_worker)
+{
+    tundish_status status = TUNDISH_OK;
+    bool is_idle;
+
+    pthread_mutex_lock(&pool->lock);
+    is_idle = take_idle(pool, turn, ret_worker);
+    pool->worker_count += !is_idle;
+    pthread_mutex_unlock(&pool->lock);
+    if (!is_idle)
+        status = start(pool, stop, ret_worker);
+    if (status != TUNDISH_OK)
+        give_up_one(pool);
     ret_worker->turn = turn;
+    return status;
+}
+
+static tundish_status
+take(struct python_pool *pool, const _Atomic int *stop, struct python_worker *ret_worker)
+{
+    int turn = atomic_load_explicit(&turn_of_all, memory_order_relaxed);
+    tundish_status status;
+
+    if (turn != 0)
+        return take_in_turn(pool, turn, stop, ret_worker);
+    pthread_mutex_lock(&pool->lock);
+    status = wait_for_one(pool, stop);
+    if (status == TUNDISH_OK)
+        (void)take_idle(pool, 0, ret_worker);
+    pthread_mutex_unlock(&pool->lock);
     return status;
 }
 

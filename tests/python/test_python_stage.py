@@ -717,6 +717,23 @@ class Served(unittest.TestCase):
             self.assertEqual(server.process.wait(rig.DEADLINE_S), 0)
             self.assertNotIn("stopped while", server.log())
 
+    def test_an_interpreter_that_is_slow_to_start_holds_up_no_row(self):
+        """All but the first import without an end."""
+        own = (
+            "import os, time\n"
+            "first = os.path.join(os.path.dirname(__file__), 'first')\n"
+            "try: os.close(os.open(first, os.O_CREAT | os.O_EXCL))\n"
+            "except FileExistsError: time.sleep(1000)\n"
+            "def f(row): return {'y': row['value']}\n"
+        )
+        python = "python: {call: 'own:f', workers: 4, output: {y: {dtype: int64}}}"
+        text = rig.pipeline("range: {stop: 400}", python, "batch: 4")
+        with rig.serve(text, "--threads", "4", files={"own.py": own.encode()}) as server:
+            with server.open("train") as reader:
+                self.assertEqual([y for batch in reader for y in batch["y"].tolist()], [*range(400)])
+            server.process.terminate()
+            self.assertEqual(server.process.wait(rig.DEADLINE_S), 0)
+
 
 if __name__ == "__main__":
     unittest.main()
