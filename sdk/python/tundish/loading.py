@@ -279,9 +279,12 @@ class Batches:
         cut = int(self._cuts[place[RANK]])
         if (place[RUN] << 32 | place[STEP]) >= cut and place[RUN] == cut >> 32:
             return self._empty()
-        count = max(place[COUNT], 1)
-        places = [place[EPOCH] * _EPOCH + (place[POSITION] + n * self._stride) % count for n in range(row["indices"].shape[1])]
-        return self._answer(self.made(row["indices"][0].tolist(), places))
+        begin, first, stride, count = place[EPOCH] * _EPOCH, place[POSITION], self._stride, place[COUNT]
+
+        def place_of(number: int) -> int:
+            return int(begin + (first + number * stride) % count)
+
+        return self._answer(self.made(row["indices"][0].tolist(), place_of))
 
     def _empty(self) -> dict[str, Any]:
         return {
@@ -307,40 +310,40 @@ class Batches:
             answer[SHAPES] = np.array(shapes, np.int64)
         return answer
 
-    def made(self, indices: list[int], places: list[int]) -> Any:
-        """The batch. What its items draw depends on their places, which number the rows of all epochs."""
+    def made(self, indices: list[int], place_of: Callable[[int], int]) -> Any:
+        """The batch. What an item draws depends on its place, which numbers the rows of all epochs."""
         self._inform(self._info)
         try:
-            items = self._items(indices, places)
+            items = self._items(indices, place_of)
         finally:
             self._inform(None)
-        self._draws.begin(self._seed, _OF_BATCHES + places[0])
+        self._draws.begin(self._seed, _OF_BATCHES + place_of(0))
         made = self._collate(items[0] if self._is_single else items)
         if not self._has_made:
             self._has_made = True
             worker.use_one_thread()  # of what was imported only now
         return made
 
-    def _items(self, indices: list[int], places: list[int]) -> Sequence[Any]:
+    def _items(self, indices: list[int], place_of: Callable[[int], int]) -> Sequence[Any]:
         if self._fetch is not None and not self._is_single:
-            self._draws.begin(self._seed, places[0])
+            self._draws.begin(self._seed, place_of(0))
             items: Sequence[Any] = self._fetch(indices)
             return items
         if not self._seeds_rows:
             # Seeding takes longer than making a small item, and most draw nothing.
-            self._draws.begin(self._seed, places[0])
+            self._draws.begin(self._seed, place_of(0))
             before = self._draws.state()
             items = self._each(indices, None)
             if self._draws.state() == before:
                 return items
             self._seeds_rows = True
-        return self._each(indices, places)
+        return self._each(indices, place_of)
 
-    def _each(self, indices: list[int], places: list[int] | None) -> list[Any]:
+    def _each(self, indices: list[int], place_of: Callable[[int], int] | None) -> list[Any]:
         dataset, made = self._dataset, []
         for number, index in enumerate(indices):
-            if places is not None:
-                self._draws.begin(self._seed, places[number])
+            if place_of is not None:
+                self._draws.begin(self._seed, place_of(number))
             try:
                 made.append(dataset[index])
             except Exception as error:

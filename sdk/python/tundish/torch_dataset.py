@@ -272,7 +272,7 @@ class DatasetLoader:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise MisuseError("the loader is closed: make another")
+            raise MisuseError("the loader is closed, or has failed among several ranks: make another")
 
     def _begin(self) -> int:
         """Begin the next epoch. Returns its steps."""
@@ -318,7 +318,11 @@ class DatasetLoader:
         while self._steps < steps:
             if loop != self._loop:
                 raise MisuseError("another loop over this loader has begun: of two at once make two loaders")
-            batch = self._next(batches)
+            try:
+                batch = self._next(batches)
+            except BaseException:
+                self._drop()
+                raise
             if batch is None:
                 raise ServerGone(f"the epoch ended after {self._steps} of {steps} batches")
             assert self._server is not None
@@ -331,6 +335,18 @@ class DatasetLoader:
         self._epoch += 1
         self._base = self._steps = 0
         self._next(batches)  # the epoch's end
+
+    def _drop(self) -> None:
+        """A batch failed, after which the stream has ended, or stands nobody knows where. The next loop begins
+        with a server of its own."""
+        if self._reader is not None:
+            self._reader.close()
+        if self._ranks.local_world > 1:
+            self._is_closed = True
+            return  # the other ranks read still
+        if self._server is not None:
+            self._server.stop()
+        self._reader = self._server = None
 
     def _next(self, batches: Iterator[Any]) -> Any:
         deadline = time.monotonic() + self.timeout
