@@ -257,6 +257,15 @@ class Job:
             trainer.ledger.allow(k for k in trainer.ledger.batches if k > key)
         self.troubles["older places"] += 1
 
+    # --- what trainers tell -------------------------------------------------------------------
+
+    def follow(self, trainer, status):
+        """Its process has ended with this status; another follows."""
+        trainer.start()
+
+    def note_batch(self, trainer, key):
+        """It was given this one, after trainer.last."""
+
     # --- a run --------------------------------------------------------------------------------
 
     def take(self, timeout_s):

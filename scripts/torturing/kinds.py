@@ -1,6 +1,6 @@
 """Kinds of delivery, each with what it promises."""
 
-from .job import EPOCHS, KEYS, ROWS, Job
+from .job import EPOCHS, KEYS, ROWS, STEPS, Job
 from .launched import Launched, LaunchedApart, LaunchedFiles, LaunchedNodes, LaunchedStore
 from .ledger import Failure, Ledger, require_rows
 
@@ -162,5 +162,73 @@ class Sessions(Job):
                              TUNDISH_SESSION=name)  # fmt: skip
 
 
+class Fresh(Job):
+    """Readers leave in the midst of epochs, one group after the other: each begins an epoch that none
+    had begun. One that is killed is followed where it stood."""
+
+    EPOCHS = 8
+    opens_at_places = False
+    TROUBLES = {"trainer": 60, "stop": 40}
+
+    def __init__(self, folder, seed):
+        self.replicas = seed // 7 % 2 + 1
+        self.distribute = f"{{replicas: {self.replicas}}}"
+        super().__init__(folder, seed)
+        self.is_fresh = set()  # trainers of which nothing was heard yet
+        self.begins_with = 0  # the epoch
+        self.leaves_at = {}  # the last batch of each, counted through
+
+    def deliver(self):
+        return super().deliver().replace(f"epochs: {EPOCHS}", f"epochs: {self.EPOCHS}")
+
+    def would_wait(self, victims, kills_server):
+        return False
+
+    def draw_batches(self):
+        return self.random.randrange(1, STEPS * 3 // 2)
+
+    def start_trainers(self):
+        count = self.draw_batches()
+        for replica in range(self.replicas):
+            name = f"replica {replica}"
+            self.add_trainer(Ledger(name), name, group="default", batches=count,
+                             TUNDISH_REPLICA=str(replica))  # fmt: skip
+
+    def follow(self, trainer, status):
+        if status < 0:
+            if trainer in self.leaves_at:
+                epoch, step = trainer.last
+                trainer.batches_left = max(1, self.leaves_at[trainer] - epoch * STEPS - step)
+            trainer.start()
+        elif all(other.is_over or other.process.stdout.closed for other in self.trainers):
+            self.begins_with = max(other.last[0] for other in self.trainers) + 1
+            count = self.draw_batches()
+            self.leaves_at.clear()
+            for other in self.trainers:
+                if not other.is_over:
+                    other.batches_left = count
+                    other.start()
+                    self.is_fresh.add(other)
+            self.troubles["fresh"] += 1
+
+    def note_batch(self, trainer, key):
+        if trainer in self.is_fresh and key != (self.begins_with, 0):
+            raise Failure(f"{trainer.name}: a fresh reader begins with {key}, not epoch {self.begins_with}")
+        self.is_fresh.discard(trainer)
+        self.leaves_at.setdefault(trainer, key[0] * STEPS + key[1] + trainer.batches_left - 1)
+
+    def check(self):
+        """Of each epoch the first steps, however many, and the rows of none twice."""
+        for trainer in self.trainers:
+            for epoch in range(self.EPOCHS):
+                steps = sorted(s for e, s in trainer.ledger.batches if e == epoch)
+                if steps != list(range(len(steps))) or not steps:
+                    raise Failure(f"{trainer.name}, epoch {epoch}: has steps {steps}")
+        seen = [(epoch, value) for ledger in self.ledgers
+                for (epoch, _), values in ledger.batches.items() for value in values]  # fmt: skip
+        if len(set(seen)) != len(seen):
+            raise Failure(f"{len(seen)} rows, and {len(set(seen))} different ones")
+
+
 ALL = [Lanes, SlowGroup, Queue, Launched, Broadcast, Shards, Sessions, KeptPlaces, Detached,
-       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore]  # fmt: skip
+       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore, Fresh]  # fmt: skip

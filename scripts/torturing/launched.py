@@ -68,6 +68,8 @@ class Launched(Job):
         self.change_shape()
         out, place = shlex.quote(f"{self.folder}/out"), shlex.quote(f"{self.folder}/place")
         reader = f"{shlex.quote(self.reader)} --places --delay-ms 2"
+        if self.random.random() < 0.5:  # gives each batch back after it has the next
+            reader += " --late"
         command = [sys.executable, "-B", str(ROOT / "scripts/tundish-launch"), str(self.file)]
         command += ["--tundish", self.tundish, "--replicas", str(self.replicas)]
         command += ["--cache", str(self.folder / "cache"), "--admin", "none"]

@@ -11,11 +11,12 @@ PLACES_KEPT = 12
 
 
 class Trainer:
-    def __init__(self, job, ledger, name, group, delay_ms=1, **environment):
+    def __init__(self, job, ledger, name, group, delay_ms=1, batches=None, **environment):
         self.job, self.ledger, self.name, self.group = job, ledger, name, group
         self.delay_ms, self.environment = delay_ms, environment
         self.places = {}  # by what was given last: the token
         self.is_over = False
+        self.batches_left = batches  # after which it closes; None: it goes on to the end
         self.is_late = job.random.random() < 0.5  # gives each batch back after it has the next
         self.last = None  # the batch printed last, of which has_place says whether it has its place
         self.before = None  # and the one before, which a late one may still hold
@@ -32,6 +33,8 @@ class Trainer:
         command = [self.job.reader, "--survive", "--places", "--delay-ms", str(self.delay_ms)]
         if self.is_late:
             command.append("--late")
+        if self.batches_left is not None:
+            command += ["--batches", str(self.batches_left)]
         if self.job.opens_at_places and self.places:
             command += ["--place", list(self.places.values())[-1]]
         self.is_attached = self.is_orphan = self.has_batch = False  # of this life
@@ -90,6 +93,7 @@ class Trainer:
     def take_batch(self, key, values):
         if self.is_late and self.has_batch:
             self.before, self.ended_before = self.last, self.ended
+        self.job.note_batch(self, key)
         self.last, self.has_place, self.ended = key, False, None
         self.has_batch = True
         if self.is_drained:
@@ -146,7 +150,7 @@ class Trainer:
             raise Failure(f"{self.name}: {self.job.reader} cannot be started")
         if not self.is_over:
             self.leave()
-            self.start()
+            self.job.follow(self, status)
 
     def kill(self):
         """And hear its last words, by which it is known what may come again."""
