@@ -58,6 +58,11 @@ class Job:
         self.server = self.admin = None
         self.is_told = True  # the server, by a trainer that outlived the one before
 
+    @classmethod
+    def obstacle(cls):
+        """Why this machine cannot run jobs of the kind, or None."""
+        return None
+
     def pipeline(self):
         stages = [*self.rows_in_order(), "shuffle: {buffer_size: 300}", f"batch: {BATCH}"]
         lines = "".join(f"      - {stage}\n" for stage in stages)

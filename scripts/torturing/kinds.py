@@ -1,6 +1,13 @@
 """Kinds of delivery, each with what it promises."""
 
-from .job import EPOCHS, KEYS, ROWS, STEPS, Job
+import functools
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from .job import BUILD, EPOCHS, KEYS, ROWS, STEPS, Job
 from .launched import Launched, LaunchedApart, LaunchedFiles, LaunchedNodes, LaunchedStore
 from .ledger import Failure, Ledger, require_rows
 
@@ -230,5 +237,47 @@ class Fresh(Job):
             raise Failure(f"{len(seen)} rows, and {len(set(seen))} different ones")
 
 
+class Python(Lanes):
+    """Rows pass through a function in Python, whose interpreters are killed, too."""
+
+    INTERPRETER = "/usr/bin/python3"  # which has Debian's numpy
+    CALM_S = 1  # a row at which two interpreters end is a bad one
+
+    def __init__(self, folder, seed):
+        (folder / "own.py").write_text("def same(row):\n    return {'value': row['value']}\n")
+        self.calm_until = 0.0
+        super().__init__(folder, seed)
+        package = str(BUILD / "sdk" / "python")
+        self.environment |= {"TUNDISH_PYTHON": self.INTERPRETER, "TUNDISH_PYTHONPATH": package}
+
+    @classmethod
+    @functools.cache
+    def obstacle(cls):
+        try:
+            done = subprocess.run([cls.INTERPRETER, "-c", "import numpy"], capture_output=True)
+        except FileNotFoundError:
+            return f"there is no {cls.INTERPRETER}"
+        return f"{cls.INTERPRETER} has no numpy" if done.returncode else None
+
+    def rows_in_order(self):
+        return [*super().rows_in_order(), "python: {call: 'own:same', workers: 2}"]
+
+    def disturb(self):
+        if self.random.random() < 0.5:
+            self.kill_interpreter()
+        else:
+            super().disturb()
+
+    def kill_interpreter(self):
+        """One of the server's children."""
+        tasks = Path(f"/proc/{self.server.pid}/task").glob("*/children")
+        running = [int(pid) for children in tasks for pid in children.read_text().split()]
+        if running and time.monotonic() >= self.calm_until:
+            self.tell("interpreter")
+            os.kill(self.random.choice(running), signal.SIGKILL)
+            self.calm_until = time.monotonic() + self.CALM_S
+            self.killed["interpreters"] += 1
+
+
 ALL = [Lanes, SlowGroup, Queue, Launched, Broadcast, Shards, Sessions, KeptPlaces, Detached,
-       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore, Fresh]  # fmt: skip
+       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore, Fresh, Python]  # fmt: skip
