@@ -110,7 +110,7 @@ class Life(unittest.TestCase):
         self.addCleanup(self.root.remove)
         self.root.put(*packages().values(), to="/packages/now")
         self.root.put(*earlier(Path(self.root.folder)), to="/packages/earlier")
-        self.root.put(REPOSITORY / "README.md", to="/tree")
+        self.root.put(REPOSITORY / "README.md", REPOSITORY / "docs", to="/tree")
         self.root.put(REPOSITORY / "debian", to="/tree")
         self.root.put(REPOSITORY / "tests/operations/service_in_root.sh", to="/tree")
         before = self.files()
