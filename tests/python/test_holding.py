@@ -245,8 +245,9 @@ class Queues(unittest.TestCase):
     def test_one_batch_kept_for_ever_stops_nobody(self):
         with self.serve() as server, server.open("train") as reader, warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            first = reader.next()
-            self.assertEqual([batch.step for batch in reader], list(range(1, 400)))
+            batches = iter(reader)
+            first = next(batches)
+            self.assertEqual([batch.step for batch in batches], list(range(1, 400)))
             self.assertEqual(first["value"].tolist(), rows(0))
 
     def test_lists_of_all_batches_by_two_readers_do_not_wait_for_each_other(self):
