@@ -26,7 +26,7 @@ static void
 read_rows(struct source_files *files, const uint64_t *words, size_t count, struct scratch *scratch)
 {
     struct column_spec spec = { .name = "value", .dtype = TUNDISH_STRING };
-    struct schema schema = { 1, &spec };
+    struct schema schema = { .count = 1, .columns = &spec };
     struct column column = { 0 };
     struct frame_errors errors = { 0 };
     struct frame frame = { .count = (int64_t)count,
