@@ -47,9 +47,12 @@ hash_file(const char *path, bool *ret_is_here)
     struct stat about;
     uint64_t hash = 1;
 
-    *ret_is_here = descriptor >= 0 || errno != ENOENT;
-    if (descriptor < 0)
-        return tnd_hash_farm_chain(0, &errno, sizeof errno);
+    *ret_is_here = descriptor >= 0;
+    if (descriptor < 0) {
+        hash = tnd_hash_farm_chain(0, &errno, sizeof errno);
+        *ret_is_here = access(path, F_OK) == 0;
+        return hash;
+    }
     if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) {
         int64_t size = about.st_size;
 
