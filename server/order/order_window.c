@@ -211,6 +211,105 @@ window_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     return result;
 }
 
+/* The first windows from here that lie before element `at` as a whole. */
+static uint64_t
+windows_before(const struct window *window, uint64_t at)
+{
+    return at < window->span ? 0 : (at - window->span) / window->shift + 1;
+}
+
+/* Stand at the first window of which not all elements are among the `at` that are gone. Those of
+ * it that are gone are zeros from now on: no such window is delivered, since the leap ends after
+ * all windows that begin with one of them. Returns how many of the elements come after `at`. */
+static tundish_status
+stand_at(struct order_iterator *iterator, uint64_t at, uint64_t *ret_missing)
+{
+    struct window *window = state_of(iterator);
+    uint64_t begin = windows_before(window, at) * window->shift;
+    uint32_t width = iterator->node->inputs[0]->width;
+
+    *ret_missing = begin > at ? begin - at : 0;
+    while (begin < at && window->held < at - begin) {
+        if (make_room(iterator) != TUNDISH_OK)
+            return TUNDISH_E_MEMORY;
+        memset(window->words + window->held * width, 0, width * sizeof *window->words);
+        window->errors[window->held++] = NULL;
+    }
+    return TUNDISH_OK;
+}
+
+/* Hold the failure as an element, unless it lies between windows. */
+static enum order_result
+hold_failure(struct order_iterator *iterator, uint64_t at)
+{
+    struct window *window = state_of(iterator);
+    uint32_t width = iterator->node->inputs[0]->width;
+    char *error = tnd_strdup(tnd_error_text());
+    uint64_t missing;
+
+    if (stand_at(iterator, at, &missing) != TUNDISH_OK || make_room(iterator) != TUNDISH_OK) {
+        free(error);
+        return ORDER_FAILED;
+    }
+    if (missing > 0) {
+        free(error);
+        discard(window, missing - 1);
+        return ORDER_OK;
+    }
+    memset(window->words + window->held * width, 0, width * sizeof *window->words);
+    window->errors[window->held++] = error;
+    return ORDER_OK;
+}
+
+static bool
+holds_failure(const struct window *window)
+{
+    for (size_t i = 0; i < window->held; i++)
+        if (window->errors[i] != NULL)
+            return true;
+    return false;
+}
+
+/* The windows remaining where the input has `count` more elements. */
+static uint64_t
+windows_of(const struct window *window, uint64_t count)
+{
+    if (window->drop_remainder)
+        return windows_before(window, count);
+    return count / window->shift + (count % window->shift != 0);
+}
+
+/* The k-th window begins k * shift elements on. The windows that reach beyond the elements passed
+ * over are left to be pulled: they may fail, or lack elements. The last one is so, too: that as
+ * many elements have been pulled as tf.data would pull. */
+static enum order_result
+window_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct window *window = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    uint64_t wanted, at = window->held, passed, missing;
+    enum order_result result;
+
+    if (__builtin_mul_overflow(count - 1, window->shift, &wanted))
+        wanted = UINT64_MAX / window->shift * window->shift;
+    if (window->input == NULL || wanted < at || wanted - at <= window->span ||
+        holds_failure(window))
+        return ORDER_OK;
+    result = order_pass_over(window->input, wanted - at, &passed);
+    at += passed;
+    give_up(window, input, window->held);
+    window->held = 0;
+    if (result == ORDER_END) {
+        order_drop(&window->input);
+        *ret_passed = windows_of(window, at);
+        return ORDER_END;
+    }
+    *ret_passed = windows_before(window, at);
+    if (result == ORDER_FAILED)
+        return hold_failure(iterator, at);
+    return stand_at(iterator, at, &missing) == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;
+}
+
 static struct order_gathered
 window_gathered(const struct plan_node *node, uint32_t word)
 {
@@ -248,6 +347,7 @@ const struct order_ops order_window = {
     .open = window_open,
     .next = window_next,
     .close = window_close,
+    .pass_over = window_pass_over,
     .gathered = window_gathered,
     .columns = window_columns,
 };

@@ -26,6 +26,7 @@ struct fixture {
     uint32_t source_count;
     uint64_t opened[FIXTURE_SOURCES];
     uint64_t pulled[FIXTURE_SOURCES];
+    uint64_t made;      /* of all pulled, without those passed over */
     uint64_t evaluated; /* elements whose content was looked at */
 
     int64_t failing;               /* the number that no source can deliver; -1: none */
@@ -52,6 +53,9 @@ void fixture_close(struct fixture *fixture);
  * for at most `chunk` at a time. Failures are printed as !, the last one's text can be had from
  * tnd_error_text. Stops after 10. Valid until the next call. */
 const char *fixture_epoch(struct fixture *fixture, size_t max, size_t chunk);
+
+/* What is left of the epoch begun, likewise. */
+const char *fixture_rest(struct fixture *fixture, size_t chunk);
 
 /* Both at once, in various chunks; `expected` has the epochs separated by " | ". */
 void assert_order(const char *pipeline, const char *expected);

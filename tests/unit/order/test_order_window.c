@@ -5,6 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/memory.h"
 #include "order_fixture.h"
 #include "unit/test_file.h"
 
@@ -52,6 +53,110 @@ a_failure_fails_the_windows_it_is_in(void **state)
     fixture.failing = 2;
     assert_string_equal(fixture_epoch(&fixture, 100, 1), "[[0] [1]] ! ! [[3] [4]] [[4] [5]] [[5]]");
     fixture_epoch(&fixture, 1, 1);
+    fixture_close(&fixture);
+}
+
+/* Pass over `count` windows, those that fail included. */
+static void
+pass_over(struct fixture *fixture, uint64_t count)
+{
+    enum order_result result = ORDER_OK;
+    uint64_t passed;
+
+    while (count > 0 && result != ORDER_END) {
+        result = order_pass_over(fixture->iterator, count, &passed);
+        assert_in_range(passed, 0, count);
+        count -= passed + (result == ORDER_FAILED);
+    }
+}
+
+/* The windows after the first `count`, if `all` are the windows. */
+static const char *
+without_first(const char *all, uint64_t count)
+{
+    int depth = 0;
+
+    for (; count > 0 && *all != '\0'; all++) {
+        depth += *all == '[' ? 1 : *all == ']' ? -1 : 0;
+        count -= depth == 0 && (*all == ']' || *all == '!');
+    }
+    return all + (*all == ' ');
+}
+
+static void
+assert_passes_over(const char *stages, int64_t failing)
+{
+    struct fixture fixture;
+    char *all;
+
+    fixture_open(&fixture, stages);
+    fixture.failing = failing;
+    all = tnd_strdup(fixture_epoch(&fixture, 1000, 1));
+    for (uint64_t count = 0; count < 45; count++) {
+        uint64_t pulled = fixture.pulled[0];
+
+        fixture_epoch(&fixture, 0, 1);
+        pass_over(&fixture, count);
+        pulled = fixture.pulled[0] - pulled;
+        assert_string_equal(fixture_rest(&fixture, 3), without_first(all, count));
+        /* As many as where each is made. */
+        fixture_epoch(&fixture, 0, 1);
+        fixture.pulled[0] = 0;
+        for (uint64_t i = 0; i < count; i++)
+            pass_over(&fixture, 1);
+        if (fixture.pulled[0] != pulled)
+            fail_msg("%s: %d pulled for %d", stages, (int)pulled, (int)count);
+    }
+    free(all);
+    fixture_close(&fixture);
+}
+
+static void
+windows_passed_over_are_those_that_are_made(void **state)
+{
+    static const char *const windows[] = {
+        "window: 4",
+        "window: {size: 4, drop_remainder: true}",
+        "window: {size: 6, shift: 1}",
+        "window: {size: 6, shift: 1, drop_remainder: true}",
+        "window: {size: 3, shift: 2, stride: 3}",
+        "window: {size: 3, shift: 2, stride: 3, drop_remainder: true}",
+        "window: {size: 2, shift: 5}",
+        "window: {size: 2, shift: 5, drop_remainder: true}",
+        "window: {size: 2, shift: 7, stride: 4, drop_remainder: true}",
+        "window: {size: 9, shift: 1}",
+        "window: {size: 9, shift: 1, drop_remainder: true}",
+        "window: {size: 1, shift: 1}",
+        "window: {size: 4, shift: 2, drop_remainder: true}}, {window: {size: 3, shift: 1}",
+        "batch: 2}, {window: {size: 3, shift: 1}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
+        for (int64_t failing = -1; failing < 42; failing += 1 + (failing > 3) * 6)
+            for (int rows = 38; rows < 42; rows++) {
+                char *stages = tnd_sprintf("{range: %d}, {%s}", rows, windows[i]);
+
+                assert_passes_over(stages, failing);
+                free(stages);
+            }
+}
+
+static void
+a_window_far_away_is_reached_without_those_before_it(void **state)
+{
+    struct fixture fixture;
+    uint64_t passed;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 1000000}, {window: {size: 5, shift: 2, stride: 2}}");
+    fixture_epoch(&fixture, 0, 1);
+    assert_int_equal(order_pass_over(fixture.iterator, 499995, &passed), ORDER_OK);
+    assert_int_equal(passed, 499995);
+    assert_in_range(fixture.made, 1, 100);
+    assert_string_equal(fixture_rest(&fixture, 7),
+                        "[999990 999992 999994 999996 999998] [999992 999994 999996 999998] "
+                        "[999994 999996 999998] [999996 999998] [999998]");
     fixture_close(&fixture);
 }
 
@@ -117,6 +222,8 @@ TEST_FILE(test_order_window)
         cmocka_unit_test(windows_of_batches_share_them),
         cmocka_unit_test(elements_between_windows_are_pulled_with_the_first),
         cmocka_unit_test(a_failure_fails_the_windows_it_is_in),
+        cmocka_unit_test(windows_passed_over_are_those_that_are_made),
+        cmocka_unit_test(a_window_far_away_is_reached_without_those_before_it),
         cmocka_unit_test(what_there_is_room_for_is_held),
         cmocka_unit_test(what_there_is_no_room_for_is_refused_with_its_size),
     };
