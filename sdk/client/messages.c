@@ -189,6 +189,18 @@ take_queue(tundish_reader *reader, const struct tnd_message *message)
 }
 
 static tundish_status
+take_standing(tundish_reader *reader, const struct tnd_message *message)
+{
+    if (message->head.bytes < sizeof reader->standing)
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent an invalid answer about a group");
+    memcpy(&reader->standing, message->bytes, sizeof reader->standing);
+    reader->has_standing = true;
+    reader->standing_status = (tundish_status)message->head.status;
+    reader->standing_number = message->head.id;
+    return TUNDISH_OK;
+}
+
+static tundish_status
 take_message(tundish_reader *reader, const struct tnd_message *message,
              const struct tnd_descriptors *descriptors)
 {
@@ -211,6 +223,8 @@ take_message(tundish_reader *reader, const struct tnd_message *message,
         return TUNDISH_OK;
     case TND_QUEUE:
         return take_queue(reader, message);
+    case TND_STANDING:
+        return take_standing(reader, message);
     default:
         return TUNDISH_OK; /* a newer server may say more */
     }

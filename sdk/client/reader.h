@@ -155,6 +155,11 @@ struct tundish_reader {
     bool has_queue; /* the server's answer to ASK_QUEUE is here */
     tundish_status queue_status;
     struct tnd_queue queue;
+
+    bool has_standing; /* so is the answer to ASK_STANDING */
+    tundish_status standing_status;
+    uint64_t standing_number;
+    struct tnd_standing standing;
 };
 
 /* fork.c: does this reader belong to this process? */
@@ -218,7 +223,9 @@ bool tnd_siblings_lowest(const tundish_reader *reader, const struct kept *groups
 /* Before the reader sleeps: tell the new server how far all are that are not back yet. */
 void tnd_siblings_tell(tundish_reader *reader);
 
-/* standing.c: set the next batch wanted. */
+/* standing.c: where does it stand before its first batch? E_TIMEOUT: nothing tells yet. */
+tundish_status tnd_reader_find_start(tundish_reader *reader);
+/* Set the next batch wanted. */
 void tnd_reader_stand(tundish_reader *reader, uint64_t epoch, uint64_t step);
 /* The server is gone. A reader that had nothing from it stands where its lane began, if it was told
  * that. */

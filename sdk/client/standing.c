@@ -100,8 +100,8 @@ tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint
 
 /* Before the first batch a reader that was not opened at a place stands where the first batch in
  * its lane is. */
-static tundish_status
-find_start(tundish_reader *reader)
+tundish_status
+tnd_reader_find_start(tundish_reader *reader)
 {
     struct attachment *attachment = reader->attachments;
     struct tnd_ring_wait wait = {
@@ -144,7 +144,7 @@ make_place(tundish_reader *reader, uint8_t **ret_bytes, uint64_t *ret_count)
     tundish_status status = tnd_reader_check(reader);
 
     if (status == TUNDISH_OK)
-        status = find_start(reader);
+        status = tnd_reader_find_start(reader);
     if (status == TUNDISH_OK)
         status = tnd_reader_place(reader, true, ret_bytes, ret_count);
     return status;

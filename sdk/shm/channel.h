@@ -8,8 +8,9 @@
  *     HELLO (PLACE ...)                   ->
  *                                         <-     WELCOME with descriptors, or REFUSED
  *                                         <-     SEGMENT, RETIRE, EPOCH, LOST, DETACHED: any time
- *     RESTART, ASK_QUEUE, BYE             ->
- *                                         <-     QUEUE, after ASK_QUEUE
+ *     RESTART, ASK_QUEUE, ASK_STANDING    ->
+ *     BYE                                 ->
+ *                                         <-     QUEUE, STANDING, after these
  *
  * The messages that a trainer needs for a slot (SEGMENT, EPOCH) are sent before the slot is
  * published. The server then raises `notice` in the lane's header, and the trainer reads its socket
@@ -39,19 +40,23 @@ enum tnd_message_type {
     TND_BYE = 5,
     TND_KEPT = 6, /* id, offset: no trainer of the server before lacks what is before this epoch and
                    * step; only to a server that told BEGIN */
-    TND_CONTROL = 32,  /* id: enum tnd_control; instead of HELLO */
-    TND_WELCOME = 64,  /* struct tnd_welcome; batches, returns, wakeup, event */
-    TND_REFUSED = 65,  /* status, text */
-    TND_SEGMENT = 66,  /* id, total: its bytes; one descriptor */
-    TND_RETIRE = 67,   /* id: unmap it once its batches are released */
-    TND_EPOCH = 68,    /* id: the epoch; bytes for its places */
-    TND_LOST = 69,     /* status: OK, or why nothing more comes; text: the lost trainer */
-    TND_DETACHED = 70, /* text */
-    TND_QUEUE = 71,    /* struct tnd_queue; status E_TIMEOUT: nothing was published yet */
-    TND_ANSWER = 72,   /* status, text: what became of CONTROL */
-    TND_BEGIN = 73,    /* id, offset: epoch and step that the lane begins with */
-    TND_FROM = 75      /* id: the epoch to begin with, UINT64_MAX: where the predecessor stood;
-                        * offset: the position of that */
+    TND_ASK_STANDING = 7, /* id: 0, or what the answer to the same question had; only to a server
+                           * that told WELCOME_STANDING */
+    TND_CONTROL = 32,     /* id: enum tnd_control; instead of HELLO */
+    TND_WELCOME = 64,     /* struct tnd_welcome; batches, returns, wakeup, event */
+    TND_REFUSED = 65,     /* status, text */
+    TND_SEGMENT = 66,     /* id, total: its bytes; one descriptor */
+    TND_RETIRE = 67,      /* id: unmap it once its batches are released */
+    TND_EPOCH = 68,       /* id: the epoch; bytes for its places */
+    TND_LOST = 69,        /* status: OK, or why nothing more comes; text: the lost trainer */
+    TND_DETACHED = 70,    /* text */
+    TND_QUEUE = 71,       /* struct tnd_queue; status E_TIMEOUT: nothing was published yet */
+    TND_ANSWER = 72,      /* status, text: what became of CONTROL */
+    TND_BEGIN = 73,       /* id, offset: epoch and step that the lane begins with */
+    TND_FROM = 75,        /* id: the epoch to begin with, UINT64_MAX: where the predecessor stood;
+                           * offset: the position of that */
+    TND_STANDING = 76 /* id: of the question; status E_TIMEOUT: not all nodes have answered it; else
+                       * struct tnd_standing */
 };
 
 /* What an operator may ask of a server. */
@@ -112,6 +117,7 @@ struct tnd_hello {
 #define TND_WELCOME_AFTER_END 2u /* an epoch's end, where it begins, is not for it */
 #define TND_WELCOME_FROM 4u      /* FROM will say where it begins: until then it takes nothing */
 #define TND_WELCOME_CLAIMS 8u    /* it claims each position before it looks there (layout.h) */
+#define TND_WELCOME_STANDING 16u /* it may ask where its group stands */
 
 struct tnd_welcome {
     uint16_t protocol;
@@ -135,6 +141,13 @@ struct tnd_queue {
     uint64_t epoch, step;
     uint64_t bit_count; /* at most TND_SLOTS_MAX */
     uint8_t bits[TND_SLOTS_MAX / 8];
+};
+
+/* Of the batches that the replicas of a trainer's group want next, the first and the last. */
+struct tnd_standing {
+    uint64_t is_known; /* 0: a replica has no trainer, or one that takes batches ahead */
+    uint64_t lowest_epoch, lowest_step;
+    uint64_t highest_epoch, highest_step;
 };
 
 /* Send one message; never blocks, never raises SIGPIPE. E_TIMEOUT: the other side does not read;

@@ -52,6 +52,13 @@ struct feed_start {
     const uint8_t *bits;
 };
 
+/* Of the batches that the replicas of a group want next, the first and the last. */
+struct feed_standing {
+    bool is_known; /* of each: it has a trainer, which takes nothing ahead of its program */
+    uint64_t lowest_epoch, lowest_step;
+    uint64_t highest_epoch, highest_step;
+};
+
 /* How a trainer leaves: it has finished, or no other waits for it; it has closed its reader while
  * others of its group need batches to be released; or it died. */
 enum feed_leaving { FEED_LEFT, FEED_LEFT_EARLY, FEED_DIED };
@@ -89,6 +96,11 @@ struct feed_ops {
     /* Time goes by: called often enough, and at the latest when it last said (TND_CLOCK_NEVER: it
      * waits for nothing). */
     int64_t (*tick)(void *user, struct feed *feed, int64_t now_ns);
+
+    /* A trainer asks where its group stands, on all nodes. *number: 0, or what it was set to
+     * before, for the answer to the same question. False: not all nodes have answered yet. */
+    bool (*find_standing)(void *user, struct feed *feed, const char *group, uint64_t *number,
+                          struct feed_standing *ret_standing);
 };
 
 struct feed_config {
@@ -263,6 +275,9 @@ void feed_losses(struct feed *feed, struct feed_losses *ret_losses);
 
 /* Fills up to `capacity` lines and returns how many there are. Any thread. */
 uint32_t feed_stats(struct feed *feed, struct feed_reader_stats *lines, uint32_t capacity);
+
+/* Where the group stands here. Any thread. */
+void feed_find_standing(struct feed *feed, const char *group, struct feed_standing *ret_standing);
 
 /* The first step that some group has not given back; of a queue also what was from there on. False:
  * nothing was published yet. */

@@ -190,7 +190,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     struct group *group = is_queue ? NULL : feed_find_group(feed, request->group);
     struct tnd_welcome welcome = {
         .protocol = TND_PROTOCOL_MAX,
-        .flags = feed->has_begin ? TND_WELCOME_BEGIN : 0,
+        .flags = (uint16_t)(TND_WELCOME_STANDING | (feed->has_begin ? TND_WELCOME_BEGIN : 0)),
         .replica = request->replica,
         .replica_count = feed->config.replica_count,
         .first_replica = feed->config.first_replica,

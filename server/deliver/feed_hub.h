@@ -28,6 +28,7 @@ void feed_vote_restart(struct feed *feed, struct member *member, uint64_t epoch)
 void feed_pass_kept(struct feed *feed, const struct member *member, uint64_t epoch, uint64_t step);
 
 void feed_answer_queue(struct feed *feed, struct member *member);
+void feed_answer_standing(struct feed *feed, struct member *member, uint64_t number);
 
 /* The descriptor on which a queue's trainer signals, or -1 if the feed is not a queue. When it is
  * readable, call feed_queue_signalled. */

@@ -41,6 +41,7 @@ enum link_topic {
     LINK_SPLIT,    /* where a node's trainers changed to other numbers (session_split.h) */
     LINK_SEEDS,    /* the root seed of the run that a node is in (session_seeds.h) */
     LINK_AHEAD,    /* a replica of a group that opened at a place (session_ahead.h) */
+    LINK_STANDING, /* where a group stands (session_standing.h) */
     LINK_TOPIC_COUNT
 };
 

@@ -17,6 +17,7 @@
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
 #include "session/nodes/session_seeds.h"
+#include "session/nodes/session_standing.h"
 #include "session/session_split.h"
 
 /* No trainer needs the session's present position, so restart it at the place. But a server that
@@ -415,6 +416,14 @@ request_restart(void *user, struct feed *feed, uint64_t epoch)
     atomic_store(&session->restart_epoch, epoch);
 }
 
+static bool
+find_standing(void *user, struct feed *feed, const char *group, uint64_t *number,
+              struct feed_standing *ret_standing)
+{
+    (void)feed;
+    return session_standing_find(user, group, number, ret_standing);
+}
+
 const struct feed_ops session_feed_ops = {
     .admit = admit_trainer,
     .joined = trainer_joined,
@@ -423,4 +432,5 @@ const struct feed_ops session_feed_ops = {
     .group_ended = group_ended,
     .restart = request_restart,
     .tick = tick_session,
+    .find_standing = find_standing,
 };

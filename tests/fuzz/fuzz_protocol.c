@@ -75,7 +75,25 @@ tick(void *user, struct feed *of, int64_t now_ns)
     return INT64_MAX;
 }
 
-static const struct feed_ops ops = { admit, joined, left, refused, group_ended, restart, tick };
+static bool
+find_standing(void *user, struct feed *of, const char *group, uint64_t *number,
+              struct feed_standing *ret_standing)
+{
+    (void)user, (void)number;
+    feed_find_standing(of, group, ret_standing);
+    return true;
+}
+
+static const struct feed_ops ops = {
+    .admit = admit,
+    .joined = joined,
+    .left = left,
+    .refused = refused,
+    .group_ended = group_ended,
+    .restart = restart,
+    .tick = tick,
+    .find_standing = find_standing,
+};
 
 /* The hub's thread does not run: this one plays it. */
 static void

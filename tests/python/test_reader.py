@@ -159,6 +159,22 @@ class Facts(unittest.TestCase):
                     self.assertEqual((last.step, last["mask"].tolist()), (3, [False]))
                     self.assertEqual(last["value"].tolist(), first[:1])
 
+    def test_a_place_says_whether_all_replicas_of_its_group_stand_there(self):
+        text = rig.pipeline(*ROWS, replicas=2)
+        with rig.serve(text) as server:
+            with server.open("train", replica=0) as zero, server.open("train", replica=1) as one:
+                for reader in (zero, one, one, one):
+                    reader.next(timeout=rig.DEADLINE_S)
+                apart = tundish.Standing(together=False, lowest=(0, 1), highest=(0, 3))
+                self.assertEqual(zero.standing(rig.DEADLINE_S), apart)
+                self.assertEqual(one.standing(rig.DEADLINE_S), apart)
+                for _ in range(2):
+                    zero.next(timeout=rig.DEADLINE_S)
+                self.assertTrue(zero.standing(rig.DEADLINE_S).together)
+                self.assertTrue(one.standing(rig.DEADLINE_S).together)
+                one.load_state_dict(zero.state_dict())
+                self.assertEqual(one.standing(rig.DEADLINE_S), (False, None, None))
+
     def test_replicas_that_are_open_load_their_states_one_after_the_other(self):
         text = rig.pipeline(*ROWS, replicas=2)
         with rig.serve(text) as server:

@@ -425,6 +425,15 @@ on_tick(void *user, struct feed *feed, int64_t now_ns)
     return TND_CLOCK_NEVER;
 }
 
+static bool
+on_find_standing(void *user, struct feed *feed, const char *group, uint64_t *number,
+                 struct feed_standing *ret_standing)
+{
+    (void)user, (void)number;
+    feed_find_standing(feed, group, ret_standing);
+    return true;
+}
+
 static const struct feed_ops ops = {
     .admit = on_admit,
     .joined = on_joined,
@@ -433,6 +442,7 @@ static const struct feed_ops ops = {
     .group_ended = on_group_ended,
     .restart = on_restart,
     .tick = on_tick,
+    .find_standing = on_find_standing,
 };
 
 static void

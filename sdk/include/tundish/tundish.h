@@ -387,8 +387,8 @@ TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info
 
 /* This reader's position, for a checkpoint. Opening at it returns the batch after the last one
  * returned. Sets *ret_bytes to the size needed; E_ARGUMENT if capacity is smaller. If all replicas
- * of a group have taken the same number of steps, any one's place serves all of them; those that no
- * collective keeps together save one each, also on SIGTERM. With another
+ * of a group have taken the same number of steps (tundish_get_standing), any one's place serves all
+ * of them; those that no collective keeps together save one each, also on SIGTERM. With another
  * number of nodes or replicas, all must have: the rows of a step go to other trainers then, and
  * tundish_open answers E_PLACE to a trainer whose place is of another step. Where each node has
  * batches of its own (FILE; queues and broadcasts of several nodes), another number of nodes is
@@ -400,6 +400,29 @@ TUNDISH_API tundish_status tundish_place_save(tundish_reader *reader, void *byte
 /* The same as printable text with a final NUL, which *ret_bytes counts. */
 TUNDISH_API tundish_status tundish_place_token(tundish_reader *reader, char *token, size_t capacity,
                                                size_t *ret_bytes);
+
+/* Does this reader's place serve its whole group? `epoch` and `step` are of the batch that a reader
+ * at its place gets next, and of those that the replicas want next, lowest_... is the first and
+ * highest_... the last. */
+typedef struct tundish_standing {
+    size_t size;         /* set by the caller */
+    int32_t is_together; /* 1: each replica of the group has taken the same steps as this one, and
+                          * no more, when it was asked: its place is that of all */
+    int32_t is_known;    /* 0: where all stand is not known, and lowest_... and highest_... are 0 */
+    uint64_t epoch, step;
+    uint64_t lowest_epoch, lowest_step;
+    uint64_t highest_epoch, highest_step;
+} tundish_standing;
+
+/* Ask the server, which asks those of the other nodes; wait for their answers up to timeout_ns. It
+ * is not known where replicas stand of which one has no trainer, or is read ahead of its program
+ * for a device (tundish_tell_device), where nodes take no steps together (broadcast,
+ * from_function), in evaluations, of an older server, or if the time is over: that is OK, too. The
+ * others may go on meanwhile: the answer is good for a checkpoint after a collective, or as long as
+ * all wait. Called by the thread that uses the reader. Returns OK, E_TIMEOUT (as
+ * tundish_place_save: nothing came before), E_ARGUMENT (a queue), E_SERVER_GONE or E_CORRUPT. */
+TUNDISH_API tundish_status tundish_get_standing(tundish_reader *reader, int64_t timeout_ns,
+                                                tundish_standing *ret_standing);
 
 /* A descriptor for poll: readable when tundish_next(reader, 0, ...) may return something else than
  * E_TIMEOUT, until that call times out. The reader owns it: do not read or close it. */

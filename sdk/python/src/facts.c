@@ -75,6 +75,35 @@ facts_info(PyObject *self, void *closure)
     return facts;
 }
 
+/* A GPU's batches are read ahead of the program: what was taken says nothing of it. */
+PyObject *
+facts_standing(PyObject *self, PyObject *seconds)
+{
+    double timeout = PyFloat_AsDouble(seconds);
+    tundish_reader *from = PyErr_Occurred() != NULL ? NULL : reader_enter(self);
+    tundish_standing standing = { .size = sizeof standing };
+    tundish_status status = TUNDISH_OK;
+    PyObject *facts;
+
+    if (from == NULL)
+        return NULL;
+    if (source_device(reader_source(self)) < 0) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = tundish_get_standing(from, (int64_t)(timeout * 1e9), &standing);
+        Py_END_ALLOW_THREADS;
+    }
+    facts = status != TUNDISH_OK ? raise_status(status)
+            : !standing.is_known
+                ? Py_BuildValue("(OOO)", Py_False, Py_None, Py_None)
+                : Py_BuildValue("(N(KK)(KK))", PyBool_FromLong(standing.is_together),
+                                (unsigned long long)standing.lowest_epoch,
+                                (unsigned long long)standing.lowest_step,
+                                (unsigned long long)standing.highest_epoch,
+                                (unsigned long long)standing.highest_step);
+    reader_leave(self);
+    return facts;
+}
+
 static PyObject *
 number_list(const double *numbers, uint32_t count)
 {

@@ -11,6 +11,7 @@
 PyObject *facts_place(PyObject *reader, void *closure);
 /* What tundish_get_info says: a dict. */
 PyObject *facts_info(PyObject *reader, void *closure);
+PyObject *facts_standing(PyObject *reader, PyObject *seconds);
 /* {name: (dtype, shape, kind, ragged_rank, widen_dtype, widen_scale, widen_offset)} */
 PyObject *facts_columns(PyObject *reader, PyObject *unused);
 

@@ -569,6 +569,7 @@ static PyMethodDef methods[] = {
            "A descriptor for select: readable when poll() may return something else than None. The "
            "reader owns it."),
     METHOD("_columns", facts_columns, METH_NOARGS, "The columns as dict of tuples."),
+    METHOD("_standing", facts_standing, METH_O, "What tundish_get_standing says."),
     METHOD("_attach", reader_attach, METH_VARARGS | METH_KEYWORDS, "Open the SDK's reader."),
     METHOD("_detach", reader_detach, METH_NOARGS, "Close the SDK's reader."),
     { NULL, NULL, 0, NULL },

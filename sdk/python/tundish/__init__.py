@@ -29,7 +29,7 @@ from .errors import (
     SystemFault,
     Timeout,
 )
-from .reader import ColumnSpec, Info, Reader, open
+from .reader import ColumnSpec, Info, Reader, Standing, open
 
 # Imported when they are asked for: they need numpy, other libraries or the server's programs.
 _LAZY = {

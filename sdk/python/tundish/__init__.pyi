@@ -23,7 +23,7 @@ from .errors import (
     Timeout as Timeout,
 )
 from .explaining import explain as explain
-from .reader import ColumnSpec as ColumnSpec, Info as Info, Reader as Reader, open as open
+from .reader import ColumnSpec as ColumnSpec, Info as Info, Reader as Reader, Standing as Standing, open as open
 from .serving import Server as Server, peek as peek, plan as plan, serve as serve
 from .transform import Transform as Transform
 

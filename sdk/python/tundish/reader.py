@@ -60,6 +60,14 @@ class Info(NamedTuple):
     epoch_steps: int  # of a whole epoch; -1: only reading tells
 
 
+class Standing(NamedTuple):
+    """Where the replicas of a reader's group stand, on all nodes."""
+
+    together: bool  # the place of this reader is that of each of them
+    lowest: tuple[int, int] | None  # epoch and step of the batch that the last of them gets next;
+    highest: tuple[int, int] | None  # of the first. None: not known of all
+
+
 # Of an array on a GPU: what takes it there, as far as it is known here.
 _ON_DEVICES = ("numpy", "torch", "jax")
 # Whose module converts columns (its function `convert`), by the name of the format.
@@ -201,8 +209,21 @@ class Reader(_tundish.Reader):
             self._go_to_pending()
         return Info(**self._info)
 
+    def standing(self, timeout: float = 5.0) -> Standing:
+        """Whether the place of this reader does for its whole group: `standing().together`.
+
+        The server asks those of the other nodes, for `timeout` seconds at most. Others may go on
+        meanwhile, so the answer is good for a checkpoint after a collective, or as long as all wait.
+        `lowest` is None where it is not known: a replica has no trainer, or reads ahead for a GPU; the
+        nodes take no steps together; a place was loaded here and is not taken yet.
+        """
+        if self._pending is not None:
+            return Standing(False, None, None)
+        return Standing(*self._standing(timeout))
+
     def state_dict(self) -> dict[str, Any]:
-        """The place for a checkpoint: small, JSON, and good for any replica of the same step."""
+        """The place for a checkpoint: small, JSON, and good for any replica that stands at the same step,
+        which `standing()` tells."""
         return {"version": 1, "place": self.place}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

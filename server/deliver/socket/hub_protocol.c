@@ -247,6 +247,9 @@ take_message(struct protocol *protocol, const struct tnd_message *message)
     case TND_ASK_QUEUE:
         feed_answer_queue(protocol->feed, protocol->member);
         return PROTOCOL_CONTINUES;
+    case TND_ASK_STANDING:
+        feed_answer_standing(protocol->feed, protocol->member, message->head.id);
+        return PROTOCOL_CONTINUES;
     case TND_KEPT:
         feed_pass_kept(protocol->feed, protocol->member, message->head.id, message->head.offset);
         return PROTOCOL_CONTINUES;

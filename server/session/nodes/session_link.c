@@ -18,6 +18,7 @@
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_marks.h"
 #include "session/nodes/session_seeds.h"
+#include "session/nodes/session_standing.h"
 #include "session/session_private.h"
 #include "session/session_split.h"
 
@@ -550,6 +551,8 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
         session_seeds_hear(session, bytes);
     else if (key->topic == LINK_AHEAD)
         session_ahead_hear(session, bytes);
+    else if (key->topic == LINK_STANDING)
+        session_standing_hear(session, key, bytes);
     if (session->linked.link == NULL)
         return;
     link_name(session->linked.link, from, who, sizeof who);

@@ -33,13 +33,14 @@ struct session_link {
     uint64_t first; /* the epoch that the session began with, and the state of that, if known */
     size_t first_words;
     uint64_t first_state[PLACE_STATE_MAX];
-    bool mute;       /* session_link_mute */
-    bool told_start; /* session_replay.h; under `control` */
-    bool is_level;   /* this node takes part in the epochs of all, or will from the first */
-    bool replays;    /* this epoch, for others; the dealing thread's (session_replay.h) */
-    bool told_split; /* session_split_tell; under `control` */
-    bool told_ahead; /* session_ahead.h; the hub's thread */
-    bool told_seed;  /* session_seeds.h; under the lock */
+    bool mute;               /* session_link_mute */
+    bool told_start;         /* session_replay.h; under `control` */
+    bool is_level;           /* this node takes part in the epochs of all, or will from the first */
+    bool replays;            /* this epoch, for others; the dealing thread's (session_replay.h) */
+    bool told_split;         /* session_split_tell; under `control` */
+    bool told_ahead;         /* session_ahead.h; the hub's thread */
+    bool told_seed;          /* session_seeds.h; under the lock */
+    uint64_t standing_asked; /* the last question's number (session_standing.h); the hub's thread */
 
     /* The dealing thread's. */
     uint64_t cut_step; /* where the epoch ends early, or UINT64_MAX: not agreed */

@@ -863,6 +863,45 @@ a_node_that_has_gone_back_takes_nothing_of_before(void **state)
     close_job(&job);
 }
 
+static tundish_standing
+stand(tundish_reader *reader)
+{
+    tundish_standing standing = { .size = sizeof standing };
+
+    if (tundish_get_standing(reader, PATIENCE_NS, &standing) != TUNDISH_OK)
+        fail_msg("%s", tundish_last_error());
+    return standing;
+}
+
+static void
+a_trainer_is_told_where_those_of_other_nodes_stand(void **state)
+{
+    struct job_of_nodes job;
+    tundish_standing standing;
+
+    (void)state;
+    start_job(3, &(struct served_options){ .stages = "{range: 60}, {batch: 6}" }, &job);
+    expect_all(&job, (const char *const[3][TEXTS]){ { "0.0 ..." }, { "0.0 ..." }, { "0.0 ..." } });
+    for (int i = 0; i < 3; i++)
+        assert_true(stand(job.nodes[i].reader).is_together);
+    expect_all(&job, (const char *const[3][TEXTS]){
+                         { "0.1 ..." }, { "0.1 ..." }, { "0.1 ...", "0.2 ...", "0.3 ..." } });
+    for (int i = 0; i < 3; i++) {
+        standing = stand(job.nodes[i].reader);
+        assert_true(standing.is_known && !standing.is_together);
+        assert_true(standing.lowest_epoch == 0 && standing.lowest_step == 2);
+        assert_true(standing.highest_epoch == 0 && standing.highest_step == 4);
+    }
+    expect_all(&job, (const char *const[3][TEXTS]){
+                         { "0.2 ...", "0.3 ..." }, { "0.2 ...", "0.3 ..." }, { NULL } });
+    for (int i = 0; i < 12; i++) /* more questions than are kept */
+        assert_true(stand(job.nodes[i % 3].reader).is_together);
+    tundish_close(job.nodes[1].reader);
+    job.nodes[1].reader = NULL;
+    assert_false(stand(job.nodes[0].reader).is_known);
+    close_job(&job);
+}
+
 TEST_FILE(test_nodes)
 {
     const struct CMUnitTest tests[] = {
@@ -877,6 +916,7 @@ TEST_FILE(test_nodes)
         cmocka_unit_test(the_failure_of_the_job_ends_the_stream),
         cmocka_unit_test(a_group_that_ends_on_one_node_ends_on_all),
         cmocka_unit_test(a_place_of_one_node_serves_all),
+        cmocka_unit_test(a_trainer_is_told_where_those_of_other_nodes_stand),
         cmocka_unit_test(nodes_that_serve_different_things_are_told_which),
         cmocka_unit_test(files_that_are_local_are_read_by_all),
         cmocka_unit_test(indexes_are_made_once_and_given_to_all),
