@@ -1,6 +1,6 @@
-/* spectrum.c - windows, and the Fourier transform: by kissfft in float32, by fourier.h in float64.
- * The complex transform is used although signals are real: it does not write to its plan, so all
- * threads share one. */
+/* spectrum.c - windows, and the Fourier transform: by kissfft in float32, by fourier.h in float64
+ * and for lengths that are hard. The complex transform is used although signals are real: it does
+ * not write to its plan, so all threads share one. */
 #include "content/sounds/spectrum.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ frame64(const struct spectrum *spectrum, const double *samples, int64_t count, d
 
     for (int64_t i = 0; i < spectrum->fft_length; i++)
         in[i] = i >= count ? 0 : window != NULL ? samples[i] * window[i] : samples[i];
-    fourier_transform(spectrum->plan, in, out, out + spectrum->fft_length);
+    fourier_transform(spectrum->fourier, in, out, out + spectrum->fft_length);
     for (int64_t i = 0; i <= spectrum->fft_length / 2; i++)
         ret_magnitudes[i] = cabs(out[i]);
 }
@@ -130,10 +130,28 @@ frame32(const struct spectrum *spectrum, const float *samples, int64_t count, vo
 
 #endif
 
+/* One frame of float32, of which float64 is the better transform. */
+static void
+frame_hard(const struct spectrum *spectrum, const float *samples, int64_t count,
+           double complex *room, float *ret_magnitudes)
+{
+    double complex *in = room, *out = in + spectrum->fft_length;
+    const float *window = spectrum->window;
+
+    for (int64_t i = 0; i < spectrum->fft_length; i++)
+        in[i] = i >= count ? 0 : (double)(window != NULL ? samples[i] * window[i] : samples[i]);
+    fourier_transform(spectrum->fourier, in, out, out + spectrum->fft_length);
+    for (int64_t i = 0; i <= spectrum->fft_length / 2; i++)
+        ret_magnitudes[i] = (float)cabs(out[i]);
+}
+
 void *
 spectrum_room(const struct spectrum *spectrum, struct scratch *scratch)
 {
-    return scratch_array(scratch, (size_t)spectrum->fft_length, 3 * sizeof(double complex));
+    int64_t values = 2 * spectrum->fft_length;
+
+    values += spectrum->fourier != NULL ? fourier_room(spectrum->fourier) : 0;
+    return scratch_array(scratch, (size_t)values, sizeof(double complex));
 }
 
 void
@@ -146,6 +164,8 @@ spectrum_frame(const struct spectrum *spectrum, const void *samples, int64_t ava
     count = count < available ? count : available;
     if (spectrum->dtype == TUNDISH_FLOAT64)
         frame64(spectrum, samples, count, room, ret_magnitudes);
+    else if (spectrum->fourier != NULL)
+        frame_hard(spectrum, samples, count, room, ret_magnitudes);
     else
         frame32(spectrum, samples, count, room, ret_magnitudes);
 }
@@ -162,16 +182,18 @@ spectrum_open(struct spectrum *spectrum, tundish_dtype dtype, int64_t frame_leng
         spectrum->window = make_window64(window, window_length, frame_length);
     else if (window != NULL)
         spectrum->window = make_window32(window, window_length, frame_length);
-    spectrum->plan = is_double ? (void *)fourier_open(fft_length) : make_plan32(fft_length);
+    if (is_double || fourier_is_hard(fft_length))
+        spectrum->fourier = fourier_open(fft_length);
+    else
+        spectrum->plan = make_plan32(fft_length);
 }
 
 void
 spectrum_close(struct spectrum *spectrum)
 {
     free(spectrum->window);
-    if (spectrum->dtype == TUNDISH_FLOAT64)
-        fourier_close(spectrum->plan);
-    else if (spectrum->plan != NULL)
+    fourier_close(spectrum->fourier);
+    if (spectrum->plan != NULL)
         close_plan32(spectrum->plan);
     *spectrum = (struct spectrum){ 0 };
 }

@@ -16,8 +16,9 @@ struct spectrum {
     tundish_dtype dtype;
     int64_t frame_length; /* samples of a frame; those beyond fft_length are left out */
     int64_t fft_length;
-    void *window; /* frame_length factors, or NULL */
-    void *plan;
+    void *window;            /* frame_length factors, or NULL */
+    void *plan;              /* kissfft's, or */
+    struct fourier *fourier; /* for float64, and for lengths with large prime factors */
 };
 
 /* Windows of tf.signal: hann and hamming, periodic if the length is even; NULL: none. A window
