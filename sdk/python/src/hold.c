@@ -10,6 +10,7 @@
 #include "errors.h"
 
 #define SLICE_NS INT64_C(100000000)
+#define PATIENCE_NS INT64_C(1000000000)
 
 int
 hold_parse(const char *name)
@@ -43,6 +44,25 @@ warn(const struct source *source, uint32_t count, const struct line *taken)
         (unsigned)count, count == 1 ? " is" : "es are", taken->file, taken->number);
 }
 
+/* Another library may give a batch back in a moment, from a thread of its own: JAX drops what a
+ * computation has read a little after its result is there. Waits before the one warning only, in
+ * slices, since a batch may be given back just before the wait. */
+static int
+wait_for_library(struct hold *hold, struct source *source)
+{
+    int64_t until_ns = clock_ns() + PATIENCE_NS;
+
+    while (!source_has_room(source) && clock_ns() < until_ns) {
+        Py_BEGIN_ALLOW_THREADS;
+        source_wait_release(source, SLICE_NS);
+        Py_END_ALLOW_THREADS;
+        if (PyErr_CheckSignals() != 0)
+            return -1;
+    }
+    hold->has_waited = !source_has_room(source);
+    return 0;
+}
+
 static int
 copy_oldest(struct hold *hold, struct source *source, bool is_quiet)
 {
@@ -55,6 +75,8 @@ copy_oldest(struct hold *hold, struct source *source, bool is_quiet)
         return 1;
     /* With warnings as errors the copy is made nevertheless: the next call finds its slot free. */
     warns = !hold->has_warned && (!is_quiet || count > 1);
+    if (warns && !hold->has_waited && source_is_lent_on(source))
+        return wait_for_library(hold, source);
     Py_BEGIN_ALLOW_THREADS;
     status = source_keep_oldest(source);
     Py_END_ALLOW_THREADS;

@@ -10,6 +10,7 @@ enum on_hold { ON_HOLD_COPY, ON_HOLD_ERROR, ON_HOLD_WAIT };
 struct hold {
     enum on_hold policy;
     bool has_warned;
+    bool has_waited; /* in vain, for a library that has arrays of a batch */
 };
 
 /* "copy", "error" or "wait". -1: none of them. */
