@@ -65,6 +65,43 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
 """
 
 
+# Rank 1 begins when rank 0 has had its epoch, of no more batches than there are slots, and leaves.
+LATE = """
+import multiprocessing, os, sys
+import map_style
+from tundish.torch import DataLoader
+
+how, (reads, writes) = sys.argv[1], os.pipe()
+
+def work(rank):
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2")
+    loader = DataLoader(map_style.Made("integer", 23), batch_size=6)
+    if rank == 1:
+        os.read(reads, 1)
+    rows = [row for batch in loader for row in batch.tolist()]
+    print(rank, len(rows), flush=True)
+    if rank == 0:
+        os.write(writes, b"x")
+    if how == "close":
+        loader.close()
+
+if how == "process":
+    ranks = [multiprocessing.get_context("fork").Process(target=work, args=(rank,)) for rank in range(2)]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    sys.exit(max(each.exitcode for each in ranks))
+children = []
+for rank in range(2):
+    children.append(os.fork())
+    if children[-1] == 0:
+        work(rank)
+        sys.exit(0)
+sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+"""
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.torch = rig.needs(self, "torch")
@@ -313,6 +350,13 @@ class Ranks(Case):
             expected = [batch.tolist() for batch in self.data.DataLoader(data, 3, sampler=sampler)]
             self.assertEqual(said["length"], len(expected))
             self.assertEqual([batch[0] for batch in said["batch"]], expected)
+
+    def test_a_rank_that_comes_late_has_its_rows_when_the_first_has_left(self):
+        for how in ("close", "exit", "process"):
+            words = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", LATE, how]
+            environment = {**os.environ, "PYTHONPATH": paths()}
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=rig.DEADLINE_S)
+            self.assertEqual((done.returncode, sorted(done.stdout.split("\n"))), (0, ["", "0 12", "1 12"]), done)
 
     def test_a_place_goes_on_after_a_kill_with_other_numbers_of_ranks(self):
         def rows(said):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
-import glob
 import hashlib
 import itertools
 import json
@@ -19,13 +18,8 @@ import math
 import operator
 import os
 import random
-import shutil
-import socket
-import stat
 import struct
-import tempfile
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -34,40 +28,19 @@ import torch
 from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
-from . import loading, serving
+from . import loading
 from .columns import Strings, lent
 from .errors import ArgumentError, MisuseError, PlaceError, ServerGone, Timeout
-from .reader import Reader, open as open_reader
+from .node_server import NodeServer, Ranks
+from .reader import Reader
 
 __all__ = ["DatasetLoader"]
 
-_LINK = "{}tundish-ranks-{}-{}"
-_POLL_S = 0.02
-_WAIT_S = 600.0  # for local rank 0 to start the server
 _FOREVER_S = 7 * 24 * 3600
 _ROUND = 2**20  # numbers of rows in a batch of a batch_sampler
 
 # The order of an epoch is a file that rank 0 writes when the epoch begins.
 _COPY = 'while ! [ -e "order-$TUNDISH_EPOCH" ]; do sleep 0.03; done; exec cat "order-$TUNDISH_EPOCH"'
-
-
-class _Ranks:
-    """Of this job, from its environment."""
-
-    def __init__(self, is_shared: bool) -> None:
-        def number(name: str, default: int) -> int:
-            return int(os.environ.get(name) or default) if is_shared else default
-
-        self.world = number("WORLD_SIZE", 1)
-        self.rank = number("RANK", 0)
-        self.local_world = number("LOCAL_WORLD_SIZE", self.world)
-        self.local = number("LOCAL_RANK", self.rank % self.local_world)
-        self.first = self.rank - self.local  # of this node
-        if not 0 <= self.local < self.local_world <= self.world or not 0 <= self.rank < self.world:
-            raise ArgumentError(
-                f"RANK {self.rank}, WORLD_SIZE {self.world}, LOCAL_RANK {self.local} and LOCAL_WORLD_SIZE "
-                f"{self.local_world} of the environment do not fit together"
-            )
 
 
 # Loaders are numbered in the order in which a program makes them, which is the same on all ranks.
@@ -126,9 +99,9 @@ class DatasetLoader:
             batch_sampler = BatchSampler(sampler, batch_size, self.drop_last)
         self.sampler, self.batch_sampler = sampler, batch_sampler
         self.collate_fn = self._collation(collate_fn)
-        self._ranks = _Ranks(is_shared)
+        self._ranks = Ranks(is_shared)
         self._number = next(_numbers)
-        self._server: _Server | None = None
+        self._server: NodeServer | None = None
         self._reader: Reader | None = None
         self._signature: Any = None
         self._epoch = 0  # of the loop that comes next
@@ -330,11 +303,14 @@ class DatasetLoader:
             made = self._made(batch)
             del batch
             self._steps += 1
+            self._server.had(self._steps)
             yield made
         self._is_begun = False
         self._epoch += 1
         self._base = self._steps = 0
         self._next(batches)  # the epoch's end
+        if self._server is not None:
+            self._server.ended()
 
     def _drop(self) -> None:
         """A batch failed, after which the stream has ended, or stands nobody knows where. The next loop begins
@@ -343,6 +319,8 @@ class DatasetLoader:
             self._reader.close()
         if self._ranks.local_world > 1:
             self._is_closed = True
+            if self._ranks.local > 0 and self._server is not None:
+                self._server.stop()
             return  # the other ranks read still
         if self._server is not None:
             self._server.stop()
@@ -362,7 +340,7 @@ class DatasetLoader:
         self._is_begun = False
         self._epoch += 1
         if self._server is not None and self._server.run >= 0:
-            self._server.cut(self._ranks.local, self._steps)
+            self._server.cut(self._steps)
 
     # The server.
 
@@ -375,9 +353,9 @@ class DatasetLoader:
         first = order[0] if self._by_batches else order[: 1 if self._is_single else self.batch_size].tolist()
         if ranks.local > 0:
             self._signature = self._learn(first)
-            self._server = _Server(ranks, self._number)  # waits for it
+            self._server = NodeServer(ranks, self._number)  # waits for it
         else:
-            self._server = _Server(ranks, self._number)
+            self._server = NodeServer(ranks, self._number)
             objects = (self.dataset, self.collate_fn, self.worker_init_fn)
             loading.save(os.path.join(self._server.folder, "objects"), objects)
             self._signature = self._learn(first)
@@ -589,101 +567,3 @@ def _drawing(samplers: Sequence[Any], draws: dict[str, Any]) -> Iterator[None]:
         yield
     finally:
         _set_program(before)
-
-
-class _Server:
-    """A loader's server and its folder, which all ranks of the node see."""
-
-    def __init__(self, ranks: _Ranks, number: int) -> None:
-        self.run = -1  # the server's number of the epoch that is read
-        self._link = _link(ranks, number) if ranks.local_world > 1 else None
-        self._server: serving.Server | None = None
-        self._cuts: Any = None
-        if self._link is not None and ranks.local > 0:
-            self.folder = _await(self._link)
-            return
-        if self._link is not None:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._link)
-        self.folder, lock = serving.short_folder()  # sweeps, too
-        _sweep()
-        self._remove = weakref.finalize(self, _remove, self.folder, lock, self._link, os.getpid())
-        with open(os.path.join(self.folder, "cuts"), "wb") as file:
-            file.write(struct.pack("<q", loading.WANTED_ALL) * ranks.local_world)
-
-    def start(self, text: str, facts: dict[str, Any]) -> None:
-        loading.save(os.path.join(self.folder, "loader"), facts)
-        self._server = serving.serve(text=text, root=self.folder, socket=os.path.join(self.folder, "server"))
-        if self._link is not None:
-            os.symlink(self.folder, f"{self._link}.new")
-            os.rename(f"{self._link}.new", self._link)
-
-    def open(self, local: int) -> Reader:
-        if self._server is not None:
-            return self._server.open("train", replica=local)
-        return open_reader("train", server=os.path.join(self.folder, "server"), replica=local)
-
-    def cut(self, local: int, steps: int) -> None:
-        """The rank has had so many steps of this epoch, and wants no more."""
-        if self._cuts is None:
-            self._cuts = np.memmap(os.path.join(self.folder, "cuts"), np.int64, "r+")
-        self._cuts[local] = self.run << 32 | steps
-
-    def stop(self) -> None:
-        if self._server is not None:
-            self._server.stop()
-            self._remove()
-
-
-def _link(ranks: _Ranks, number: int) -> str:
-    """A path that the ranks of this node know, and no other job's."""
-    names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_STEP_ID")
-    words = [os.environ.get(name, "") for name in names]
-    key = "/".join([*words, str(os.getppid()), str(ranks.first), str(ranks.world), str(number)])
-    name = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
-    return _LINK.format(os.path.join(tempfile.gettempdir(), ""), os.getuid(), name)
-
-
-def _sweep() -> None:
-    """Remove the links of jobs that were killed."""
-    for link in glob.glob(_LINK.format(glob.escape(os.path.join(tempfile.gettempdir(), "")), os.getuid(), "*")):
-        with contextlib.suppress(OSError):
-            if os.lstat(link).st_uid == os.getuid() and not os.path.exists(link):
-                os.unlink(link)
-
-
-def _await(link: str) -> str:
-    """The folder of the server that local rank 0 starts."""
-    deadline = time.monotonic() + _WAIT_S
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            folder = os.readlink(link)
-            is_own = os.lstat(link).st_uid == os.getuid() == os.stat(folder).st_uid
-            if is_own and _listens(os.path.join(folder, "server")):
-                return folder
-        time.sleep(_POLL_S)
-    raise ServerGone(f"local rank 0 has started no server in {_WAIT_S:.0f} s: all ranks must begin the same loops")
-
-
-def _listens(path: str) -> bool:
-    if not stat.S_ISSOCK(os.stat(path).st_mode):
-        return False
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tried:
-        try:
-            tried.connect(path)
-        except ConnectionRefusedError:
-            return False
-        except OSError:  # of another kind, where somebody listens all the same
-            return True
-    return True
-
-
-def _remove(folder: str, lock: int, link: str | None, owner: int) -> None:
-    if os.getpid() != owner:
-        return
-    if link is not None:
-        with contextlib.suppress(OSError):
-            if os.readlink(link) == folder:
-                os.unlink(link)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.close(lock)
