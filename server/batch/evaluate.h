@@ -48,7 +48,8 @@ struct evaluation {
     bool skip_bad;                        /* leave bad rows out instead of failing */
     uint64_t skipped;                     /* rows left out so far, with the last one's text */
     char skipped_text[1024];
-    void *observations; /* handed to every frame */
+    void *observations;                  /* handed to every frame */
+    const struct file_notes *file_notes; /* frame.file_notes */
 };
 
 struct evaluate_request {

@@ -31,6 +31,7 @@ evaluate_ready(struct evaluation *evaluation, const struct schema *schema, int64
         .errors = errors,
         .outer = outer,
         .other_files = evaluation->files != NULL ? source_other_files(evaluation->files) : NULL,
+        .file_notes = evaluation->file_notes,
         .stop = evaluation->stop,
         .observations = evaluation->observations,
     };

@@ -28,6 +28,7 @@ frame_errors_clear(struct frame_errors *errors)
     errors->bad_count = 0;
 }
 
+struct file_notes;
 struct other_files;
 struct tnd_stats_vocabulary;
 
@@ -56,6 +57,9 @@ struct frame {
 
     /* Files of other nodes (content/records/other_files.h); NULL: all are here. */
     const struct other_files *other_files;
+
+    /* Who notes the whole files that rows name (content/records/file_notes.h); NULL: nobody. */
+    const struct file_notes *file_notes;
 
     const _Atomic int *stop; /* not 0: give up waiting and fail with STOPPED. May be NULL */
 

@@ -203,6 +203,16 @@ disk_has(const struct disk *disk, const char *address, uint32_t part)
     return faccessat(disk->folder, name, R_OK, 0) == 0;
 }
 
+static struct object_identity
+identity_of(const struct trailer *trailer)
+{
+    struct object_identity identity = { .is_known = true, .bytes = trailer->total };
+
+    memcpy(identity.tag, trailer->tag, sizeof trailer->tag);
+    memcpy(identity.modified, trailer->modified, sizeof trailer->modified);
+    return identity;
+}
+
 bool
 disk_identity(const struct disk *disk, const char *address, struct object_identity *ret_identity)
 {
@@ -212,9 +222,7 @@ disk_identity(const struct disk *disk, const char *address, struct object_identi
     if (descriptor < 0)
         return false;
     close(descriptor);
-    *ret_identity = (struct object_identity){ .is_known = true, .bytes = entry.trailer.total };
-    memcpy(ret_identity->tag, entry.trailer.tag, sizeof entry.trailer.tag);
-    memcpy(ret_identity->modified, entry.trailer.modified, sizeof entry.trailer.modified);
+    *ret_identity = identity_of(&entry.trailer);
     return true;
 }
 
@@ -303,7 +311,7 @@ is_small(const struct disk *disk, struct entry *entry, const uint8_t *bytes, int
 
 bool
 disk_read_small(const struct disk *disk, const char *address, const struct disk_room *room,
-                struct byte_view *ret_bytes)
+                struct disk_small *ret_small)
 {
     struct entry entry;
     int descriptor = open_entry(disk, address, 0, &entry);
@@ -319,7 +327,8 @@ disk_read_small(const struct disk *disk, const char *address, const struct disk_
         is_right = tnd_read_at(descriptor, to, bytes, 0, &got) == 0 && got == bytes &&
                    is_small(disk, &entry, to, descriptor);
         if (is_right)
-            *ret_bytes = (struct byte_view){ to, entry.trailer.total };
+            *ret_small =
+                (struct disk_small){ { to, entry.trailer.total }, identity_of(&entry.trailer) };
     }
     close(descriptor);
     return is_right;

@@ -50,8 +50,12 @@ struct disk_room {
     void *(*take)(void *context, size_t bytes); /* never NULL */
     void *context;
 };
+struct disk_small {
+    struct byte_view bytes;
+    struct object_identity identity;
+};
 bool disk_read_small(const struct disk *disk, const char *address, const struct disk_room *room,
-                     struct byte_view *ret_bytes);
+                     struct disk_small *ret_small);
 
 /* A part that this process fetches. */
 struct disk_claim {

@@ -276,3 +276,14 @@ object_identity_hash(const struct object_identity *identity)
 
     return tnd_hash_farm(text, strlen(text));
 }
+
+uint64_t
+object_version(const struct object_identity *identity)
+{
+    uint64_t words[2] = { object_identity_hash(identity), identity->bytes };
+    uint64_t version = tnd_hash_farm(words, sizeof words);
+
+    if (identity->tag[0] == '\0' && identity->modified[0] == '\0')
+        return 0;
+    return version + (version == 0);
+}

@@ -39,4 +39,7 @@ tundish_status remote_identify(struct remote *remote, const char *name,
                                struct object_identity *ret_identity);
 uint64_t object_identity_hash(const struct object_identity *identity);
 
+/* Tells its version from others at the same URL; 0: the store says neither ETag nor date. */
+uint64_t object_version(const struct object_identity *identity);
+
 #endif

@@ -13,7 +13,7 @@ address_of(const struct remote *remote, const struct remote_url *url)
 
 bool
 small_read(struct remote *remote, const struct remote_url *url, const struct disk_room *room,
-           struct byte_view *ret_bytes)
+           struct disk_small *ret_small)
 {
     char *address;
     bool is_there;
@@ -21,10 +21,10 @@ small_read(struct remote *remote, const struct remote_url *url, const struct dis
     if (remote->disk == NULL)
         return false;
     address = address_of(remote, url);
-    is_there = disk_read_small(remote->disk, address, room, ret_bytes);
+    is_there = disk_read_small(remote->disk, address, room, ret_small);
     free(address);
     if (is_there)
-        store_count(&stores_find(url)->cached_bytes, ret_bytes->size);
+        store_count(&stores_find(url)->cached_bytes, ret_small->bytes.size);
     return is_there;
 }
 

@@ -5,9 +5,9 @@
 
 #include "remote/disk.h"
 
-/* Its bytes, if it is in the cache. */
+/* It, if it is in the cache. */
 bool small_read(struct remote *remote, const struct remote_url *url, const struct disk_room *room,
-                struct byte_view *ret_bytes);
+                struct disk_small *ret_small);
 
 /* It came. */
 void small_keep(struct remote *remote, const struct remote_url *url, const struct answer *answer,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/records/file_notes.h"
 #include "content/records/other_files.h"
 #include "content/records/remote_files.h"
 #include "content/records/whole_file.h"
@@ -252,12 +253,15 @@ static tundish_status
 read_urls(const struct source_read *read, const struct byte_view *paths, struct byte_view *values)
 {
     struct frame *output = read->output;
+    const struct file_notes *notes = output->file_notes;
     struct remote_files *files = NULL;
     tundish_status status =
         remote_files_open(table_services(read->files)->remote, paths, (size_t)read->count, &files);
 
     for (size_t i = 0; i < (size_t)read->count && status == TUNDISH_OK; i++) {
         status = remote_files_next(files, output->scratch, &values[i]);
+        if (status == TUNDISH_OK && notes != NULL)
+            notes->add(notes->context, paths[i], remote_files_version(files));
         /* A store that does not answer must not look like rows that are bad. */
         if (status != TUNDISH_E_DATA)
             continue;
@@ -283,6 +287,8 @@ read_paths(const struct source_read *read, const struct byte_view *paths, struct
         if (status == TUNDISH_OK && values[i].data == NULL)
             status =
                 whole_file_read(table_root(read->files), paths[i], output->scratch, &values[i]);
+        if (status == TUNDISH_OK)
+            file_notes_add(output->file_notes, paths[i], values[i]);
         /* A node that does not answer must not look like rows that are bad. */
         if (status == TUNDISH_OK || status == TUNDISH_E_PEER_LOST)
             continue;

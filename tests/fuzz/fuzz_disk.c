@@ -87,11 +87,11 @@ try_file(size_t file_bytes)
     const struct disk_room small = { take_room, room };
     struct object_identity identity;
     struct disk_wanted wanted = { .address = ADDRESS, .identity = &identity };
-    struct byte_view found = { 0 };
+    struct disk_small found;
     int descriptor = -1;
 
     if (disk_read_small(disk, ADDRESS, &small, &found))
-        must(found.size == file_bytes - END_BYTES);
+        must(found.bytes.size == file_bytes - END_BYTES);
     if (!disk_identity(disk, ADDRESS, &identity))
         return;
     must(strlen(identity.tag) < sizeof identity.tag);

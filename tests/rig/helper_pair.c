@@ -237,7 +237,9 @@ say_answer(const struct helper_pair *pair, int socket, struct byte_view bytes)
 
     if (bytes.size >= sizeof head)
         memcpy(&head, bytes.data, sizeof head);
-    stated = head.bytes + (head.status == TUNDISH_OK ? head.skipped_bytes : 0);
+    stated = head.bytes;
+    if (head.status == TUNDISH_OK)
+        stated += (uint64_t)head.skipped_bytes + head.reads_bytes;
     say(pair, socket, bytes, (const uint64_t[]){ sizeof head, stated }, false);
 }
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from launcher_rig import LauncherOfJobs, descendants, variable_of
 from nodes_rig import why_not
 from rig import DEADLINE_S, READER, TUNDISH, Rig, batches, place, stop
+from store import Store
 
 RECEIVED = os.environ.get("TUNDISH_RECEIVED", "")
 ROWS, WORDS, TIMES = 4000, 12, 10
@@ -159,6 +160,55 @@ class Helpers(HelpersRig):
             f'list_files: {{file_pattern: "{folder}/*", shuffle: false}}', SHUFFLE,
             "read_file: {columns: [value]}", "ragged_batch: 64",
         ])
+
+    def store(self):
+        store = Store()
+        self.addCleanup(store.close)
+        return store
+
+    def test_read_objects_by_their_names(self):
+        store = self.store()
+        for i in range(200):
+            store.put(f"/b/{i:03}", b"%d" % i)
+        (self.path / "names").write_text("".join(f"{store.url}/b/{i:03}\n" for i in range(200)))
+        self.assert_same_columns([
+            f"text_line: {{filenames: [{self.path}/names]}}", SHUFFLE, "read_file: {columns: [value]}",
+            "ragged_batch: 64",
+        ])
+        # The server has asked for the version of what it did not read.
+        self.assertTrue(any(method == "HEAD" for method, _, _ in store.requests))
+
+    def serve_alone(self, file, said):
+        """With a helper that cannot be used: the same rows, and the log says why."""
+        _, port = self.helper(file)
+        expected = self.peek(file)[0]
+        self.serve_helped(file, [port])
+        trainer = self.read_on()
+        self.wait_for_log(f"parts are made by this server alone: {said}")
+        stop(trainer)
+        self.assert_epochs_are(expected)
+        self.assertEqual(self.made()[port], 0)
+
+    def test_make_nothing_of_objects_without_a_version(self):
+        store = self.store()
+        store.tags = False
+        store.put("/b/rows.csv", (self.path / "rows.csv").read_bytes())
+        lines = f"text_line: {{filenames: ['{store.url}/b/rows.csv']}}"
+        file = self.pipeline([lines, PARSED, SLOW, HASHED, "batch: 64"],
+                             deliver="{epochs: 100000}")
+        self.serve_alone(file, f"{store.url}/b/rows.csv has neither an ETag nor a date")
+
+    def test_make_nothing_of_objects_without_a_version_that_rows_name(self):
+        store = self.store()
+        store.tags = False
+        for i in range(64):
+            store.put(f"/b/{i:03}", b"%d" % i)
+        (self.path / "names").write_text("".join(f"{store.url}/b/{i:03}\n" for i in range(64)))
+        file = self.pipeline([
+            f"text_line: {{filenames: [{self.path}/names]}}", "read_file: {columns: [value]}", NUMBER,
+            "batch: 8",
+        ], deliver="{epochs: 100000}")
+        self.serve_alone(file, store.url)
 
     def test_count_the_rows_that_they_leave_out(self):
         bad = range(0, ROWS, 7)
@@ -430,7 +480,24 @@ class HelperStaleFiles(HelpersRig):
             stop(server)
             stop(process)
 
-    def test_of_folders_are_found_as_they_are_named(self):
+    def read_stale_files(self, stages):
+        found, _ = self.read_until_barred(self.pipeline(stages, deliver="{epochs: 100000}"))
+        self.assertEqual([v for _, _, values in found for v in values if v >= ROWS], [])
+
+    def test_that_rows_name_are_found_before_they_are_used(self):
+        for folder in "ab":
+            (self.path / folder).mkdir()
+            for row in range(ROWS):
+                (self.path / folder / f"{row:05}.txt").write_bytes(
+                    b"%05d" % (row + 90000 * (folder == "b" and row % 200 == 7)))
+            (self.path / folder / "names").write_text("".join(f"{i:05}.txt\n" for i in range(ROWS)))
+        self.read_stale_files([
+            "text_line: {filenames: [names]}", SHUFFLE, "read_file: {columns: [value]}",
+            "regex_replace: {columns: value, pattern: '([0-9])x', rewrite: y}", NUMBER, "batch: 64",
+        ])
+        self.assertRegex(self.log(), r"\d+.txt has other bytes there than at this server")
+
+    def test_of_folders_are_found_before_they_are_used(self):
         for folder in "ab":
             for row in range(ROWS):
                 path = self.path / folder / "all" / f"class-{row % 3}" / f"{row:05}.bmp"
@@ -438,9 +505,8 @@ class HelperStaleFiles(HelpersRig):
                 path.write_bytes(b"%05d" % (row + 90000 * (folder == "b" and row % 200 == 7)))
         stages = ["directory: {directory: all}", "shuffle: {buffer_size: 1000, seed: 3}", "select: value",
                   "regex_replace: {columns: value, pattern: '([0-9])x', rewrite: y}", NUMBER, "batch: 64"]
-        found, _ = self.read_until_barred(self.pipeline(stages, deliver="{epochs: 100000}"))
-        self.assertEqual([v for _, _, values in found for v in values if v >= ROWS], [])
-        self.assertRegex(self.log(), r"it says: all/class-./\d+.bmp has other bytes here than at the server")
+        self.read_stale_files(stages)
+        self.assertRegex(self.log(), r"all/class-./\d+.bmp has other bytes there than at this server")
 
     def test_do_not_leave_out_rows(self):
         self.write_copies(0, 200)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "content/records/decode_text.h"
+#include "content/records/file_notes.h"
 #include "content/records/other_files.h"
 #include "content/records/remote_files.h"
 #include "content/records/whole_file.h"
@@ -18,6 +19,7 @@ struct reading {
     struct remote_files *remote;      /* NULL: none of its paths is a URL */
     const struct other_files *others; /* NULL: all files are here */
     struct asked_files *asked;
+    const struct file_notes *notes;
     size_t next;           /* of the paths that are not URLs */
     tundish_status status; /* of what is not the fault of a row */
     char text[512];
@@ -35,8 +37,21 @@ read_path(struct reading *reading, struct byte_view path, struct scratch *scratc
         status = reading->others->take(reading->asked, reading->next++, scratch, &bytes);
     if (status == TUNDISH_OK && bytes.data == NULL)
         status = whole_file_read(reading->root, path, scratch, &bytes);
-    if (status == TUNDISH_OK)
-        *ret_bytes = bytes;
+    if (status != TUNDISH_OK)
+        return status;
+    file_notes_add(reading->notes, path, bytes);
+    *ret_bytes = bytes;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+read_url(struct reading *reading, struct byte_view url, struct scratch *scratch,
+         struct byte_view *ret_bytes)
+{
+    tundish_status status = remote_files_next(reading->remote, scratch, ret_bytes);
+
+    if (status == TUNDISH_OK && reading->notes != NULL)
+        reading->notes->add(reading->notes->context, url, remote_files_version(reading->remote));
     return status;
 }
 
@@ -45,7 +60,7 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
 {
     struct reading *reading = context;
     bool is_remote = reading->remote != NULL && remote_files_is_url(from);
-    tundish_status status = is_remote ? remote_files_next(reading->remote, scratch, ret_to)
+    tundish_status status = is_remote ? read_url(reading, from, scratch, ret_to)
                                       : read_path(reading, from, scratch, ret_to);
 
     /* A store or a node that does not answer must not look like rows that are bad. */
@@ -97,7 +112,9 @@ static tundish_status
 read_file_apply(const void *memory, const struct frame *input, struct frame *output)
 {
     const struct read_file *state = memory;
-    struct reading reading = { .root = state->root, .others = output->other_files };
+    struct reading reading = { .root = state->root,
+                               .others = output->other_files,
+                               .notes = output->file_notes };
     size_t url_count, path_count;
     struct byte_view *urls = find_paths(&state->targets, input, true, &url_count), *paths;
     tundish_status status = TUNDISH_OK;

@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "remote/object.h"
 #include "remote/request.h"
 #include "remote/small.h"
 
@@ -14,9 +15,9 @@ enum { WINDOW = 64 };
 
 struct asked {
     struct remote_url url;
-    struct byte_view here; /* its bytes, if they were in the cache on disk; in scratch */
-    struct reply *reply;   /* else */
-    tundish_status status; /* of asking */
+    struct disk_small here; /* if it was in the cache on disk; its bytes are in scratch */
+    struct reply *reply;    /* else */
+    tundish_status status;  /* of asking */
     char *text;
 };
 
@@ -25,6 +26,7 @@ struct remote_files {
     struct reply_range range; /* the first part of each */
     const struct byte_view *urls;
     size_t count, next, asked_count;
+    uint64_t version;           /* of the last that came */
     struct asked asked[WINDOW]; /* by number, modulo the window */
 };
 
@@ -128,6 +130,7 @@ read_reply(struct remote_files *files, const struct asked *asked, struct scratch
     if (status != TUNDISH_OK)
         return status;
     identity = request_identity(answer);
+    files->version = object_version(&identity);
     if (identity.bytes > INT32_MAX)
         return tnd_fail(TUNDISH_E_DATA, "%s: it has 2 GiB or more, and would not fit a batch",
                         asked->url.name);
@@ -151,7 +154,8 @@ read_asked(struct remote_files *files, const struct asked *asked, struct scratch
         return tnd_fail(asked->status, "%s", asked->text);
     if (asked->reply != NULL)
         return read_reply(files, asked, scratch, ret_bytes);
-    *ret_bytes = asked->here;
+    files->version = object_version(&asked->here.identity);
+    *ret_bytes = asked->here.bytes;
     return TUNDISH_OK;
 }
 
@@ -168,4 +172,10 @@ remote_files_next(struct remote_files *files, struct scratch *scratch, struct by
     status = read_asked(files, asked, scratch, ret_bytes);
     asked_close(asked);
     return status;
+}
+
+uint64_t
+remote_files_version(const struct remote_files *files)
+{
+    return files->version;
 }

@@ -21,6 +21,10 @@ tundish_status remote_files_open(const struct spec_remote *options, const struct
  * after it. */
 tundish_status remote_files_next(struct remote_files *files, struct scratch *scratch,
                                  struct byte_view *ret_bytes);
+
+/* Of the one that came last, what its store says of its version (remote/object.h); 0: nothing. */
+uint64_t remote_files_version(const struct remote_files *files);
+
 void remote_files_close(struct remote_files *files); /* accepts NULL */
 
 #endif

@@ -92,7 +92,8 @@ make_part(struct helper_connection *connection, const struct helper_ask *ask, ui
     struct deal_slice slice = { .present = true, .words = words };
     tundish_status status = TUNDISH_OK;
 
-    connection->is_unsure = !connection->stream->has_sums;
+    connection->is_unsure = false;
+    connection->reads.used = 0;
     if (fill->columns == NULL || (ask->in_place != 0) != fill->in_place)
         return helper_makes_no_sense();
     status = helper_enter_names(connection, ask->name_count, &from);
@@ -103,6 +104,8 @@ make_part(struct helper_connection *connection, const struct helper_ask *ask, ui
     status = fill->in_place ? make_rows(connection, ask, fill, &slice, ret_bytes)
                             : make_slice(connection, fill, &slice, ret_bytes);
     run_words_release(words, 1, root->width, root->run_words);
+    if (status == TUNDISH_OK && connection->reads.used > HELPER_READS_BYTES)
+        status = tnd_fail(TUNDISH_E_DATA, "the names of the rows' files take too many bytes");
     return status;
 }
 
@@ -151,6 +154,9 @@ send_answer(struct helper_connection *connection, const struct helper_ask *ask,
         if (answer->skipped > 0)
             answer->skipped_bytes = (uint32_t)strnlen(skipped, HELPER_TEXT_BYTES - 1);
         connection->places[count++] = (struct iovec){ skipped, answer->skipped_bytes };
+        answer->reads_bytes = (uint32_t)connection->reads.used;
+        connection->places[count++] =
+            (struct iovec){ connection->reads.bytes, connection->reads.used };
     }
     wire->deadline_ns = tnd_clock_deadline_ns(MESSAGE_NS);
     status = helper_send(wire, &(struct iovec){ answer, sizeof *answer }, 1);

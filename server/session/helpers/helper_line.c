@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "core/printable.h"
+#include "session/helpers/helper_reads.h"
 #include "source/files/files_private.h"
 #include "source/scan/scan.h"
 #include "source/source.h"
@@ -19,7 +20,7 @@ helper_line_open(struct helper_line *line, struct session *session, struct byte_
         .key = key,
         .made_sums = sums,
         .wire = { .socket = -1, .stop = &session->stop },
-        .places = tnd_zalloc(session->plan->element_spec.count + 1, sizeof *line->places),
+        .places = tnd_zalloc(session->plan->element_spec.count + 2, sizeof *line->places),
     };
     slot_init_as(&session->spec, &line->slot);
 }
@@ -44,6 +45,7 @@ helper_line_close(struct helper_line *line)
     free(line->names.bytes);
     free(line->elements.bytes);
     free(line->answer.bytes);
+    free(line->reads.bytes);
     free(line->places);
     slot_fini(&line->slot);
 }
@@ -92,6 +94,20 @@ known_size(struct source_file *file)
     return size;
 }
 
+/* A server that says neither may give each of two machines another version. */
+static bool
+can_be_compared(struct source_file *file)
+{
+    bool is_known;
+
+    if (!file->is_url)
+        return true;
+    pthread_mutex_lock(&file->services->lock);
+    is_known = file->is_known;
+    pthread_mutex_unlock(&file->services->lock);
+    return !is_known || content_sum_applies(file);
+}
+
 /* What is packed was unpacked here once; each helper would have to do that again. */
 static tundish_status
 name_file(struct helper_line *line, const struct plan_node *source, const uint64_t *words)
@@ -101,6 +117,11 @@ name_file(struct helper_line *line, const struct plan_node *source, const uint64
 
     if (file == NULL || file->format.packing != PACKING_NONE)
         return tnd_fail(TUNDISH_E_PLACE, "%s is packed", file != NULL ? file->name : "a file");
+    if (!can_be_compared(file))
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "%s has neither an ETag nor a date, by which a helper's could be compared "
+                        "with it",
+                        file->name);
     if (!note_number(&line->files, name.number))
         return TUNDISH_OK;
     name.size = known_size(file);
@@ -131,17 +152,6 @@ add_sums(struct helper_line *line)
     }
 }
 
-/* The rows of a folder are files: they are compared whole, as they are named. */
-static uint64_t
-sum_of_path(const struct helper_line *line, uint32_t number, const char *name)
-{
-    char *path = spec_path(line->session->plan->file, name);
-    uint64_t sum = spec_is_url(name) ? 0 : helper_sums_of_path(line->made_sums, number, path);
-
-    free(path);
-    return sum;
-}
-
 static tundish_status
 visit_source(void *user, const struct plan_node *source, uint64_t *words)
 {
@@ -160,8 +170,6 @@ visit_source(void *user, const struct plan_node *source, uint64_t *words)
         return TUNDISH_OK;
     path = table_path(line->session->files, name.number, &bytes);
     name.name_bytes = bytes;
-    if (source->source->whole_files)
-        name.sum = sum_of_path(line, name.number, path);
     add_name(line, &name, path);
     return TUNDISH_OK;
 }
@@ -247,7 +255,7 @@ send_ask(struct helper_line *line, const struct part *part)
                        2);
 }
 
-/* The columns into their places in the slot, and the sentence after them. */
+/* The columns into their places in the slot, and what comes after them. */
 static tundish_status
 take_in_place(struct helper_line *line, const struct helper_answer *answer,
               char came[HELPER_TEXT_BYTES])
@@ -255,7 +263,37 @@ take_in_place(struct helper_line *line, const struct helper_answer *answer,
     uint32_t columns = line->session->plan->element_spec.count;
 
     line->places[columns] = (struct iovec){ came, answer->skipped_bytes };
-    return helper_receive(&line->wire, line->places, (int)columns + 1);
+    line->places[columns + 1] = (struct iovec){ line->reads.bytes, line->reads.used };
+    return helper_receive(&line->wire, line->places, (int)columns + 2);
+}
+
+/* The message after the head. */
+static uint64_t
+bytes_after(const struct helper_answer *answer)
+{
+    return answer->status == TUNDISH_OK
+               ? answer->bytes + answer->skipped_bytes + answer->reads_bytes
+               : answer->bytes;
+}
+
+static tundish_status
+check_ends(const struct helper_answer *answer)
+{
+    if (answer->skipped_bytes >= HELPER_TEXT_BYTES)
+        return tnd_fail(TUNDISH_E_CORRUPT, "its sentence is too long");
+    if (answer->reads_bytes > HELPER_READS_BYTES)
+        return tnd_fail(TUNDISH_E_CORRUPT, "it names too many files");
+    return TUNDISH_OK;
+}
+
+static void
+make_room_for_reads(struct portable_bytes *reads, size_t bytes)
+{
+    if (bytes > reads->room) {
+        reads->bytes = tnd_realloc(reads->bytes, bytes, 1);
+        reads->room = bytes;
+    }
+    reads->used = bytes;
 }
 
 static tundish_status
@@ -267,10 +305,12 @@ take_apart(struct helper_line *line, const struct helper_answer *answer,
     if (answer->bytes > HELPER_ANSWER_BYTES)
         return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes",
                         (unsigned long long)answer->bytes);
-    status =
-        helper_receive_stated(&line->wire, answer->bytes + answer->skipped_bytes, &line->answer);
+    status = helper_receive_stated(&line->wire, bytes_after(answer), &line->answer);
     if (status == TUNDISH_OK && answer->skipped_bytes > 0)
         memcpy(came, line->answer.bytes + answer->bytes, answer->skipped_bytes);
+    if (status == TUNDISH_OK && line->reads.used > 0)
+        memcpy(line->reads.bytes, line->answer.bytes + answer->bytes + answer->skipped_bytes,
+               line->reads.used);
     return status;
 }
 
@@ -280,10 +320,11 @@ take_columns(struct helper_line *line, const struct part *part, bool apart,
 {
     const struct share *share = &part->step->shares[part->replica];
     char came[HELPER_TEXT_BYTES];
-    tundish_status status;
+    tundish_status status = check_ends(answer);
 
-    if (answer->skipped_bytes >= HELPER_TEXT_BYTES)
-        return tnd_fail(TUNDISH_E_CORRUPT, "its sentence is too long");
+    if (status != TUNDISH_OK)
+        return status;
+    make_room_for_reads(&line->reads, answer->reads_bytes);
     if (share->fill->in_place) {
         uint64_t expected =
             fill_places(share->fill, part->begin, part->end, &share->slot, line->places);
@@ -388,15 +429,24 @@ helper_line_drop(struct helper_line *line, int64_t deadline_ns)
 {
     struct helper_answer answer;
     tundish_status status;
-    uint64_t bytes;
 
     line->wire.deadline_ns = deadline_ns;
     status = take_head(line, &answer);
+    if (status == TUNDISH_OK && answer.bytes > HELPER_ANSWER_BYTES)
+        status = tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes",
+                          (unsigned long long)answer.bytes);
+    if (status == TUNDISH_OK)
+        status = check_ends(&answer);
     if (status != TUNDISH_OK)
         return status;
-    if (answer.bytes > HELPER_ANSWER_BYTES || answer.skipped_bytes >= HELPER_TEXT_BYTES)
-        return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes",
-                        (unsigned long long)answer.bytes);
-    bytes = answer.bytes + (answer.status == TUNDISH_OK ? answer.skipped_bytes : 0);
-    return helper_receive_stated(&line->wire, bytes, &line->answer);
+    return helper_receive_stated(&line->wire, bytes_after(&answer), &line->answer);
+}
+
+tundish_status
+helper_line_compare_reads(const struct helper_line *line, bool *ret_differs)
+{
+    const struct helper_own own = { line->session->plan->file, line->made_sums };
+
+    return helper_reads_compare(&own, (struct byte_view){ line->reads.bytes, line->reads.used },
+                                ret_differs);
 }

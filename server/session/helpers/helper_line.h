@@ -21,7 +21,7 @@ struct helper_line {
     struct helper_sums *made_sums; /* of the session's files */
     uint64_t sums_seen;            /* of those that were made later */
     uint64_t asked;                /* on this connection */
-    struct portable_bytes names, elements, answer;
+    struct portable_bytes names, elements, answer, reads;
     uint32_t name_count;
     uint64_t row_count; /* of sources, in the part that was sent */
     struct slot slot;   /* of a whole slice that came */
@@ -65,6 +65,10 @@ tundish_status helper_line_take(struct helper_line *line, const struct part *par
 
 /* Wait for an answer that nobody wants any more, and drop it. */
 tundish_status helper_line_drop(struct helper_line *line, int64_t deadline_ns);
+
+/* Were the files that rows name the same there as here, as far as any were read for the part that
+ * was taken last? As helper_reads_compare. */
+tundish_status helper_line_compare_reads(const struct helper_line *line, bool *ret_differs);
 
 /* Is the part in its slot the one that came? */
 bool helper_line_is_same(const struct helper_line *line, const struct part *part);

@@ -169,33 +169,12 @@ enter_file(struct helper_connection *connection, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* A row that is a file is compared whole. */
-static void
-compare_path(struct helper_connection *connection, struct own_number *number)
-{
-    size_t bytes;
-    const char *name = table_path(connection->stream->files, number->own, &bytes);
-    char *path = spec_path(connection->server->options.file, name);
-    uint64_t sum =
-        spec_is_url(name) ? 0 : helper_sums_of_path(connection->stream->sums, number->own, path);
-
-    free(path);
-    number->is_same = sum != 0 && sum == number->sum;
-    if (sum != 0 && number->sum != 0 && !number->is_same)
-        connection->different = name;
-}
-
 static tundish_status
-enter_path(struct helper_connection *connection, const struct plan_node *node,
-           const struct helper_name *name, const char *text)
+enter_path(struct helper_connection *connection, const struct helper_name *name, const char *text)
 {
-    struct own_number number = {
-        .theirs = name->number, .is_known = true, .sum = name->sum, .is_same = true
-    };
+    struct own_number number = { .theirs = name->number, .is_known = true };
 
     number.own = table_enter_path(connection->stream->files, text);
-    if (node->source->whole_files)
-        compare_path(connection, &number);
     add_number(&connection->paths, &number);
     return TUNDISH_OK;
 }
@@ -215,7 +194,7 @@ enter_name(struct helper_connection *connection, const struct helper_name *name,
     if (status != TUNDISH_OK)
         return status;
     return node->source->words == WORDS_HAVE_FILE ? enter_file(connection, node, name, text)
-                                                  : enter_path(connection, node, name, text);
+                                                  : enter_path(connection, name, text);
 }
 
 tundish_status
@@ -268,7 +247,6 @@ translate(void *user, const struct plan_node *source, uint64_t *words)
         number = words[0] <= UINT32_MAX ? own_number(&connection->paths, (uint32_t)words[0]) : NULL;
         if (number == NULL)
             return helper_makes_no_sense();
-        connection->is_unsure |= !number->is_same;
         words[0] = number->own;
         return TUNDISH_OK;
     }

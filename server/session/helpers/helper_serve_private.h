@@ -8,6 +8,7 @@
 #include "batch/portable.h"
 #include "session/fill.h"
 #include "session/helpers/helper_allowed.h"
+#include "session/helpers/helper_reads.h"
 #include "session/helpers/helper_serve.h"
 #include "session/helpers/helper_sums.h"
 #include "session/helpers/helper_wire.h"
@@ -27,7 +28,6 @@ struct helped {
     struct budget *budget;
     struct helper_sums *sums; /* of the files */
     bool reads_whole_files;
-    bool has_sums; /* of all that rows are made of */
 };
 
 struct helper_server {
@@ -69,6 +69,8 @@ struct helper_connection {
     bool is_stranger;
     struct helped *stream;
     struct evaluation evaluation;
+    struct file_notes notes; /* of the evaluation */
+    struct portable_bytes reads;
     struct budget_task memory;
     struct tnd_codec_context *context;
     struct numbers files, paths;

@@ -69,20 +69,6 @@ open_plan(const struct helper_server *server, const struct helper_hello *hello,
     return status;
 }
 
-/* Paths that only rows hold are not named, and so their files are not compared. */
-static bool
-reads_paths_of_rows(const struct plan_graph *graph)
-{
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        const struct plan_node *node = graph->nodes[i];
-
-        if ((node->content != NULL && node->content->paths_of != NULL) ||
-            (node->body != NULL && reads_paths_of_rows(node->body)))
-            return true;
-    }
-    return false;
-}
-
 static tundish_status
 open_stream(const struct helper_server *server, struct byte_view from, struct helped **ret_stream)
 {
@@ -114,7 +100,6 @@ open_stream(const struct helper_server *server, struct byte_view from, struct he
     }
     if (status == TUNDISH_OK) {
         stream->reads_whole_files = plan_find_whole_files(stream->plan->graph) != NULL;
-        stream->has_sums = !reads_paths_of_rows(stream->plan->graph);
         stream->sums = helper_sums_open();
         stream->allowed = allowed_files_open(stream->plan);
         stream->budget = content_budget_open(stream->plan, server->options.thread_count);
@@ -168,12 +153,14 @@ ready_to_make(struct helper_connection *connection)
     struct helped *stream = connection->stream;
 
     slot_init_as(&stream->spec, &connection->slot);
-    /* Each column, or buffer; what is before them; a sentence. */
-    connection->places = tnd_zalloc(connection->slot.buffer_count + 2, sizeof *connection->places);
+    /* Each column, or buffer; what is before them; a sentence; notes. */
+    connection->places = tnd_zalloc(connection->slot.buffer_count + 3, sizeof *connection->places);
+    connection->notes = helper_reads_notes(&connection->reads);
     connection->evaluation = (struct evaluation){
         .files = stream->files,
         .scratch = scratch_open(),
         .skip_bad = stream->plan->stream->deliver.skip_errors,
+        .file_notes = &connection->notes,
     };
     connection->memory.budget = stream->budget;
     scratch_share(connection->evaluation.scratch, &connection->memory);
@@ -207,6 +194,7 @@ helper_leave_stream(struct helper_connection *connection)
     free(connection->paths.table);
     free(connection->asked.bytes);
     free(connection->answer.bytes);
+    free(connection->reads.bytes);
     free(connection->places);
     pthread_mutex_lock(&server->lock);
     leave(connection);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "content/records/file_notes.h"
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
@@ -31,15 +32,19 @@ struct helper_sums {
     struct source_file **files; /* wanted; from `next` on not looked at */
     uint64_t file_count, next;
     struct source_file **made;
-    struct path_sum *paths; /* by number */
-    uint32_t path_room;
+    struct named *named; /* by the hashes of their names */
+    uint32_t named_room, named_count;
 };
 
-/* Of the file as it was when it was read. */
-struct path_sum {
-    uint64_t size, sum;
-    struct timespec modified;
+/* A file that a row names, as it was when it was read. */
+struct named {
+    uint64_t name, version; /* version 0: there is none here */
+    uint64_t device, inode, size;
+    struct timespec modified, changed;
 };
+
+/* So many are kept at most; others are read again. */
+enum { NAMED_MAX = 1 << 19, NAMED_TRIES = 8 };
 
 struct helper_sums *
 helper_sums_open(void)
@@ -68,7 +73,7 @@ helper_sums_close(struct helper_sums *sums)
     pthread_mutex_destroy(&sums->small);
     free(sums->files);
     free(sums->made);
-    free(sums->paths);
+    free(sums->named);
     free(sums);
 }
 
@@ -165,72 +170,152 @@ helper_sums_want(struct helper_sums *sums, struct source_file *file)
 static uint64_t
 sum_of_bytes(int descriptor, uint64_t size)
 {
-    enum { CHUNK_BYTES = 256 << 10 };
-    uint8_t *bytes = tnd_alloc(CHUNK_BYTES);
-    uint64_t sum = tnd_hash_farm_chain(0, &size, sizeof size);
+    uint8_t *bytes = tnd_alloc(FILE_SUM_PIECE_BYTES);
+    uint64_t sum = file_sum_begin(size);
 
-    for (uint64_t at = 0; at < size && sum != 0; at += CHUNK_BYTES) {
-        size_t count = size - at < CHUNK_BYTES ? (size_t)(size - at) : CHUNK_BYTES, got = 0;
+    for (uint64_t at = 0; at < size && sum != 0; at += FILE_SUM_PIECE_BYTES) {
+        size_t count =
+                   size - at < FILE_SUM_PIECE_BYTES ? (size_t)(size - at) : FILE_SUM_PIECE_BYTES,
+               got = 0;
         bool is_read = tnd_read_at(descriptor, bytes, count, at, &got) == 0 && got == count;
 
-        sum = is_read ? tnd_hash_farm_chain(sum, bytes, count) : 0;
+        sum = is_read ? file_sum_add(sum, bytes, count) : 0;
     }
     free(bytes);
     return sum;
 }
 
-/* Where the sum of a path is kept. The lock is held. */
-static struct path_sum *
-kept_sum(struct helper_sums *sums, uint32_t number)
+static uint64_t
+hash_of(const char *name)
 {
-    if (number >= sums->path_room) {
-        uint32_t room = 2 * number + 64;
+    return tnd_hash_farm(name, strlen(name));
+}
 
-        sums->paths = tnd_realloc(sums->paths, room, sizeof *sums->paths);
-        memset(sums->paths + sums->path_room, 0, (room - sums->path_room) * sizeof *sums->paths);
-        sums->path_room = room;
+/* Where a name's version is, or is to be. The lock is held. */
+static struct named *
+find_named(struct helper_sums *sums, uint64_t name)
+{
+    struct named *found;
+
+    for (uint32_t i = 0; i < NAMED_TRIES; i++) {
+        found = &sums->named[(name + i) & (sums->named_room - 1)];
+        if (found->name == name || found->version == 0)
+            return found;
     }
-    return &sums->paths[number];
+    return &sums->named[name & (sums->named_room - 1)];
+}
+
+/* The lock is held. */
+static void
+make_room_for_named(struct helper_sums *sums)
+{
+    struct named *before = sums->named;
+    uint32_t room = sums->named_room;
+
+    if (room == NAMED_MAX || 2 * sums->named_count < room)
+        return;
+    sums->named_room = room == 0 ? 1024 : 2 * room;
+    sums->named = tnd_zalloc(sums->named_room, sizeof *sums->named);
+    for (uint32_t i = 0; i < room; i++)
+        if (before[i].version != 0)
+            *find_named(sums, before[i].name) = before[i];
+    free(before);
+}
+
+static void
+note_named(struct helper_sums *sums, const struct named *named)
+{
+    struct named *place;
+
+    pthread_mutex_lock(&sums->lock);
+    make_room_for_named(sums);
+    place = find_named(sums, named->name);
+    sums->named_count += place->version == 0;
+    *place = *named;
+    pthread_mutex_unlock(&sums->lock);
+}
+
+static struct named
+recall_named(struct helper_sums *sums, uint64_t name)
+{
+    struct named found = { 0 };
+
+    pthread_mutex_lock(&sums->lock);
+    if (sums->named_room > 0)
+        found = *find_named(sums, name);
+    pthread_mutex_unlock(&sums->lock);
+    return found.name == name ? found : (struct named){ 0 };
+}
+
+static struct named
+named_of(uint64_t name, const struct stat *about)
+{
+    return (struct named){
+        .name = name,
+        .device = about->st_dev,
+        .inode = about->st_ino,
+        .size = (uint64_t)about->st_size,
+        .modified = about->st_mtim,
+        .changed = about->st_ctim,
+    };
+}
+
+static bool
+is_unchanged(const struct named *named, const struct stat *about)
+{
+    struct named now = named_of(named->name, about);
+
+    return named->version != 0 && named->device == now.device && named->inode == now.inode &&
+           named->size == now.size && named->modified.tv_sec == now.modified.tv_sec &&
+           named->modified.tv_nsec == now.modified.tv_nsec &&
+           named->changed.tv_sec == now.changed.tv_sec &&
+           named->changed.tv_nsec == now.changed.tv_nsec;
 }
 
 static uint64_t
-find_kept(struct helper_sums *sums, uint32_t number, const struct stat *about)
+sum_of_open(struct helper_sums *sums, uint64_t name, int descriptor)
 {
-    const struct path_sum *kept;
-    uint64_t sum = 0;
+    struct stat about;
+    struct named named;
 
-    pthread_mutex_lock(&sums->lock);
-    kept = kept_sum(sums, number);
-    if (kept->size == (uint64_t)about->st_size && kept->modified.tv_sec == about->st_mtim.tv_sec &&
-        kept->modified.tv_nsec == about->st_mtim.tv_nsec)
-        sum = kept->sum;
-    pthread_mutex_unlock(&sums->lock);
+    if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode))
+        return 0;
+    named = recall_named(sums, name);
+    if (is_unchanged(&named, &about))
+        return named.version;
+    named = named_of(name, &about);
+    named.version = sum_of_bytes(descriptor, named.size);
+    if (named.version != 0)
+        note_named(sums, &named);
+    return named.version;
+}
+
+uint64_t
+helper_sums_of_path(struct helper_sums *sums, const char *path)
+{
+    /* O_NONBLOCK: a pipe of that name must not hang the connection. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    uint64_t sum;
+
+    if (descriptor < 0)
+        return 0;
+    sum = sum_of_open(sums, hash_of(path), descriptor);
+    close(descriptor);
     return sum;
 }
 
 uint64_t
-helper_sums_of_path(struct helper_sums *sums, uint32_t number, const char *path)
+helper_sums_known(struct helper_sums *sums, const char *url)
 {
-    /* O_NONBLOCK: a pipe of that name must not hang the connection. */
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat about;
-    uint64_t sum = 0;
+    return recall_named(sums, hash_of(url)).version;
+}
 
-    if (descriptor < 0)
-        return 0;
-    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) &&
-        (uint64_t)about.st_size <= AT_ONCE_BYTES) {
-        sum = find_kept(sums, number, &about);
-        if (sum == 0) {
-            sum = sum_of_bytes(descriptor, (uint64_t)about.st_size);
-            pthread_mutex_lock(&sums->lock);
-            *kept_sum(sums, number) =
-                (struct path_sum){ (uint64_t)about.st_size, sum, about.st_mtim };
-            pthread_mutex_unlock(&sums->lock);
-        }
-    }
-    close(descriptor);
-    return sum;
+void
+helper_sums_note(struct helper_sums *sums, const char *url, uint64_t version)
+{
+    const struct named named = { .name = hash_of(url), .version = version };
+
+    note_named(sums, &named);
 }
 
 uint64_t

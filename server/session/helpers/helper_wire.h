@@ -85,8 +85,8 @@ struct helper_name {
     uint64_t name_bytes;
 };
 
-/* OK: the columns follow, `bytes` of them, and the sentence about the last row that was left out;
- * else a sentence. */
+/* OK: the columns follow, `bytes` of them, the sentence about the last row that was left out, and
+ * the files that rows name (helper_reads.h); else a sentence. */
 struct helper_answer {
     uint64_t number;
     uint64_t bytes;
@@ -95,11 +95,11 @@ struct helper_answer {
     int32_t status;
     uint32_t skipped_bytes;
     uint32_t flags; /* enum helper_flag */
-    uint32_t reserved;
+    uint32_t reads_bytes;
 };
 
 enum helper_flag {
-    HELPER_HAS_SAME_FILES = 1, /* all that the rows were made of has the server's sums */
+    HELPER_HAS_SAME_FILES = 1, /* all that records were read of has the server's sums */
     HELPER_HAS_OTHER_FILE = 2, /* a file that was named has not; the sentence says which */
 };
 

@@ -257,6 +257,21 @@ leaves_out_rows(const struct helper_made *made)
     return made->skipped > 0 && (made->flags & HELPER_HAS_SAME_FILES) == 0;
 }
 
+/* The part has come: of the same files as here, as far as the rows name some? A helper that has
+ * others is barred. */
+static tundish_status
+check_files(struct line *line)
+{
+    bool differs = false;
+    tundish_status status = helper_line_compare_reads(&line->wire, &differs);
+
+    if (differs)
+        helper_bar(line);
+    else if (status != TUNDISH_OK)
+        helper_note_failure(line, status);
+    return status;
+}
+
 static tundish_status
 make_by_helper(struct line *line, const struct part *part)
 {
@@ -287,6 +302,8 @@ make_by_helper(struct line *line, const struct part *part)
         helper_note_failure(line, status);
         return make_here(line, part);
     }
+    if (check_files(line) != TUNDISH_OK)
+        return make_here(line, part);
     line->has_same_files = (made.flags & HELPER_HAS_SAME_FILES) != 0;
     if (compares || leaves_out_rows(&made))
         return compare(line, part);

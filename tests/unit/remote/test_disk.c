@@ -115,13 +115,13 @@ static bool
 is_read(struct world *world, const char *address, size_t bytes)
 {
     const struct disk_room room = { take_room, world };
-    struct byte_view found = { 0 };
+    struct disk_small found;
 
     world->asked = 0;
     if (!disk_read_small(world->disk, address, &room, &found))
         return false;
-    assert_int_equal(found.size, bytes);
-    assert_memory_equal(found.data, world->object, bytes);
+    assert_int_equal(found.bytes.size, bytes);
+    assert_memory_equal(found.bytes.data, world->object, bytes);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -549,22 +550,81 @@ the_sum_of_a_file_that_was_not_named_is_refused(void **state)
     assert_int_equal(answered(), TUNDISH_E_CORRUPT);
 }
 
-/* Whole files have no sums. */
+/* Of a file of another content, as the server has it now, nothing is used. */
 static void
-rows_without_sums_are_not_said_to_be_the_same(void **state)
+files_that_rows_name_are_compared_before_rows_are_used(void **state)
 {
+    struct helper_made made = { 0 };
+    bool differs = false;
+
     (void)state;
     served_write("one.txt", "1");
     open_pair("{list_files: {file_pattern: '*.txt', shuffle: false}}, "
               "{read_file: {columns: [value]}}, {batch: 1}",
               "");
     make_part();
-    assert_int_equal(flags_of_answer(), 0);
-    helper_pair_close(&pair);
+    assert_int_equal(helper_pair_take(&pair, view(&answer), false, &made), TUNDISH_OK);
+    assert_int_equal(helper_line_compare_reads(&pair.line, &differs), TUNDISH_OK);
+    assert_false(differs);
+    served_write("one.txt", "2");
+    assert_int_equal(helper_line_compare_reads(&pair.line, &differs), TUNDISH_E_CORRUPT);
+    assert_true(differs);
+    assert_non_null(strstr(tnd_error_text(), "one.txt has other bytes there than"));
     served_remove("one.txt");
+    differs = false;
+    assert_int_equal(helper_line_compare_reads(&pair.line, &differs), TUNDISH_E_DATA);
+    assert_false(differs);
+}
+
+static tundish_status
+compare_noted(const char *path, size_t bytes, uint64_t version, bool *ret_differs)
+{
+    const struct helper_own own = { pair.session.plan->file, pair.sums };
+    const struct helper_read read = { .version = version, .path_bytes = (uint32_t)bytes };
+    struct portable_bytes noted = { 0 };
+    tundish_status status;
+
+    portable_add(&noted, &read, sizeof read);
+    portable_add(&noted, path, strlen(path));
+    status = helper_reads_compare(&own, view(&noted), ret_differs);
+    free(noted.bytes);
+    return status;
+}
+
+static void
+an_object_without_a_version_can_not_be_compared(void **state)
+{
+    static const char url[] = "http://127.0.0.1:1/object";
+    bool differs = false;
+
+    (void)state;
     open_pair("{from_tensor_slices: {x: [5, 6, 7, 8]}}, {batch: 4}", "");
-    make_part();
-    assert_int_equal(flags_of_answer(), HELPER_HAS_SAME_FILES);
+    assert_int_equal(compare_noted(url, strlen(url), 0, &differs), TUNDISH_E_PLACE);
+    assert_false(differs);
+    helper_sums_note(pair.sums, url, 5);
+    assert_int_equal(compare_noted(url, strlen(url), 5, &differs), TUNDISH_OK);
+    assert_int_equal(compare_noted(url, strlen(url) + 1, 5, &differs), TUNDISH_E_CORRUPT);
+    assert_int_equal(compare_noted("a", 0, 5, &differs), TUNDISH_E_CORRUPT);
+    assert_int_equal(compare_noted("/dev/null", 9, 5, &differs), TUNDISH_E_DATA);
+    assert_false(differs);
+}
+
+/* More than there is room for at first, and a version that is told anew. */
+static void
+versions_of_many_names_are_kept(void **state)
+{
+    char name[32];
+
+    (void)state;
+    open_pair("{from_tensor_slices: {x: [5, 6, 7, 8]}}, {batch: 4}", "");
+    assert_int_equal(helper_sums_known(pair.sums, "u0"), 0);
+    for (uint64_t turn = 1; turn < 3; turn++)
+        for (uint64_t i = 0; i < 3000; i++) {
+            snprintf(name, sizeof name, "u%llu", (unsigned long long)i);
+            helper_sums_note(pair.sums, name, turn + i);
+            assert_int_equal(helper_sums_known(pair.sums, name), turn + i);
+        }
+    assert_int_equal(helper_sums_known(pair.sums, "u2999"), 3001);
 }
 
 /* What was made under zstd elsewhere is compared by its values. */
@@ -619,7 +679,9 @@ TEST_FILE(test_helper_wire)
         OF_PAIR(a_file_of_another_sum_ends_the_work),
         OF_PAIR(a_sum_may_come_later),
         OF_PAIR(the_sum_of_a_file_that_was_not_named_is_refused),
-        OF_PAIR(rows_without_sums_are_not_said_to_be_the_same),
+        OF_PAIR(files_that_rows_name_are_compared_before_rows_are_used),
+        OF_PAIR(an_object_without_a_version_can_not_be_compared),
+        OF_PAIR(versions_of_many_names_are_kept),
         OF_PAIR(other_values_under_zstd_are_found),
     };
 
