@@ -110,6 +110,7 @@ dealer_close(struct dealer *dealer)
     free(dealer->counted);
     free(dealer->spare);
     free(dealer);
+    run_drop_spares();
 }
 
 bool

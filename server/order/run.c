@@ -1,6 +1,7 @@
 /* run.c - batches of references. */
 #include "order/run.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,11 +37,77 @@ bytes_of(uint32_t width, uint64_t room)
     return sizeof(struct run) + word_count * sizeof(uint64_t);
 }
 
+/* jemalloc gives the pages of blocks of 8 MiB back at once. */
+enum { LARGE_BYTES = 4 << 20, SPARES_MAX = 2 };
+static const size_t SPARE_BYTES_MAX = 256 << 20;
+
+/* Of all streams: a stream takes and gives one for each batch. */
+static struct {
+    pthread_mutex_t lock;
+    struct run *runs[SPARES_MAX];
+    size_t bytes[SPARES_MAX]; /* 0: there is none */
+} spares = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct run *
+take_spare(size_t bytes)
+{
+    struct run *run = NULL;
+
+    pthread_mutex_lock(&spares.lock);
+    for (size_t i = 0; i < SPARES_MAX && run == NULL; i++)
+        if (spares.bytes[i] == bytes) {
+            run = spares.runs[i];
+            spares.bytes[i] = 0;
+        }
+    pthread_mutex_unlock(&spares.lock);
+    return run;
+}
+
+/* Keep it in place of the oldest, which is freed. */
+static void
+put_spare(struct run *run, size_t bytes)
+{
+    struct run *oldest = NULL;
+
+    pthread_mutex_lock(&spares.lock);
+    if (spares.bytes[SPARES_MAX - 1] != 0)
+        oldest = spares.runs[SPARES_MAX - 1];
+    for (size_t i = SPARES_MAX - 1; i > 0; i--) {
+        spares.runs[i] = spares.runs[i - 1];
+        spares.bytes[i] = spares.bytes[i - 1];
+    }
+    spares.runs[0] = run;
+    spares.bytes[0] = bytes;
+    pthread_mutex_unlock(&spares.lock);
+    free(oldest);
+}
+
+void
+run_drop_spares(void)
+{
+    for (size_t i = 0; i < SPARES_MAX; i++)
+        put_spare(NULL, 0);
+}
+
+static void
+free_run(struct run *run)
+{
+    size_t bytes = run->is_large ? bytes_of(run->width, run->element_count) : 0;
+
+    if (bytes == 0 || bytes > SPARE_BYTES_MAX / SPARES_MAX)
+        free(run);
+    else
+        put_spare(run, bytes);
+}
+
 struct run *
 run_begin(uint32_t width, uint64_t run_words, uint64_t room)
 {
-    struct run *run = tnd_alloc(bytes_of(width, room));
+    size_t bytes = bytes_of(width, room);
+    struct run *run = bytes >= LARGE_BYTES ? take_spare(bytes) : NULL;
 
+    if (run == NULL)
+        run = tnd_alloc(bytes);
     note_living(1);
     *run = (struct run){
         .count_of_owners = 1,
@@ -65,6 +132,7 @@ run_finish(struct run *run, uint64_t room)
     if (run->element_count < room)
         run = run_grow(run, run->element_count); /* it may be kept for long */
     run->row_count = run->element_count;
+    run->is_large = run->element_count * run->width >= LARGE_BYTES / sizeof *run->storage;
     return run;
 }
 
@@ -260,7 +328,7 @@ run_release(struct run *run)
     if (run->parent == NULL || run->in_pieces)
         run_words_release(run->words, run->element_count, run->width, run->run_words);
     run_release(run->parent);
-    free(run);
+    free_run(run);
     note_living(-1);
 }
 

@@ -29,6 +29,7 @@ struct run {
     uint64_t run_words; /* bit i: word i of each element owns a run */
     uint64_t element_count;
     bool in_pieces;     /* the elements are pieces */
+    bool is_large;      /* it is finished, and worth keeping for the next one (run_drop_spares) */
     uint64_t row_count; /* rows of the batch: element_count, unless in pieces */
     uint64_t repeated;  /* of them the last ones, which run_fill has added */
     struct run *parent; /* of a slice: the whole batch. A view's elements lie in there; the pieces
@@ -74,6 +75,10 @@ bool run_words_rows(const uint64_t *words, uint32_t width, uint64_t run_words, u
 /* Rows [begin, begin + count) of such an element: its runs sliced, other words copied. */
 void run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, uint64_t begin,
                      uint64_t count, uint64_t *ret_words);
+
+/* The memory of a few large runs that are gone is kept for others of the same size: the kernel
+ * takes longer to give so many pages than the order takes to fill them. Give it back. */
+void run_drop_spares(void);
 
 struct run *run_retain(struct run *run);
 void run_release(struct run *run); /* accepts NULL */

@@ -77,12 +77,37 @@ rows_must_agree(void **state)
     run_words_release(words, 1, 3, 5);
 }
 
+/* The kernel's pages, and those that were freed in between, would not hold it. */
+static void
+a_large_run_leaves_its_memory_to_the_next(void **state)
+{
+    enum { COUNT = 1 << 20, OTHER = COUNT + 1 };
+    struct run *run = run_begin(1, 0, COUNT), *other = run_begin(1, 0, OTHER);
+
+    (void)state;
+    run->element_count = COUNT;
+    other->element_count = OTHER;
+    run->storage[4321] = 42;
+    other->storage[4321] = 43;
+    run_release(run_finish(run, COUNT));
+    run_release(run_finish(other, OTHER));
+    run = run_begin(1, 0, COUNT);
+    other = run_begin(1, 0, OTHER);
+    assert_int_equal(run->storage[4321], 42);
+    assert_int_equal(other->storage[4321], 43);
+    assert_int_equal(run->element_count, 0);
+    run_release(run);
+    run_release(other);
+    run_drop_spares();
+}
+
 TEST_FILE(test_run)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_view_keeps_its_batch),
         cmocka_unit_test(a_joined_run_is_cut_by_rows),
         cmocka_unit_test(rows_must_agree),
+        cmocka_unit_test(a_large_run_leaves_its_memory_to_the_next),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
