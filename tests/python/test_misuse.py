@@ -12,6 +12,8 @@ import threading
 import time
 import unittest
 import warnings
+from pathlib import Path
+from unittest import mock
 
 import rig
 
@@ -228,6 +230,46 @@ class Servers(unittest.TestCase):
                     server.open("train", **options)
             with self.assertRaises(tundish.PlaceError):
                 server.open("train", place="nowhere")
+
+    def test_a_pipeline_file_is_served_where_nothing_else_serves_it(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ):
+            os.environ.pop("TUNDISH_SERVER", None)
+            file = f"{folder}/rows.yaml"
+            Path(file).write_text(rig.pipeline(*ROWS))
+            with tundish.open(file) as reader:
+                self.assertEqual(reader.next().step, 0)
+            with self.assertRaisesRegex(tundish.ArgumentError, "there is a server already"):
+                tundish.open(file, server="/nowhere")
+            os.environ["WORLD_SIZE"] = "2"
+            with self.assertRaisesRegex(tundish.ArgumentError, f"tundish-launch {file} -- python TRAINER"):
+                tundish.open(file)
+            os.environ["TUNDISH_SERVER"] = "/nowhere"
+            with self.assertRaisesRegex(tundish.ArgumentError, "there is a server already"):
+                tundish.open(Path(file))
+
+    def test_objects_show_columns_types_and_first_values(self):
+        stages = (
+            "range: {stop: 9}",
+            'map: {x: "cast(value, float32) / 3"}',
+            "as_string: {columns: value, output: name, width: 26, fill: '0'}",
+            "batch: 5",
+        )
+        with rig.serve(rig.pipeline(*stages)) as server, server.open("train") as reader:
+            batch = reader.next()
+            lines = [line.split(None, 2) for line in repr(batch).splitlines()]
+            self.assertEqual(repr(reader).splitlines()[0], "<tundish.Reader open")
+            self.assertEqual(sorted(line.split() for line in repr(reader)[:-1].splitlines()[1:]), [
+                ["name", "string[-1]"], ["value", "int64[-1]"], ["x", "float32[-1]"],
+            ])  # fmt: skip
+            self.assertEqual(lines[0], ["<tundish.Batch", "epoch", "0 step 0"])
+            self.assertEqual(sorted((*each[:2], each[2].rstrip(">")) for each in lines[1:]), [
+                ("name", "string[5]", " ".join(f"b'{'0' * 24}'..." for _ in range(4)) + " ..."),
+                ("value", "int64[5]", "0 1 2 3 ..."),
+                ("x", "float32[5]", "0 0.3333 0.6667 1 ..."),
+            ])  # fmt: skip
+            self.assertEqual(repr(batch["name"][:1]), f"Strings([1], 26 bytes: b'{'0' * 24}'...)")
+            batch.release()
+            self.assertIn("value", repr(batch))
 
     def test_a_server_of_another_layout_is_refused(self):
         kind = (socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -1,9 +1,12 @@
 """tundish.torch: the same values as tensors, once copied or not at all, and places that go on."""
 
 import contextlib
+import os
+import pathlib
 import pickle
 import resource
 import signal
+import tempfile
 import threading
 import unittest
 
@@ -376,7 +379,6 @@ class Refusals(Torch):
         answers = (
             ((3,), {}, r"takes a stream's name or a Reader, not int: .*pipeline file.*`program`"),
             ((Rows(),), {}, "Rows has no __len__"),
-            (("a.yaml",), {}, r"'a.yaml' is a pipeline file.*tundish.serve\('a.yaml'\).open\(\)"),
             (("train",), {"batch_size": 4}, "no batch_size: its place is the pipeline file"),
             (("train",), {"dataset": 4}, "no dataset: the pipeline file says what is read"),
             (("train",), {"colums": ["x"]}, "no option 'colums': did you mean 'columns'"),
@@ -388,9 +390,29 @@ class Refusals(Torch):
         for arguments, options, answer in answers:
             with self.assertRaisesRegex(tundish.ArgumentError, answer):
                 DataLoader(*arguments, **options)
-        for wrong, answer in (([1, 2, 3], "a stream's name, not list"), ("a.yml", "pipeline file")):
-            with self.assertRaisesRegex(tundish.ArgumentError, answer):
-                tundish.open(wrong)
+        with self.assertRaisesRegex(tundish.ArgumentError, "a stream's name, not list"):
+            tundish.open([1, 2, 3])
+
+    def test_a_pipeline_file_is_served(self):
+        from tundish.torch import DataLoader
+
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "rows.yaml")
+            with open(file, "w") as made:
+                made.write(rig.pipeline("range: {stop: 8}", "batch: 4", deliver="{}"))
+            for source in (file, pathlib.Path(file)):
+                with DataLoader(source, columns=("value",)) as loader:
+                    for _ in range(2):
+                        self.assertEqual([rows.tolist() for (rows,) in loader], [[0, 1, 2, 3], [4, 5, 6, 7]])
+                    place, other = loader.state_dict(), DataLoader(source)
+                    self.assertEqual(len(other), 2)  # whose server is another
+                    self.assertEqual(len(list(loader)), 2)
+                    other.load_state_dict(place)
+                    self.assertEqual(len(list(other)), 2)
+                    socket = other.reader._kept.socket
+                    self.assertTrue(os.path.exists(socket))
+                    other.close()
+                    self.assertFalse(os.path.exists(socket))
 
     def test_a_missing_column_names_the_nearest(self):
         with rig.serve(kinds.pipeline("label")) as server:

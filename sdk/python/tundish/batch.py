@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from . import _tundish
 from .dtypes import empty_array, numpy_array
-from .errors import ArgumentError, ColumnError
+from .errors import ArgumentError, ColumnError, MisuseError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     Columns = Mapping[str, Any]
 else:
     Columns = Mapping
+
+_SHOWN = 4  # values of a column
+_SHOWN_BYTES = 24  # of a string
 
 
 class Batch(_tundish.Batch, Columns):
@@ -45,7 +48,23 @@ class Batch(_tundish.Batch, Columns):
         self.release()
 
     def __repr__(self) -> str:
-        return f"<tundish.Batch epoch {self.epoch} step {self.step}: {', '.join(self)}>"
+        """Each column with its dtype, shape and first values."""
+        head = f"<tundish.Batch epoch {self.epoch} step {self.step}"
+        try:
+            columns = [(name, *self._sketched(name)) for name in self]
+        except MisuseError:  # it was released
+            return f"{head}: {', '.join(self)}>"
+        return table(head, columns)
+
+    def _sketched(self, name: str) -> tuple[str, str]:
+        """The type, and the first values if they are in the host's memory."""
+        kind = self.reader.spec[name].kind
+        column = self._shaped(name)
+        values = column if kind == "dense" else column.values
+        dtype = getattr(values, "dtype", "string")
+        sizes = [len(column), "ragged"] if kind == "ragged" else column.shape
+        text = f"{dtype}[{','.join(map(str, sizes))}]" + (" sparse" if kind == "sparse" else "")
+        return text, "" if self.reader.device is not None else first_values(values)
 
     def rows(self) -> Rows:
         """Where each row came from: reader.explain(batch)."""
@@ -107,6 +126,35 @@ class Batch(_tundish.Batch, Columns):
 
 def _itself(array: Any) -> Any:
     return array
+
+
+def table(head: str, rows: Iterable[tuple[str, ...]]) -> str:
+    """The text of an object: its head, and a line for each column."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n  ".join([head, *lines]) + ">"
+
+
+def first_values(values: Any) -> str:
+    """Of an array, or of Strings."""
+    from .columns import Strings
+
+    if isinstance(values, Strings):
+        return _listed([_quoted(text) for text in values.first(_SHOWN)], values.size)
+    return _listed([_number(value) for value in values.reshape(-1)[:_SHOWN].tolist()], values.size)
+
+
+def _listed(texts: list[str], count: int) -> str:
+    return " ".join(texts) + (" ..." if count > len(texts) else "")
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _quoted(text: bytes) -> str:
+    return repr(text) if len(text) <= _SHOWN_BYTES else f"{text[:_SHOWN_BYTES]!r}..."
 
 
 def nearest(name: object, names: Iterable[str]) -> str:

@@ -83,6 +83,10 @@ class Strings:
     def _value(self, i: int) -> builtins.bytes:
         return self.bytes[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
+    def first(self, count: int) -> list[builtins.bytes]:
+        """The first `count` in row-major order, or all."""
+        return [self._value(i) for i in range(min(count, self.size))]
+
     def _values(self) -> list[builtins.bytes]:
         text = self.bytes.tobytes()
         at = self.offsets.tolist()
@@ -182,7 +186,9 @@ class Strings:
     def __repr__(self) -> str:
         if isinstance(self.offsets, DeviceArray):
             return f"Strings({list(self.shape)}, {self.bytes.nbytes} bytes on {self.offsets.device})"
-        return f"Strings({list(self.shape)}, {int(self.offsets[-1] - self.offsets[0])} bytes)"
+        from .batch import first_values
+
+        return f"Strings({list(self.shape)}, {int(self.offsets[-1] - self.offsets[0])} bytes: {first_values(self)})"
 
 
 class _Placed:

@@ -11,7 +11,7 @@ import weakref
 from typing import NamedTuple
 
 from . import _tundish
-from .batch import Batch
+from .batch import Batch, table
 from .errors import ArgumentError, MisuseError, PlaceError, Timeout
 
 TYPE_CHECKING = False
@@ -296,7 +296,14 @@ class Reader(_tundish.Reader):
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        return f"<tundish.Reader {state}: {', '.join(self.spec)}>"
+        columns = ((each.name, _typed(each)) for each in self.spec.values())
+        return table(f"<tundish.Reader {state}", columns)
+
+
+def _typed(spec: ColumnSpec) -> str:
+    """As plan and peek have it."""
+    sizes = ",".join("-1" if size is None else str(size) for size in spec.shape)
+    return f"{spec.dtype}[{sizes}]" + (f" {spec.kind}" if spec.kind != "dense" else "")
 
 
 # All of this process.
@@ -310,7 +317,7 @@ def readers_of(socket: str) -> list[Reader]:
 
 
 def open(
-    stream: str | Dataset | None = None,
+    stream: str | os.PathLike[str] | Dataset | None = None,
     *,
     server: str | None = None,
     session: str | None = None,
@@ -326,7 +333,8 @@ def open(
 ) -> Reader:
     """Attach to a server. The caller closes the reader, or uses it in a `with`.
 
-    In place of a stream, a tundish.data.Dataset: a server of its own, which ends with the reader.
+    In place of a stream, a pipeline file ("photos.yaml") or a tundish.data.Dataset: a server of its own, which ends
+    with the reader.
     stream, server, session, group, replica: which batches; each from the environment (TUNDISH_STREAM,
     TUNDISH_SERVER, ...) if it is None. place: begin there, as reader.place has it. device: "cuda",
     "cuda:1" ...: batches are copied there ahead of the program, and columns are tundish.DeviceArray, or
@@ -360,20 +368,38 @@ def open(
         "timeout": timeout,
     }
     require_source(stream, "tundish.open")
-    if stream is None or isinstance(stream, str):
+    if stream is None or (isinstance(stream, str) and not is_file(stream)):
         return Reader({"stream": stream, **options})
+    if isinstance(stream, str | os.PathLike):
+        return _serve_alone(stream, options)
     from .data.plan import open_dataset
 
     return open_dataset(stream, options)
 
 
+def is_file(source: Any) -> bool:
+    """Is it a pipeline file's name, rather than a stream's?"""
+    return isinstance(source, os.PathLike) or (isinstance(source, str) and source.endswith((".yaml", ".yml")))
+
+
+def _serve_alone(file: PipelineFile, options: dict[str, Any]) -> Reader:
+    """A reader of a server of its own, which ends with it. Trainers of one job share theirs."""
+    from .serving import serve
+
+    if (options.pop("server") or os.environ.get("TUNDISH_SERVER")) is not None:
+        raise ArgumentError(f"{str(file)!r} is a pipeline file, and there is a server already: name a stream of that")
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+        raise ArgumentError(
+            f"{str(file)!r} is a pipeline file, whose server the ranks of a job share: start them by "
+            f"`tundish-launch {file} -- python TRAINER`, and leave it out here"
+        )
+    return serve(file).open(**options)
+
+
 def require_source(source: Any, taker: str, *besides: type) -> None:
     """Raise ArgumentError for what people try first, who do not know yet what a stream is."""
-    if isinstance(source, str) and source.endswith((".yaml", ".yml")):
-        raise ArgumentError(
-            f"{source!r} is a pipeline file, and {taker}() takes the name of a stream of a server: start "
-            f"one, as in tundish.serve({source!r}).open()"
-        )
+    if is_file(source):
+        return
     # Nobody has a tundish.data.Dataset who has not imported it.
     data = sys.modules.get("tundish.data.dataset")
     kinds = (str, *besides) if data is None else (str, *besides, data.Dataset)

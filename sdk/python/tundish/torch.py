@@ -32,7 +32,7 @@ import tundish
 
 from .batch import nearest
 from .columns import Ragged, Sparse, Strings, lender, lent, require
-from .reader import require_source
+from .reader import is_file, require_source
 
 __all__ = ["DataLoader", "convert"]
 
@@ -162,7 +162,8 @@ class DataLoader:
     """The batches of a reader as tensors: an iterable that takes torch.utils.data.DataLoader's place.
 
     source: a stream's name, which is opened with `open_options` (those of tundish.open), or a Reader
-        of format "numpy". None: the stream that the environment names.
+        of format "numpy". None: the stream that the environment names. A pipeline file ("photos.yaml"): a
+        server of its own, which ends with the loader.
     columns: names. A batch is then a tuple of these columns; without it a dict of all.
     collate: called with the dict of the columns (of those in `columns`, or of all); what it returns is
         what the loop gets.
@@ -301,6 +302,8 @@ class DataLoader:
 
     def _take_over(self) -> None:
         """Close the reader of an earlier loader of this replica, which its owner may hold still."""
+        if is_file(self._options["stream"]):
+            return
         for other in list(_opened):
             if (
                 other._reader is not None
