@@ -45,6 +45,10 @@ serve_session_options(const struct serve *serve)
     };
 }
 
+/* A few streams have batches ready before trainers come. Of many, most may be read by nobody. Nodes
+ * agree about steps that all of them deal. */
+enum { AWAKE_STREAMS_MAX = 4 };
+
 static tundish_status
 open_session(struct serve *serve, const struct spec_stream *stream)
 {
@@ -59,6 +63,7 @@ open_session(struct serve *serve, const struct spec_stream *stream)
         options.server_generation = (uint64_t)tnd_clock_ns();
     options.stream = stream;
     options.stream_number = (uint32_t)(stream - serve->file->streams);
+    options.sleeps = serve->file->stream_count > AWAKE_STREAMS_MAX && link_size(serve->link) == 1;
     options.state = serve->state_folder;
     options.patience = serve->patience;
     options.helpers = serve->helpers;

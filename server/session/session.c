@@ -147,21 +147,11 @@ lookahead(const struct session *session)
                                    : (uint32_t)steps;
 }
 
-/* Slots are made once and reused by every step in their entry, so that no step allocates them. */
 static void
-open_steps(struct session *session)
+size_ring(struct session *session)
 {
-    uint32_t ahead = lookahead(session);
-
     session->ring.few = session->plan->stream->deliver.slots + LOOKAHEAD_MIN;
-    session->ring.capacity = session->ring.few + ahead - LOOKAHEAD_MIN;
-    session->ring.steps = tnd_zalloc(session->ring.capacity, sizeof *session->ring.steps);
-    for (uint32_t i = 0; i < session->ring.capacity; i++) {
-        session->ring.steps[i].shares =
-            tnd_zalloc(session->plan->replicas, sizeof *session->ring.steps[i].shares);
-        for (uint32_t r = 0; r < session->plan->replicas; r++)
-            slot_init(feed_lane(session->feed, r), &session->ring.steps[i].shares[r].slot);
-    }
+    session->ring.capacity = session->ring.few + lookahead(session) - LOOKAHEAD_MIN;
 }
 
 /* The lock is held for less time than going to sleep takes. So a thread that finds it taken spins
@@ -241,7 +231,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         session_close(session);
         return status;
     }
-    open_steps(session);
+    size_ring(session);
     session->dealing.start.split = session_split_from(session, 0, 0);
     *ret_session = session;
     return TUNDISH_OK;
@@ -267,6 +257,8 @@ session_start(struct session *session)
         wait_for_groups(session);
     else if (session->control.barrier.closed)
         start_barrier_open(session); /* session_state_restore has set a kept place */
+    else if (session->options.sleeps)
+        session->control.sleeps = true;
     else
         status = session_run(session);
     pthread_mutex_unlock(&session->control.lock);
@@ -361,7 +353,7 @@ publish_stopped(struct session *session, uint32_t replica)
 void
 session_stop(struct session *session)
 {
-    if (session->ring.steps == NULL)
+    if (session->ring.capacity == 0) /* not open */
         return;
     pthread_mutex_lock(&session->control.lock);
     session->control.stopping = true;
@@ -389,7 +381,7 @@ session_close(struct session *session)
 {
     if (session == NULL)
         return;
-    if (session->ring.steps != NULL && session->dealing.started)
+    if (session->dealing.started)
         session_halt(session);
     /* The threads have stopped, so the last count is final. */
     skips_tell_rest(&session->ring.skips);

@@ -26,6 +26,7 @@ struct session_options {
     uint32_t thread_count;   /* that make content; 0: as many as there are processors */
     bool pin;                /* each of these threads, to the processors of one memory node */
     uint32_t reader_count;   /* that scan files ahead; 0: none */
+    bool sleeps;             /* no thread runs, and no step is made, before a trainer is there */
     uint64_t server_generation;
     struct link *link;             /* to the other nodes' servers, or NULL */
     struct peers *peers;           /* for streams whose files have owners; NULL: none has */

@@ -159,6 +159,7 @@ struct session_control {
     struct start_barrier brought; /* its start, of the places alone that trainers have brought where
                                    * a kept one is lower */
     bool stopping;
+    bool sleeps;              /* its threads start with the first trainer (session_wake) */
     bool restored;            /* it began where an earlier server had kept its place */
     uint64_t last_generation; /* of the last server before that let a trainer in; 0: not known */
     bool is_noted;            /* this one has, and it is in the file */
@@ -289,6 +290,7 @@ void session_finish_part(struct worker *worker, const struct part *part, tundish
 void *session_work(void *worker);
 void *session_deal(void *session);
 tundish_status session_run(struct session *session);
+void session_wake(struct session *session); /* if it sleeps. control.lock is held */
 void session_halt(struct session *session);
 
 /* The stream ends with this error, at the first step that is not published. Any thread. If the

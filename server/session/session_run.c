@@ -45,6 +45,22 @@ session_halt(struct session *session)
     pthread_mutex_unlock(&session->ring.lock);
 }
 
+/* Slots are made once and reused by every step in their entry, so that no step allocates them. */
+static void
+open_steps(struct session *session)
+{
+    struct session_ring *ring = &session->ring;
+
+    if (ring->steps != NULL)
+        return;
+    ring->steps = tnd_zalloc(ring->capacity, sizeof *ring->steps);
+    for (uint32_t i = 0; i < ring->capacity; i++) {
+        ring->steps[i].shares = tnd_zalloc(session->plan->replicas, sizeof *ring->steps[i].shares);
+        for (uint32_t r = 0; r < session->plan->replicas; r++)
+            slot_init(feed_lane(session->feed, r), &ring->steps[i].shares[r].slot);
+    }
+}
+
 tundish_status
 session_run(struct session *session)
 {
@@ -54,6 +70,8 @@ session_run(struct session *session)
     if (status != TUNDISH_OK)
         return status;
     must(!session->dealing.started && session->ring.count == 0);
+    session->control.sleeps = false;
+    open_steps(session);
     pthread_mutex_lock(&session->ring.lock);
     session->ring.draining = session->ring.failed = session->ring.ended = false;
     session->ring.lacking = 0;

@@ -404,6 +404,13 @@ start_barrier_open(struct session *session)
         fail_start(session);
 }
 
+void
+session_wake(struct session *session)
+{
+    if (session->control.sleeps && session_run(session) != TUNDISH_OK)
+        fail_start(session);
+}
+
 static void
 tell_of_waiting(struct session *session)
 {
@@ -427,6 +434,7 @@ start_barrier_joined(struct session *session, uint32_t full_group_count)
 
     if (!session->control.barrier.closed) {
         session->control.barrier.is_restored = false;
+        session_wake(session);
         return;
     }
     session->control.barrier.full_group_count = full_group_count;

@@ -91,5 +91,59 @@ class Sessions(Rig):
         self.assertTrue(first)
 
 
+class ManyStreams(Rig):
+    """Of which nobody reads most."""
+
+    COUNT = 9
+
+    def file_of_streams(self):
+        file = self.path / "many.yaml"
+        stream = """  s{0}:
+    dataset:
+      - range: [{0}, 40000]
+      - shuffle: {{buffer_size: 100, seed: 1}}
+      - batch: 32
+    deliver: {{epochs: 1}}
+"""
+        file.write_text("streams:\n" + "".join(stream.format(i) for i in range(self.COUNT)))
+        return str(file)
+
+    def reader(self, number, *options):
+        return self.start([READER, *options], TUNDISH_STREAM=f"s{number}")
+
+    def dealing_in(self, server):
+        tasks = os.listdir(f"/proc/{server.pid}/task")
+        names = [open(f"/proc/{server.pid}/task/{task}/comm").read().strip() for task in tasks]
+        return names.count("deal")
+
+    def test_have_threads_once_a_trainer_is_there(self):
+        file = self.file_of_streams()
+        server = self.serve(file)
+        self.assertEqual(self.dealing_in(server), 0)
+        reader = self.reader(3, "--batches", "2", "--hold")
+        self.wait_for_line(reader, "place ")
+        self.assertEqual(self.dealing_in(server), 1)
+
+    def test_are_the_same_and_go_on_at_places(self):
+        file = self.file_of_streams()
+        server = self.serve(file)
+        whole = {i: batches(self.lines(self.reader(i))) for i in (0, 5)}
+        for i, one in whole.items():
+            rows = sorted(value for _, _, values in one for value in values)
+            self.assertEqual(rows, list(range(i, 40000)))
+        token = place(self.lines(self.reader(8, "--batches", "20")))
+        stop(server)
+        self.serve(file)
+        rest = batches(self.lines(self.reader(8, "--place", token)))
+        self.assertEqual([step for _, step, _ in rest], list(range(20, 1250)))
+        self.assertEqual(whole[5], batches(self.lines(self.reader(5))))
+
+    def test_end_with_the_server(self):
+        server = self.serve(self.file_of_streams())
+        self.lines(self.reader(1))
+        stop(server)
+        self.assertEqual(server.returncode, 0)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -71,7 +71,7 @@ source_files_open(const struct source_files_options *options, struct source_file
     struct source_files *files = tnd_zalloc(1, sizeof *files);
     const char *root = options->root == NULL ? "." : options->root;
     uint64_t block_bytes = options->block_bytes == 0 ? SOURCE_BLOCK_BYTES : options->block_bytes;
-    tundish_status status;
+    tundish_status status = TUNDISH_OK;
 
     pthread_mutex_init(&files->entering, NULL);
     files->peers = options->peers;
@@ -79,7 +79,7 @@ source_files_open(const struct source_files_options *options, struct source_file
     if (files->are_local)
         files->other_files = peer_other_files(options->peers);
     files->ahead = options->peers == NULL ? NULL : peer_ahead_open();
-    status = services_open(&files->services, options->cache_folder, options->reader_count);
+    services_open(&files->services, options->cache_folder, options->reader_count);
     files->services.skip_damage = options->skip_damage;
     files->services.remote = options->remote;
     files->services.seen = options->seen;

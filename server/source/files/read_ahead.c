@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 
 /* With the lock held. */
 static void
@@ -17,14 +19,6 @@ enqueue_job(struct read_ahead *ahead, struct read_ahead_job *job)
         ahead->last->next = job;
     ahead->last = job;
     pthread_cond_signal(&ahead->filled);
-}
-
-void
-read_ahead_add(struct read_ahead *ahead, struct read_ahead_job *job)
-{
-    pthread_mutex_lock(&ahead->lock);
-    enqueue_job(ahead, job);
-    pthread_mutex_unlock(&ahead->lock);
 }
 
 static void *
@@ -54,32 +48,47 @@ run_thread(void *argument)
     return NULL;
 }
 
-/* Signals are for other threads. */
-static tundish_status
-start_threads(struct read_ahead *ahead, uint32_t count)
+/* Signals are for other threads. With the lock held. */
+static void
+start_threads(struct read_ahead *ahead)
 {
-    tundish_status status = tnd_memory_for_threads(count);
+    uint32_t count = ahead->thread_count;
     sigset_t all, before;
     int error = 0;
 
-    if (status != TUNDISH_OK)
-        return status;
-    ahead->threads = tnd_zalloc(count, sizeof *ahead->threads);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (; ahead->thread_count < count && error == 0; ahead->thread_count += error == 0)
-        error = pthread_create(&ahead->threads[ahead->thread_count], NULL, run_thread, ahead);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot start a thread to read files");
+    if (tnd_memory_for_threads(count) == TUNDISH_OK) {
+        ahead->threads = tnd_zalloc(count, sizeof *ahead->threads);
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        for (; ahead->started_count < count && error == 0; ahead->started_count += error == 0)
+            error = pthread_create(&ahead->threads[ahead->started_count], NULL, run_thread, ahead);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (error != 0)
+            (void)tnd_fail_errno(error, "cannot start a thread");
+    }
+    if (ahead->started_count < count)
+        tnd_log(TND_LOG_WARNING, "files", "files are read ahead by %u threads, not %u: %s",
+                ahead->started_count, count, tnd_error_text());
+    ahead->thread_count = ahead->started_count;
 }
 
-tundish_status
+void
+read_ahead_add(struct read_ahead *ahead, struct read_ahead_job *job)
+{
+    pthread_mutex_lock(&ahead->lock);
+    if (ahead->started_count == 0 && ahead->thread_count > 0)
+        start_threads(ahead);
+    if (ahead->started_count > 0)
+        enqueue_job(ahead, job);
+    pthread_mutex_unlock(&ahead->lock);
+}
+
+void
 read_ahead_open(struct read_ahead *ahead, uint32_t thread_count)
 {
-    *ahead = (struct read_ahead){ 0 };
+    *ahead = (struct read_ahead){ .thread_count = thread_count };
     pthread_mutex_init(&ahead->lock, NULL);
     pthread_cond_init(&ahead->filled, NULL);
-    return thread_count > 0 ? start_threads(ahead, thread_count) : TUNDISH_OK;
 }
 
 void
@@ -89,7 +98,7 @@ read_ahead_close(struct read_ahead *ahead)
     ahead->is_closing = true;
     pthread_cond_broadcast(&ahead->filled);
     pthread_mutex_unlock(&ahead->lock);
-    for (uint32_t i = 0; i < ahead->thread_count; i++)
+    for (uint32_t i = 0; i < ahead->started_count; i++)
         pthread_join(ahead->threads[i], NULL);
     free(ahead->threads);
     pthread_cond_destroy(&ahead->filled);

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/status.h"
-
 /* A thread's buffer: it stays in a core's nearer caches, as a larger one would not. */
 enum { READ_AHEAD_BUFFER_BYTES = 256 << 10 };
 
@@ -24,12 +22,13 @@ struct read_ahead {
     pthread_cond_t filled;
     struct read_ahead_job *first, *last;
     bool is_closing;
-    uint32_t thread_count; /* 0: the thread that waits for a job takes its steps */
+    _Atomic uint32_t thread_count; /* 0: the thread that waits for a job takes its steps */
+    uint32_t started_count;        /* of them: none before the first job */
     pthread_t *threads;
 };
 
-tundish_status read_ahead_open(struct read_ahead *ahead, uint32_t thread_count);
-void read_ahead_close(struct read_ahead *ahead); /* after open, even one that failed */
+void read_ahead_open(struct read_ahead *ahead, uint32_t thread_count);
+void read_ahead_close(struct read_ahead *ahead);
 
 /* Take steps of this job as long as it says that there is more to do. It is not in the queue. */
 void read_ahead_add(struct read_ahead *ahead, struct read_ahead_job *job);

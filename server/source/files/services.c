@@ -7,14 +7,14 @@
 #include "core/cache_folder.h"
 #include "core/memory.h"
 
-tundish_status
+void
 services_open(struct source_services *services, const char *cache_folder, uint32_t reader_count)
 {
     *services = (struct source_services){ .cache_folder = -1 };
     pthread_mutex_init(&services->lock, NULL);
     services->cache_path = cache_folder == NULL ? NULL : tnd_strdup(cache_folder);
     doors_open(&services->doors);
-    return read_ahead_open(&services->ahead, reader_count);
+    read_ahead_open(&services->ahead, reader_count);
 }
 
 void

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "core/status.h"
 #include "source/files/door.h"
 #include "source/files/read_ahead.h"
 
@@ -33,11 +34,10 @@ struct source_services {
     char *cache_text;
 };
 
-tundish_status services_open(struct source_services *services, const char *cache_folder,
-                             uint32_t reader_count);
+void services_open(struct source_services *services, const char *cache_folder,
+                   uint32_t reader_count);
 
-/* First the readers, who use the files; then, without files, the rest. After open, even one that
- * failed. */
+/* First the readers, who use the files; then, without files, the rest. */
 void services_stop(struct source_services *services);
 void services_close(struct source_services *services);
 
