@@ -468,6 +468,10 @@ put_stream(struct print *print, const struct watch_set *stream)
         shorten(per_second(print, stream, "read"), "B", bytes),
         (unsigned long long)watch_value(stream, "rows_skipped"), all > 0 ? 100 * skipped / all : 0,
         watch_value(stream, "failed") != 0 ? ", FAILED" : "");
+    if (watch_value(stream, "shards_taken_back") > 0)
+        put(print, STATUS_PLAIN,
+            "  shards %llu of the evaluation went to others: not begun for 1 s",
+            (unsigned long long)watch_value(stream, "shards_taken_back"));
     put_groups(print);
     put_readers(print);
     put_devices(print);

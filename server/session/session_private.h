@@ -126,6 +126,7 @@ struct shard_share {
     uint32_t last_shard;       /* that was taken */
     uint64_t ready_from;       /* where a shard lies ready of which the reader has begun nothing */
     int64_t ready_since_ns;    /* 0: there is none */
+    uint64_t told_of_epoch;    /* in the log, when one was taken back, and 1; 0: never */
     uint32_t count;            /* no more than two that are not held, and slots that are */
     struct taken_shard *taken; /* freed with the session */
 };

@@ -186,6 +186,16 @@ class Evaluation(Rig):
             reader.take()
             reader.seen.append(reader.line())
 
+    def assert_told_of_take_back(self, reader):
+        """In the log, once, and in the status."""
+        said = f"stream train: process {reader.process.pid} has begun nothing of shard "
+        self.assertEqual(self.log().count(said), 1, self.log())
+        self.assertIn("went to others: not begun for 1 s", self.status())
+
+    def status(self):
+        return subprocess.run([TUNDISH, "status", "--interval", "200"],
+                              env=self.environment, capture_output=True, text=True).stdout
+
     def test_takes_back_what_a_reader_does_not_begin(self):
         for batch in (16, 2):  # the shard lies in the lane; there is no room for all of it
             with self.subTest(batch=batch):
@@ -195,6 +205,7 @@ class Evaluation(Rig):
                 self.take_shard(idle)
                 lines = self.lines(self.read())
                 self.assertEqual(lines[-1], "end_of_stream")
+                self.assert_told_of_take_back(idle)
                 self.check([lines, idle.finish()], 1, 12)
                 self.assertEqual(idle.seen[-2:], ["end", "end_of_stream"])
                 stop(server)
@@ -257,8 +268,7 @@ class Evaluation(Rig):
 
     def waits_beside(self, holder):
         """Some reader asks, and this one has what is left."""
-        said = subprocess.run([TUNDISH, "status", "--interval", "200"],
-                              env=self.environment, capture_output=True, text=True).stdout
+        said = self.status()
         return f"process {holder.process.pid} holds 0 batches" in said.replace("\n        ", "")
 
     def test_names_the_reader_that_has_what_is_left(self):

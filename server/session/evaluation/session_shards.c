@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "core/clock.h"
+#include "core/log.h"
 #include "core/memory.h"
 
 #include <stdlib.h>
@@ -183,6 +184,25 @@ count_ready_ns(struct shard_share *share, const struct taken_shard *taken)
     return share->ready_since_ns == 0 ? 0 : now_ns - share->ready_since_ns;
 }
 
+/* Once an epoch: a reader that stands still may lose some in each. */
+static void
+tell_taken_back(struct session *session, const struct taken_shard *first, uint32_t count)
+{
+    struct shard_share *share = &session->dealing.shard_share;
+    struct feed_reader_stats reader = { 0 };
+
+    tnd_stats_add(&session->counters.stream->shards_taken_back, count);
+    if (share->told_of_epoch == first->epoch + 1)
+        return;
+    share->told_of_epoch = first->epoch + 1;
+    (void)feed_stats(session->feed, &reader, 1);
+    tnd_log(TND_LOG_WARNING, "evaluation",
+            "stream %s: process %d has begun nothing of shard %u of epoch %llu for %.0f s: it goes "
+            "to a reader that waits for one. Does the process stand still, or do something else?",
+            session->plan->stream->name, reader.pid, first->shard, (unsigned long long)first->epoch,
+            (double)BEGINS_WITHIN_NS / 1e9);
+}
+
 /* Take back what lies ready, or is being made so, if the reader has begun nothing of it for a while
  * and others want it. True: so it was done, and *number is what the reader's next step will be. */
 static bool
@@ -192,7 +212,7 @@ take_back_if_wanted(struct session *session, uint64_t *number)
     struct lane *lane = feed_lane(session->feed, 0);
     struct lane_stats stats;
     const struct taken_shard *first;
-    uint32_t kept = 0;
+    uint32_t kept = 0, count = share->count;
 
     lane_stats(lane, &stats);
     first = find_not_begun(share, &stats);
@@ -201,7 +221,11 @@ take_back_if_wanted(struct session *session, uint64_t *number)
         !lane_take_back(lane, first->begin, session->ring.next_position))
         return false;
     *number = first->number;
-    for (uint32_t i = 0; i < share->count; i++) {
+    for (uint32_t i = 0; i < count; i++)
+        kept += share->taken[i].begin < share->ready_from;
+    tell_taken_back(session, first, count - kept);
+    kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
         const struct taken_shard *taken = &share->taken[i];
 
         if (taken->begin >= share->ready_from)
