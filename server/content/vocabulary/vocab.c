@@ -107,7 +107,7 @@ build_from_text(int folder, const struct table_name *name, struct vocab_text *te
         return status;
     return build_and_map(folder, name,
                          &(struct vocab_terms){ .name = text->path,
-                                                .strings = text->integers ? NULL : text->strings,
+                                                .text = text,
                                                 .integers = text->integers,
                                                 .count = text->count,
                                                 .line_word = "line" },

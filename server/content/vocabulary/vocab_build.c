@@ -1,5 +1,6 @@
 /* vocab_build.c - build a table's bytes from terms. */
 #include "content/vocabulary/vocab_table.h"
+#include "content/vocabulary/vocab_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,14 +28,18 @@ struct builder {
     struct vocab_layout layout;
     uint8_t *table;
     struct vocab_bucket *buckets;
-    uint64_t *positions; /* of each term among the terms, for LONG keys */
+    uint8_t *stored; /* the terms in the table */
 };
 
 /* A term's entry in a bucket. */
 struct slot_entry {
-    uint64_t hash, key;
+    struct byte_view term; /* of strings: as it is stored */
+    uint64_t home, key;
     uint32_t value, pass_bit;
 };
+
+/* So many terms ahead their buckets are fetched. */
+enum { AHEAD = 32 };
 
 /* Up to 60 bytes of a term for a message, with \xHH for bytes that are not printable ASCII. */
 struct shown {
@@ -57,10 +62,33 @@ show(struct byte_view term)
     return shown;
 }
 
+/* The stored term at *position, which moves to the next one. */
+static struct byte_view
+stored_term(const struct builder *builder, uint64_t *position)
+{
+    const uint8_t *at = builder->stored + *position;
+    uint64_t prefix = *at < 255 ? 1 : 5, bytes = *at < 255 ? *at : load_u32(at + 1);
+
+    *position += prefix + bytes;
+    return (struct byte_view){ at + prefix, bytes };
+}
+
+static struct byte_view
+stored_line(const struct builder *builder, uint64_t line)
+{
+    const uint64_t *index = (const void *)(builder->table + builder->layout.index);
+    uint64_t position = index[line / VOCAB_INDEX_STEP];
+
+    for (uint64_t i = 0; i < line % VOCAB_INDEX_STEP; i++)
+        (void)stored_term(builder, &position);
+    return stored_term(builder, &position);
+}
+
 /* Refuse a duplicate key, as TensorFlow's hash table does, and name both lines. */
 static tundish_status
-refuse_repeated(const struct vocab_terms *terms, uint64_t first, uint64_t again)
+refuse_repeated(const struct builder *builder, uint64_t first, uint64_t again)
 {
+    const struct vocab_terms *terms = builder->terms;
     const unsigned long long a = first, b = again;
 
     if (terms->integers != NULL)
@@ -72,70 +100,89 @@ refuse_repeated(const struct vocab_terms *terms, uint64_t first, uint64_t again)
     return tnd_fail(TUNDISH_E_PIPELINE,
                     "%s: key \"%s\" has value %llu and again value %llu (%ss %llu and %llu): each "
                     "term may occur once",
-                    terms->name, show(terms->strings[first]).text, a, b, terms->line_word, a + 1,
-                    b + 1);
+                    terms->name, show(stored_line(builder, first)).text, a, b, terms->line_word,
+                    a + 1, b + 1);
 }
 
 /* Compute a term's entry: the value itself for a short one, and a hash tag with the term's position
- * for a long one. */
+ * for a long one. *position is that of the stored term, and moves to the next. */
 static struct slot_entry
-entry_of(const struct builder *builder, uint64_t line)
+entry_of(const struct builder *builder, uint64_t line, uint64_t *position)
 {
-    const struct vocab_terms *terms = builder->terms;
-    const uint64_t seed = builder->header.seed;
+    const int64_t *integers = builder->terms->integers;
+    const uint64_t seed = builder->header.seed, at = *position;
     struct slot_entry entry = { .value = (uint32_t)line + 1 };
+    uint64_t hash;
 
-    if (terms->integers == NULL && !vocab_is_short(terms->strings[line])) {
-        entry.hash = vocab_hash_long(terms->strings[line], seed);
-        entry.key = vocab_long_key(entry.hash) | builder->positions[line];
-        entry.pass_bit = vocab_pass_bit(vocab_long_key(entry.hash));
-        return entry;
+    if (integers == NULL)
+        entry.term = stored_term(builder, position);
+    if (integers == NULL && !vocab_is_short(entry.term)) {
+        hash = vocab_hash_long(entry.term, seed);
+        entry.key = vocab_long_key(hash) | at;
+        entry.pass_bit = vocab_pass_bit(vocab_long_key(hash));
+    } else {
+        entry.key = integers != NULL ? (uint64_t)integers[line] : vocab_short_key(entry.term);
+        hash = vocab_hash_short(entry.key, seed);
+        entry.pass_bit = vocab_pass_bit(entry.key);
     }
-    entry.key = terms->integers != NULL ? (uint64_t)terms->integers[line]
-                                        : vocab_short_key(terms->strings[line]);
-    entry.hash = vocab_hash_short(entry.key, seed);
-    entry.pass_bit = vocab_pass_bit(entry.key);
+    entry.home = vocab_home(hash, builder->header.bucket_count);
+    __builtin_prefetch(&builder->buckets[entry.home], 1);
     return entry;
 }
 
 static bool
-is_same_term(const struct builder *builder, const struct slot_entry *entry, uint64_t key,
-             uint32_t value)
+is_same_term(const struct builder *builder, const struct slot_entry *entry, uint64_t key)
 {
-    const struct byte_view *strings = builder->terms->strings;
+    uint64_t position = key & ((UINT64_C(1) << VOCAB_TAG_SHIFT) - 1);
 
-    if (strings == NULL || vocab_is_short(strings[entry->value - 1]))
+    if (builder->terms->integers != NULL || vocab_is_short(entry->term))
         return key == entry->key;
     return key >> VOCAB_TAG_SHIFT == entry->key >> VOCAB_TAG_SHIFT &&
-           bytes_are_equal(strings[entry->value - 1], strings[value - 1]);
+           bytes_are_equal(entry->term, stored_term(builder, &position));
 }
 
 /* Put a term into the first free slot from its home on. Terms are never removed, so an equal term
  * would be found before that slot. */
 static tundish_status
-insert_term(struct builder *builder, uint64_t line)
+insert_term(struct builder *builder, const struct slot_entry *entry)
 {
-    const struct slot_entry entry = entry_of(builder, line);
-    uint64_t at = vocab_home(entry.hash, builder->header.bucket_count);
+    uint64_t at = entry->home;
 
     for (uint64_t probe = 1;; probe++) {
         struct vocab_bucket *bucket = &builder->buckets[at];
 
         for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
             if (bucket->values[i] == 0) {
-                bucket->keys[i] = entry.key;
-                bucket->values[i] = entry.value;
+                bucket->keys[i] = entry->key;
+                bucket->values[i] = entry->value;
                 if (probe > builder->header.longest_probe)
                     builder->header.longest_probe = probe;
                 return TUNDISH_OK;
             }
-            if (is_same_term(builder, &entry, bucket->keys[i], bucket->values[i]))
-                return refuse_repeated(builder->terms, bucket->values[i] - 1, line);
+            if (is_same_term(builder, entry, bucket->keys[i]))
+                return refuse_repeated(builder, bucket->values[i] - 1, entry->value - 1);
         }
-        bucket->passed_on |= entry.pass_bit;
+        bucket->passed_on |= entry->pass_bit;
         at = at + 1 == builder->header.bucket_count ? 0 : at + 1;
         must(probe <= builder->header.bucket_count);
     }
+}
+
+static tundish_status
+insert_once(struct builder *builder)
+{
+    struct slot_entry ahead[AHEAD];
+    uint64_t count = builder->terms->count, position = 0;
+    tundish_status status = TUNDISH_OK;
+
+    for (uint64_t line = 0; line < count && line < AHEAD; line++)
+        ahead[line] = entry_of(builder, line, &position);
+    for (uint64_t line = 0; status == TUNDISH_OK && line < count; line++) {
+        status = insert_term(builder, &ahead[line % AHEAD]);
+        if (line + AHEAD < count)
+            ahead[line % AHEAD] = entry_of(builder, line + AHEAD, &position);
+    }
+    return status;
 }
 
 static tundish_status
@@ -148,8 +195,7 @@ insert_all(struct builder *builder)
             vocab_fold((uint64_t)attempt, UINT64_C(0x2D358DCCAA6C78A5)) | 1; /* odd */
         builder->header.longest_probe = 0;
         memset(builder->buckets, 0, builder->header.bucket_count * sizeof *builder->buckets);
-        for (uint64_t line = 0; status == TUNDISH_OK && line < builder->terms->count; line++)
-            status = insert_term(builder, line);
+        status = insert_once(builder);
         if (status != TUNDISH_OK || builder->header.longest_probe <= TOLERABLE_PROBE)
             break;
     }
@@ -163,13 +209,19 @@ prefix_bytes(uint64_t term_bytes)
     return term_bytes < 255 ? 1 : 5;
 }
 
+/* The next of the strings. *at is 0 before the first. */
+static struct byte_view
+next_string(const struct vocab_terms *terms, uint64_t *at)
+{
+    return terms->text != NULL ? vocab_text_next(terms->text, at) : terms->strings[(*at)++];
+}
+
 /* Compute the sizes of the table, and refuse what exceeds the format. */
 static tundish_status
 measure(struct builder *builder)
 {
     const struct vocab_terms *terms = builder->terms;
-    uint64_t terms_bytes = 0;
-    uint64_t bucket_count;
+    uint64_t terms_bytes = 0, at = 0, bucket_count;
 
     if (terms->count > VOCAB_MAX_COUNT)
         return tnd_fail(TUNDISH_E_PIPELINE, "%s has %llu terms; a vocabulary may have %llu",
@@ -178,11 +230,9 @@ measure(struct builder *builder)
     if (terms->integers != NULL) {
         terms_bytes = terms->count * sizeof(int64_t);
     } else {
-        builder->positions = tnd_zalloc(terms->count, sizeof *builder->positions);
         for (uint64_t line = 0; line < terms->count; line++) {
-            uint64_t bytes = terms->strings[line].size;
+            uint64_t bytes = next_string(terms, &at).size;
 
-            builder->positions[line] = terms_bytes;
             terms_bytes += prefix_bytes(bytes) + bytes;
             if (bytes > VOCAB_MAX_TERM_BYTES || terms_bytes > VOCAB_MAX_TEXT_BYTES)
                 return tnd_fail(TUNDISH_E_PIPELINE, "%s: the terms up to %s %llu are too long",
@@ -203,19 +253,20 @@ static void
 copy_terms(struct builder *builder)
 {
     const struct vocab_terms *terms = builder->terms;
-    uint8_t *to = builder->table + builder->layout.terms;
+    uint8_t *to = builder->stored;
     uint64_t *index = (void *)(builder->table + builder->layout.index);
+    uint64_t at = 0;
 
     if (terms->integers != NULL) {
         memcpy(to, terms->integers, terms->count * sizeof *terms->integers);
         return;
     }
     for (uint64_t line = 0; line < terms->count; line++) {
-        struct byte_view term = terms->strings[line];
+        struct byte_view term = next_string(terms, &at);
         uint32_t bytes = (uint32_t)term.size;
 
         if (line % VOCAB_INDEX_STEP == 0)
-            index[line / VOCAB_INDEX_STEP] = builder->positions[line];
+            index[line / VOCAB_INDEX_STEP] = (uint64_t)(to - builder->stored);
         *to = bytes < 255 ? (uint8_t)bytes : 255;
         if (bytes >= 255)
             memcpy(to + 1, &bytes, sizeof bytes);
@@ -231,8 +282,7 @@ copy_terms(struct builder *builder)
 static uint64_t
 fingerprint_of(const struct builder *builder)
 {
-    uint64_t hash =
-        tnd_hash_farm(builder->table + builder->layout.terms, builder->header.terms_bytes);
+    uint64_t hash = tnd_hash_farm(builder->stored, builder->header.terms_bytes);
 
     return tnd_hash_farm_cat(tnd_hash_farm_cat(hash, builder->header.count), builder->header.keys);
 }
@@ -251,11 +301,15 @@ build(struct builder *builder)
     if (builder->table == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "%s: no memory for a table of %llu bytes",
                         builder->terms->name, (unsigned long long)header->file_bytes);
+    madvise(builder->table, header->file_bytes, MADV_HUGEPAGE); /* buckets are met at random */
     builder->buckets = (void *)(builder->table + builder->layout.buckets);
+    builder->stored = builder->table + builder->layout.terms;
+    copy_terms(builder);
+    if (builder->terms->text != NULL)
+        vocab_text_forget(builder->terms->text);
     status = insert_all(builder);
     if (status != TUNDISH_OK)
         return status;
-    copy_terms(builder);
     header->fingerprint = fingerprint_of(builder);
     header->body_crc =
         tnd_crc32c(0, builder->table + VOCAB_HEADER_BYTES, header->file_bytes - VOCAB_HEADER_BYTES);
@@ -281,7 +335,6 @@ vocab_build(const struct vocab_terms *terms, const struct vocab_content *content
     };
     tundish_status status = build(&builder);
 
-    free(builder.positions);
     if (status != TUNDISH_OK) {
         free(builder.table);
         return status;

@@ -128,9 +128,11 @@ vocab_term_at(const struct vocab *vocab, uint64_t position, struct byte_view *re
     return true;
 }
 
-/* The terms to build a table of: exactly one of the two arrays. */
+/* The terms to build a table of: a text that was split, or else one of the two arrays. */
 struct vocab_terms {
     const char *name; /* in messages */
+    struct vocab_text
+        *text; /* vocab_text.h; its bytes are freed as soon as they are in the table */
     const struct byte_view *strings;
     const int64_t *integers;
     uint64_t count;

@@ -95,21 +95,31 @@ parse_integer(struct byte_view term, int64_t *ret_value)
     return true;
 }
 
-/* Add one line. A carriage return at its end is dropped, and an empty line refused, as by
- * TensorFlow. */
+/* A carriage return at the end of a line is dropped, as by TensorFlow. */
+struct byte_view
+vocab_text_next(const struct vocab_text *text, uint64_t *at)
+{
+    const uint8_t *line = text->bytes + *at;
+    const uint8_t *newline = memchr(line, '\n', (size_t)(text->size - *at));
+    uint64_t bytes = newline == NULL ? text->size - *at : (uint64_t)(newline - line);
+
+    *at += bytes + (newline != NULL);
+    if (bytes > 0 && line[bytes - 1] == '\r')
+        bytes--;
+    return (struct byte_view){ line, bytes };
+}
+
+/* Add one line. An empty one is refused, as by TensorFlow. */
 static tundish_status
 take_line(struct vocab_text *text, struct byte_view line)
 {
     const uint64_t number = text->count + 1;
 
-    if (line.size > 0 && line.data[line.size - 1] == '\r')
-        line.size--;
     if (line.size == 0)
         return tnd_fail(TUNDISH_E_PIPELINE,
                         "vocabulary %s: empty line found at position %td (line %" PRIu64
                         "); each line must contain a term",
                         text->path, line.data - text->bytes, number);
-    text->strings[text->count] = line;
     if (text->integers != NULL && !parse_integer(line, &text->integers[text->count]))
         return tnd_fail(TUNDISH_E_PIPELINE,
                         "vocabulary %s: \"%.*s\" in line %" PRIu64
@@ -123,34 +133,29 @@ take_line(struct vocab_text *text, struct byte_view line)
 tundish_status
 vocab_text_split(struct vocab_text *text, enum vocab_keys keys)
 {
-    const uint8_t *at = text->bytes;
-    const uint8_t *end = text->bytes + text->size;
-    uint64_t lines = count_lines(text);
+    tundish_status status = TUNDISH_OK;
 
-    if (lines == 0)
+    if (text->size == 0)
         return tnd_fail(TUNDISH_E_PIPELINE,
                         "vocabulary %s is empty; it must contain one term per line", text->path);
-    text->strings = tnd_zalloc(lines, sizeof *text->strings);
     if (keys == VOCAB_INTEGERS)
-        text->integers = tnd_zalloc(lines, sizeof *text->integers);
-    while (at != end) {
-        const uint8_t *newline = memchr(at, '\n', (size_t)(end - at));
-        const uint8_t *line_end = newline == NULL ? end : newline;
-        tundish_status status =
-            take_line(text, (struct byte_view){ at, (uint64_t)(line_end - at) });
+        text->integers = tnd_zalloc(count_lines(text), sizeof *text->integers);
+    for (uint64_t at = 0; at < text->size && status == TUNDISH_OK;)
+        status = take_line(text, vocab_text_next(text, &at));
+    return status;
+}
 
-        if (status != TUNDISH_OK)
-            return status;
-        at = newline == NULL ? end : newline + 1;
-    }
-    return TUNDISH_OK;
+void
+vocab_text_forget(struct vocab_text *text)
+{
+    free(text->bytes);
+    text->bytes = NULL;
 }
 
 void
 vocab_text_close(struct vocab_text *text)
 {
     free(text->bytes);
-    free(text->strings);
     free(text->integers);
     *text = (struct vocab_text){ 0 };
 }

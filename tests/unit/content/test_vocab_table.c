@@ -3,6 +3,7 @@
 #include "vocab_fixture.h"
 
 #include "content/vocabulary/vocab_table.h"
+#include "content/vocabulary/vocab_text.h"
 #include "core/crc32c.h"
 
 static void
@@ -262,6 +263,50 @@ a_flipped_bit_in_the_cache_changes_no_line(void **state)
     }
 }
 
+/* Of which the bytes are gone by then: the table itself has the terms. */
+static void
+a_text_and_its_lines_make_the_same_table(void **state)
+{
+    enum { COUNT = 3000 };
+    struct vocab_content content = { 7, 8, 9, 0 };
+    struct byte_view lines[COUNT];
+    struct vocab_text text = { .path = "text", .bytes = malloc(COUNT * 32) };
+    char *copy = malloc(COUNT * 32);
+    uint8_t *of_text, *of_lines;
+    uint64_t text_bytes, lines_bytes;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        text.size += (uint64_t)sprintf((char *)text.bytes + text.size,
+                                       i % 2 == 0 ? "%zu\r\n" : "a longer term %zu\n", i);
+    memcpy(copy, text.bytes, text.size);
+    assert_int_equal(vocab_text_split(&text, VOCAB_STRINGS), TUNDISH_OK);
+    assert_int_equal(text.count, COUNT);
+    for (uint64_t i = 0, at = 0; i < COUNT; i++) {
+        lines[i] = vocab_text_next(&text, &at);
+        lines[i].data = (const uint8_t *)copy + (lines[i].data - text.bytes);
+    }
+    assert_int_equal(vocab_build(&(struct vocab_terms){ .name = "text",
+                                                        .text = &text,
+                                                        .count = text.count,
+                                                        .line_word = "line" },
+                                 &content, &of_text, &text_bytes),
+                     TUNDISH_OK);
+    assert_null(text.bytes);
+    assert_int_equal(vocab_build(&(struct vocab_terms){ .name = "lines",
+                                                        .strings = lines,
+                                                        .count = COUNT,
+                                                        .line_word = "line" },
+                                 &content, &of_lines, &lines_bytes),
+                     TUNDISH_OK);
+    assert_int_equal(text_bytes, lines_bytes);
+    assert_memory_equal(of_text, of_lines, text_bytes);
+    free(of_text);
+    free(of_lines);
+    free(copy);
+    vocab_text_close(&text);
+}
+
 TEST_FILE(test_vocab_table)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +318,7 @@ TEST_FILE(test_vocab_table)
         cmocka_unit_test_setup(rubbish_in_the_body_gives_lines_or_nothing, empty_cache),
         cmocka_unit_test_setup(a_damaged_table_in_the_cache_is_built_again, empty_cache),
         cmocka_unit_test_setup(a_flipped_bit_in_the_cache_changes_no_line, empty_cache),
+        cmocka_unit_test(a_text_and_its_lines_make_the_same_table),
     };
 
     return cmocka_run_group_tests(tests, make_top, remove_top);
