@@ -62,7 +62,7 @@ def tsan():
 
 
 def fuzz():
-    """the parsers, fed with noise: FUZZ_SECONDS (8) each, from a fixed seed"""
+    """the parsers, fed with noise: FUZZ_SECONDS (5) each, from a fixed seed"""
     return meson("fuzz", "fuzz", wrapper=_without_address_randomisation())
 
 
