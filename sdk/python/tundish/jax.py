@@ -26,6 +26,7 @@ from jax.experimental import sparse
 import tundish
 
 from .columns import Ragged, Sparse, Strings, lender
+from .options import spelt
 
 __all__ = ["Checkpointable", "convert", "global_arrays"]
 
@@ -122,6 +123,7 @@ def _warn_of_64_bits(dtype: Any) -> None:
     )
 
 
+@spelt("tundish.jax.global_arrays()")
 def global_arrays(columns: Mapping[str, Any], sharding: jax.sharding.Sharding) -> dict[str, jax.Array]:
     """One array over all processes for each dense column: this process's rows are those of its batch.
 

@@ -15,6 +15,7 @@ import keras
 import tundish
 
 from .columns import Sparse, require
+from .options import spelt
 
 __all__ = ["Adapter"]
 
@@ -91,6 +92,7 @@ class _Batches:
     not: strings (all but TensorFlow), ragged (TensorFlow only), sparse (not torch).
     """
 
+    @spelt("tundish.keras.Adapter()")
     def __init__(
         self, reader: tundish.Reader, x: Names, y: Names | None = None, sample_weight: str | None = None
     ) -> None:

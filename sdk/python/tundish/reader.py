@@ -13,6 +13,7 @@ from typing import NamedTuple
 from . import _tundish
 from .batch import Batch, table
 from .errors import ArgumentError, MisuseError, PlaceError, Timeout
+from .options import spelt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -316,6 +317,7 @@ def readers_of(socket: str) -> list[Reader]:
     return [reader for reader in list(_opened) if (reader.server or named) == socket and not reader.closed]
 
 
+@spelt("tundish.open()")
 def open(
     stream: str | os.PathLike[str] | Dataset | None = None,
     *,

@@ -22,6 +22,7 @@ import tensorflow as tf
 import tundish
 
 from .columns import Ragged, Sparse, Strings, lender, lent, require
+from .options import spelt
 
 __all__ = ["convert", "dataset", "element_spec", "iterate", "of_epochs"]
 
@@ -46,6 +47,7 @@ def convert(column: Any) -> Any:
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__(copy=False))
 
 
+@spelt("tundish.tensorflow.iterate()")
 def iterate(reader: tundish.Reader, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
     """The batches of one epoch as dicts of eager tensors, without a copy but of strings and bool.
 
@@ -57,11 +59,13 @@ def iterate(reader: tundish.Reader, columns: Sequence[str] | None = None) -> Ite
     return map(lambda batch: {name: convert(lent(batch, name)) for name in names}, iter(reader))
 
 
+@spelt("tundish.tensorflow.element_spec()")
 def element_spec(reader: tundish.Reader, columns: Sequence[str] | None = None) -> dict[str, Any]:
     """tf.TensorSpec, RaggedTensorSpec and SparseTensorSpec of the columns, as of a tf.data.Dataset."""
     return {name: _spec(reader.spec[name]) for name in _names(reader, columns)}
 
 
+@spelt("tundish.tensorflow.dataset()")
 def dataset(
     reader: tundish.Reader, columns: Sequence[str] | None = None, *, sessions: bool = False
 ) -> Any:

@@ -17,7 +17,6 @@ are copies unless `zero_copy=True` is asked for: one copy, which frees the batch
 from __future__ import annotations
 
 import collections
-import inspect
 import itertools
 import sys
 import weakref
@@ -30,8 +29,8 @@ from torch.utils import dlpack
 
 import tundish
 
-from .batch import nearest
 from .columns import Ragged, Sparse, Strings, lender, lent, require
+from .options import names_of, refuse_unknown
 from .reader import is_file, require_source
 
 __all__ = ["DataLoader", "convert"]
@@ -146,11 +145,8 @@ def _is_data_set(source: Any) -> bool:
 def _refuse_option(name: str) -> None:
     if name in _ELSEWHERE:
         raise tundish.ArgumentError(f"this DataLoader has no {name}: {_ELSEWHERE[name]}")
-    known = [*inspect.signature(tundish.open).parameters][1:]
-    if name not in known:
-        own = [*inspect.signature(DataLoader.__init__).parameters][2:-1]
-        meant = nearest(name, [*known, *own, *_ELSEWHERE])
-        raise tundish.ArgumentError(f"this DataLoader has no option {name!r}{meant}")
+    own = names_of(DataLoader.__init__)[1:]  # without the source
+    refuse_unknown("this DataLoader", [name], [*names_of(tundish.open)[1:], *own, *_ELSEWHERE])
 
 
 # Those with a reader that they opened.
@@ -231,6 +227,7 @@ class DataLoader:
             return super().__new__(cls)
         from .torch_dataset import DatasetLoader
 
+        refuse_unknown("tundish.torch.DataLoader() of a data set", options, names_of(DatasetLoader.__init__))
         return DatasetLoader(source, *torchs, **options)
 
     def __init__(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from . import _transform
 from .batch import nearest
 from .errors import ArgumentError, ColumnError
+from .options import spelt
 from .parts import column
 from .reader import ColumnSpec
 from .rows_in import Input
@@ -45,6 +46,7 @@ class Transform:
     tundish.ArgumentError if the rows are not such as the stream takes.
     """
 
+    @spelt("tundish.Transform()")
     def __init__(
         self,
         file: PipelineFile,

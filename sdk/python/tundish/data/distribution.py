@@ -7,6 +7,7 @@ from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
+from ..options import refuse_unknown
 from .dataset import Dataset
 from .graph import Column, Field, Name, Node, Scope, Spec, caller
 
@@ -93,9 +94,7 @@ def distribute(
     Options are those of the pipeline file: replicas, auto_shard, rebatch, delivery, files, groups,
     drop_remainder_step, evaluation_shards, even, mask.
     """
-    unknown = [name for name in options if name not in KEYS]
-    if unknown:
-        raise TypeError(f"distribute has no option {unknown[0]!r}: it takes {', '.join(KEYS)}")
+    refuse_unknown("tundish.distribute()", options, ("deliver", *KEYS))
     if not isinstance(dataset, Dataset):
         dataset = dataset(InputContext())
         options["from_function"] = True
