@@ -226,6 +226,9 @@ class Written(unittest.TestCase):
         text, files, unsupported = tundish.data.plan_of(dataset)
         self.assertEqual((sorted(files), unsupported), (["word.vocabulary.txt", "x.npy"], []))
         self.assertIn("vocabulary: word.vocabulary.txt", text)
+        for count in (50, 51):  # more than 50 terms are not read as a part of the program
+            short = Dataset.from_tensor_slices(words).map(layers.StringLookup(vocabulary=words[:count]))
+            self.assertEqual(len(tundish.data.plan_of(short)[1]), count - 50)
         (batch,) = dataset.peek()
         self.assertEqual(batch["x"].tolist(), table.tolist())
         self.assertEqual(batch["word"].tolist(), list(range(1, 101)))

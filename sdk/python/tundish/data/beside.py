@@ -11,7 +11,7 @@ from .folding import escaped
 __all__ = ["Beside"]
 
 ARRAY_VALUES = 64  # more go to a file
-TERMS = 16
+TERMS = 50  # likewise
 LOOKUPS = ("string_lookup", "integer_lookup", "text_vectorization")
 
 
