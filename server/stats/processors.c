@@ -3,24 +3,27 @@
 #include "stats/processors.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/cgroups.h"
 #include "core/clock.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 
 enum { CGROUPS = 16, PROCESSES = 4096 };
 
 /* Look for rivals only if threads waited for a processor for at least this share of the time. */
 static const double SHORT_SHARE = 0.2;
 
-/* And at most this often, because it reads a file for each process. */
-static const double RIVALS_NS = 1e9;
+/* And at most this often, because it reads a file for each process: in this share of the time. */
+static const int64_t RIVALS_NS = 1000000000, RIVALS_SHARE = 1000;
 
 struct process {
     int64_t pid;
@@ -37,8 +40,23 @@ struct processors {
     uint32_t cgroup_count;
     struct process *processes; /* at the last look, sorted by pid; NULL: there was none */
     uint32_t process_count;
-    int64_t processes_ns; /* when that was */
+    int64_t processes_ns, pause_ns; /* when that was, and how long there is none then */
 };
+
+/* The beginning of a small file, without the room and the calls that a FILE takes. */
+static bool
+read_text(const char *path, char *text, size_t room)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    size_t bytes = 0;
+
+    if (file < 0)
+        return false;
+    (void)tnd_read_at(file, text, room - 1, 0, &bytes);
+    close(file);
+    text[bytes] = '\0';
+    return bytes > 0;
+}
 
 /* The number of the line "KEY NUMBER" in a small file; 0 if there is no such line. */
 static uint64_t
@@ -113,17 +131,12 @@ processors_close(struct processors *processors)
 static uint64_t
 delay_of_thread(const char *tid)
 {
-    char path[64];
+    char path[64], text[128];
     uint64_t delay_ns = 0;
-    FILE *file;
 
     snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", tid);
-    file = fopen(path, "re");
-    if (file == NULL)
+    if (!read_text(path, text, sizeof text) || sscanf(text, "%*u %" SCNu64, &delay_ns) != 1)
         return 0;
-    if (fscanf(file, "%*u %" SCNu64, &delay_ns) != 1)
-        delay_ns = 0;
-    fclose(file);
     return delay_ns;
 }
 
@@ -162,16 +175,10 @@ read_process(const char *pid, struct process *ret_process)
     char path[64], text[1024];
     const char *after, *name;
     uint64_t user, kernel;
-    size_t bytes;
-    FILE *file;
 
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    file = fopen(path, "re");
-    if (file == NULL)
+    if (!read_text(path, text, sizeof text))
         return false;
-    bytes = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[bytes] = '\0';
     name = strchr(text, '(');
     after = strrchr(text, ')');
     if (name == NULL || after == NULL ||
@@ -237,23 +244,39 @@ find_rival(struct processors *processors, const struct process *now, uint32_t co
     memcpy(processors->use.rival_command, most->command, sizeof most->command);
 }
 
+static int64_t
+thread_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
+int64_t
+processors_pause_ns(int64_t cost_ns)
+{
+    return cost_ns > RIVALS_NS / RIVALS_SHARE ? cost_ns * RIVALS_SHARE : RIVALS_NS;
+}
+
 static void
 look_at_processes(struct processors *processors, int64_t now_ns)
 {
-    double passed_ns = (double)(now_ns - processors->processes_ns);
+    int64_t passed_ns = now_ns - processors->processes_ns, began_ns = thread_ns();
     struct process *now;
     uint32_t count;
 
-    if (processors->processes != NULL && passed_ns < RIVALS_NS)
+    if (processors->processes_ns > 0 && passed_ns < processors->pause_ns)
         return;
     now = tnd_alloc(PROCESSES * sizeof *now);
     count = read_processes(now);
     processors->processes_ns = now_ns;
     if (processors->processes != NULL)
-        find_rival(processors, now, count, passed_ns);
+        find_rival(processors, now, count, (double)passed_ns);
     free(processors->processes);
     processors->processes = now;
     processors->process_count = count;
+    processors->pause_ns = processors_pause_ns(thread_ns() - began_ns);
 }
 
 void

@@ -98,11 +98,21 @@ counters_never_fall(void **state)
     processors_close(processors);
 }
 
+static void
+many_processes_are_looked_at_seldom(void **state)
+{
+    (void)state;
+    assert_int_equal(processors_pause_ns(0), 1000000000);
+    assert_int_equal(processors_pause_ns(500000), 1000000000);
+    assert_int_equal(processors_pause_ns(12000000), INT64_C(12000000000));
+}
+
 TEST_FILE(test_processors)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shared_processor_is_seen_and_who_shares_it),
         cmocka_unit_test(counters_never_fall),
+        cmocka_unit_test(many_processes_are_looked_at_seldom),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
