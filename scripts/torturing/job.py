@@ -24,6 +24,7 @@ HANGS_S = 300
 # Nearer to the end all may have it in the memory of their server: it has four slots. The rest is for
 # what they do while one of them, or it, is being killed.
 NEAR_END = (EPOCHS - 1, STEPS - 30)
+AHEAD = 8  # one trainer is no further ahead of another of its group: the slots, and a few
 
 
 class Job:
@@ -226,9 +227,17 @@ class Job:
         rest in the memory of the server before, this one knows only where it began itself."""
         group = [t for t in self.trainers if t.group == name and (not t.is_over or t.begins is not None)]
         if group and not self.has_shards and not any(trainer.is_here() for trainer in group):
-            lowest = min(trainer.begins or trainer.last or (0, 0) for trainer in group)
+            lowest = min(trainer.begins or trainer.stands or trainer.last or (0, 0) for trainer in group)
             for trainer in group:
                 trainer.ledger.allow_from(lowest)
+                trainer.stands = lowest
+
+    def note_stands(self, left):
+        """A sibling that was let in meanwhile, with nobody there, took it back to its own step."""
+        if left.last is not None:
+            near = [t.came_at for t in self.trainers if t.group == left.group and t is not left and t.came_at
+                    and t.came_at <= left.last and _steps(left.last) - _steps(t.came_at) <= AHEAD]  # fmt: skip
+            left.stands = min([left.last, *near])
 
     def allow_beyond_state(self):
         """The server that knew what was given back is dead: those that had nothing yet, and come
@@ -324,3 +333,7 @@ class Job:
             process.wait()
         if self.admin is not None:
             self.admin.close()
+
+
+def _steps(key):
+    return key[0] * STEPS + key[1]

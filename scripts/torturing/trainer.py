@@ -21,6 +21,8 @@ class Trainer:
         self.last = None  # the batch printed last, of which has_place says whether it has its place
         self.before = None  # and the one before, which a late one may still hold
         self.begins = None  # where a server began that has given it nothing yet
+        self.came_at = None  # where it was let in last
+        self.stands = None  # where it goes on, if its group went back to its lowest step without it
         self.is_drained = True  # what the last server had published, before a new one gives it more
         self.shard = []  # rows of the one that is open
         self.ended = None  # the shard that the last batch was the end of
@@ -82,6 +84,7 @@ class Trainer:
             self.take_shard(*rest.split())
         elif word == "first":
             self.is_attached = True
+            self.came_at = tuple(map(int, rest.split()))
             self.job.tell(f"{self.name} is let in at {rest}")
         elif word == "end_of_stream":
             self.is_over = True
@@ -98,6 +101,7 @@ class Trainer:
         self.has_batch = True
         if self.is_drained:
             self.begins = None
+        self.stands = None
         self.job.progress = time.monotonic()
         if self.job.has_shards:
             self.shard += values
@@ -149,13 +153,13 @@ class Trainer:
         if status == CANNOT_START:
             raise Failure(f"{self.name}: {self.job.reader} cannot be started")
         if not self.is_over:
-            self.leave()
+            self.leave(by_itself=status >= 0)
             self.job.follow(self, status)
 
     def kill(self):
         """And hear its last words, by which it is known what may come again."""
         self.process.kill()
-        self.process.wait()
+        status = self.process.wait()
         if not self.process.stdout.closed:
             self.read()
         self.died_at, self.lost_at = time.monotonic(), None
@@ -164,11 +168,14 @@ class Trainer:
             self.ledger.allow(key for key in (self.ended, self.ended_before) if key)
         elif self.last and not (self.has_place and self.job.opens_at_places):
             self.ledger.allow(key for key in (self.last, self.before) if key)
-        self.leave()
+        self.leave(by_itself=status >= 0)
 
-    def leave(self):
-        """Its place is empty. Without a place of its own the next begins where the server has it."""
+    def leave(self, by_itself):
+        """Its place is empty. Without a place of its own the next begins where the server has it. One
+        that left by itself may have done so a while ago."""
         self.is_attached = self.has_batch = False
+        if by_itself:
+            self.job.note_stands(self)
         if not self.job.opens_at_places:
             if self.begins is not None:
                 self.ledger.allow_from(self.begins)
