@@ -16,6 +16,7 @@ struct answer {
     bool has_length, has_range, has_total;
     bool is_chunked;                  /* so its length is not told */
     bool has_bad_length;              /* a length is told that is no number */
+    bool is_too_large;                /* it is a whole object where a piece was asked for */
     bool calls_expired;               /* the credentials, in its body */
     uint64_t look;                    /* ... which are of this one */
     uint64_t length;                  /* of the body */

@@ -461,6 +461,17 @@ disk_put(struct disk *disk, const struct disk_kept *kept, const uint8_t *bytes)
     close(claim.descriptor);
 }
 
+tundish_status
+disk_open_unnamed(const struct disk *disk, int *ret_descriptor)
+{
+    int descriptor = openat(disk->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (descriptor < 0)
+        return tnd_fail_errno(errno, "cannot make a file in the cache %s", disk->path);
+    *ret_descriptor = descriptor;
+    return TUNDISH_OK;
+}
+
 bool
 disk_is_off(const struct disk *disk)
 {

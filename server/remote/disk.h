@@ -87,6 +87,9 @@ void disk_put(struct disk *disk, const struct disk_kept *kept, const uint8_t *by
 /* The file goes; the descriptor stays the caller's. */
 void disk_leave(const struct disk *disk, const struct disk_claim *claim);
 
+/* A file without a name, for what is then put. The caller closes it. */
+tundish_status disk_open_unnamed(const struct disk *disk, int *ret_descriptor);
+
 /* The disk is full, or broken: from now on nothing is kept. Says so once. */
 void disk_turn_off(struct disk *disk, int error);
 bool disk_is_off(const struct disk *disk);

@@ -26,6 +26,7 @@ struct part_list {
     uint32_t *slots;                 /* of each part: slot + 1, or 0; or a mark of parts.c */
     uint32_t part_count;             /* 1 while the identity is not known */
     uint32_t come_count;             /* parts that have come */
+    bool comes_whole;                /* its server sends no ranges, and it is larger than a part */
     uint64_t expired_look;           /* whose credentials the store first called expired; or 0 */
 };
 

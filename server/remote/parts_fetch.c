@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "core/read_at.h"
 #include "remote/parts_private.h"
+#include "remote/whole.h"
 
 static int
 write_bytes(const struct slot *slot, uint64_t offset, const void *bytes, size_t count)
@@ -154,7 +155,10 @@ end_part(void *context, tundish_status status, const struct answer *answer)
     slot->used_at = ++parts->clock;
     if (slot->claim.descriptor >= 0)
         keep_part(slot, status, answer);
-    if (slot->list == NULL || (status != TUNDISH_OK && is_asked_anew(slot->list, answer))) {
+    if (slot->list != NULL && status != TUNDISH_OK && whole_is_wanted(slot->list->remote, answer))
+        slot->list->comes_whole = true;
+    if (slot->list == NULL ||
+        (status != TUNDISH_OK && (slot->list->comes_whole || is_asked_anew(slot->list, answer)))) {
         slot_empty(slot);
     } else if (status == TUNDISH_OK && answer->total / parts->part_bytes < PARTS_MAX) {
         struct object_identity identity = request_identity(answer);

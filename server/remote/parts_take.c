@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "remote/parts_private.h"
+#include "remote/whole.h"
 
 enum { BUSY_WAIT_NS = 5000000 }; /* another process has the part in hand */
 
@@ -60,6 +61,26 @@ look_on_disk(struct disk *disk, struct task *task, enum step *ret_step)
     return TUNDISH_OK;
 }
 
+/* The part of an object that comes whole is on the disk afterwards. Who reads ahead does not wait
+ * for that. Without the lock. */
+static tundish_status
+take_from_whole(struct parts *parts, struct task *task, enum step *ret_step)
+{
+    struct disk_claim *claim = &task->slot->claim;
+
+    if (claim->descriptor >= 0) {
+        disk_leave(parts->disk, claim);
+        close(claim->descriptor);
+        claim->descriptor = -1;
+    }
+    *ret_step = STEP_LATER;
+    if (!task->is_urgent)
+        return TUNDISH_OK;
+    *ret_step = STEP_READY;
+    return whole_have_part(task->list->remote, task->list->url, task->part, &task->identity,
+                           &claim->descriptor);
+}
+
 static void
 have_from_disk(struct parts *parts, const struct task *task)
 {
@@ -78,6 +99,7 @@ parts_take(struct parts *parts, struct task *task)
 {
     struct slot *slot = task->slot;
     enum step step = STEP_FETCH;
+    bool comes_whole = task->list->comes_whole;
     tundish_status status = TUNDISH_OK;
 
     task->identity = task->list->identity;
@@ -93,6 +115,8 @@ parts_take(struct parts *parts, struct task *task)
     pthread_mutex_unlock(&parts->lock);
     if (parts->disk != NULL)
         status = look_on_disk(parts->disk, task, &step);
+    if (status == TUNDISH_OK && step == STEP_FETCH && comes_whole)
+        status = take_from_whole(parts, task, &step);
     /* From here on the slot is the transfers'. */
     if (status == TUNDISH_OK && step == STEP_FETCH)
         status = parts_fetch(parts, task);

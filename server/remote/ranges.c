@@ -13,6 +13,7 @@
 #include "core/memory.h"
 #include "core/read_at.h"
 #include "remote/disk.h"
+#include "remote/whole.h"
 
 /* Pieces of one read that are under way. */
 enum { WINDOW = 16, TAIL_BYTES = 64 << 10 };
@@ -30,6 +31,7 @@ struct remote_ranges {
     char *address;
     pthread_mutex_t lock; /* of all below */
     struct object_identity identity;
+    bool comes_whole; /* its server sends no ranges */
     struct piece *expected;
     uint64_t expected_bytes;
     uint8_t *tail; /* the last bytes; NULL: they are not kept */
@@ -247,7 +249,8 @@ remote_ranges_expect(struct remote_ranges *ranges, size_t bytes, uint64_t offset
         if (is_on_disk(ranges, offset + at, count))
             continue;
         pthread_mutex_lock(&ranges->lock);
-        if (ranges->identity.is_known && ranges->expected_bytes + count <= most &&
+        if (ranges->identity.is_known && !ranges->comes_whole &&
+            ranges->expected_bytes + count <= most &&
             *find_expected(ranges, offset + at, count) == NULL &&
             ask(ranges, offset + at, count, false, &piece) == TUNDISH_OK) {
             piece->next = ranges->expected;
@@ -278,15 +281,29 @@ read_disk(const struct remote_ranges *ranges, uint8_t *to, size_t bytes, uint64_
     return is_there;
 }
 
+static tundish_status
+read_whole(struct remote_ranges *ranges, uint8_t *to, size_t bytes, uint64_t offset)
+{
+    struct object_identity identity = identity_so_far(ranges);
+
+    pthread_mutex_lock(&ranges->lock);
+    ranges->comes_whole = true;
+    pthread_mutex_unlock(&ranges->lock);
+    return whole_read(ranges->remote, &ranges->url, (struct whole_span){ offset, bytes }, &identity,
+                      to);
+}
+
 /* One that was expected, or ask for it now. A piece without a reply was read from the disk. */
 static tundish_status
 begin_piece(struct remote_ranges *ranges, uint8_t *to, size_t bytes, uint64_t offset,
             struct piece **ret_piece)
 {
     struct piece **link, *piece;
+    bool comes_whole;
     tundish_status status = TUNDISH_OK;
 
     pthread_mutex_lock(&ranges->lock);
+    comes_whole = ranges->comes_whole;
     link = find_expected(ranges, offset, bytes);
     piece = *link;
     if (piece != NULL) {
@@ -294,7 +311,11 @@ begin_piece(struct remote_ranges *ranges, uint8_t *to, size_t bytes, uint64_t of
         ranges->expected_bytes -= bytes;
     }
     pthread_mutex_unlock(&ranges->lock);
-    if (piece == NULL && is_on_disk(ranges, offset, bytes) && read_disk(ranges, to, bytes, offset))
+    if (piece == NULL && comes_whole) {
+        status = read_whole(ranges, to, bytes, offset);
+        piece = status == TUNDISH_OK ? tnd_zalloc(1, sizeof *piece) : NULL;
+    } else if (piece == NULL && is_on_disk(ranges, offset, bytes) &&
+               read_disk(ranges, to, bytes, offset))
         piece = tnd_zalloc(1, sizeof *piece);
     else if (piece == NULL)
         status = ask(ranges, offset, bytes, true, &piece);
@@ -304,10 +325,11 @@ begin_piece(struct remote_ranges *ranges, uint8_t *to, size_t bytes, uint64_t of
 }
 
 static tundish_status
-end_piece(const struct remote_ranges *ranges, const struct piece *piece, uint8_t *to)
+end_piece(struct remote_ranges *ranges, const struct piece *piece, uint8_t *to)
 {
     const struct answer *answer;
     const uint8_t *bytes;
+    struct object_identity told;
     struct disk_kept kept;
     size_t count;
     char *name;
@@ -316,6 +338,9 @@ end_piece(const struct remote_ranges *ranges, const struct piece *piece, uint8_t
     if (piece->reply == NULL)
         return TUNDISH_OK;
     status = reply_wait(piece->reply, &bytes, &count, &answer);
+    if (status == TUNDISH_E_DATA && ranges->remote->disk != NULL &&
+        reply_is_too_large(piece->reply, &told))
+        return read_whole(ranges, to, piece->bytes, piece->offset);
     if (status == TUNDISH_OK && count != piece->bytes)
         status = tnd_fail(TUNDISH_E_DATA, "%s: the object became shorter while it was read",
                           ranges->url.name);

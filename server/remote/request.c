@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/memory.h"
+#include "core/read_at.h"
 
 enum { WAIT_NS = 100000000 };
 
@@ -27,7 +29,10 @@ request_object(struct remote *remote, const struct remote_url *url,
     want->credentials = &credentials;
     if (want->store == NULL)
         want->store = stores_find(url);
-    want->whole_max = remote->options.part_bytes;
+    /* What is looked at costs no room. */
+    want->whole_max = want->is_look && remote->disk != NULL ? remote->options.cache_bytes
+                                                            : remote->options.part_bytes;
+    want->has_disk = remote->disk != NULL;
     want->total = UINT64_MAX;
     if (identity != NULL && identity->is_known) {
         want->tag = identity->tag[0] != '\0' ? identity->tag : NULL;
@@ -68,6 +73,7 @@ struct reply {
     tundish_status status;
     char *text;
     struct answer answer;
+    int file; /* -1: they go into memory */
     uint8_t *bytes;
     size_t used, room;
 };
@@ -77,9 +83,21 @@ free_reply(struct reply *reply)
 {
     pthread_cond_destroy(&reply->over);
     pthread_mutex_destroy(&reply->lock);
+    if (reply->file >= 0)
+        close(reply->file);
     free(reply->bytes);
     free(reply->text);
     free(reply);
+}
+
+static bool
+put_into_file(const struct reply *reply, uint64_t offset, const void *bytes, size_t count)
+{
+    int error = tnd_write_at(reply->file, bytes, count, offset);
+
+    if (error != 0)
+        (void)tnd_fail_errno(error, "no room for it in the cache on disk (remote.cache)");
+    return error == 0;
 }
 
 /* Only this thread touches the bytes until the reply is over. */
@@ -89,6 +107,8 @@ put_bytes(void *context, uint64_t offset, const void *bytes, size_t count)
     struct reply *reply = context;
     size_t end = (size_t)offset + count;
 
+    if (reply->file >= 0)
+        return put_into_file(reply, offset, bytes, count);
     if (end > reply->room) {
         reply->room = end > 2 * reply->room ? end : 2 * reply->room;
         reply->bytes = tnd_realloc(reply->bytes, reply->room, 1);
@@ -119,15 +139,18 @@ end_reply(void *context, tundish_status status, const struct answer *answer)
         free_reply(reply);
 }
 
+/* The file is the reply's, unless it fails. */
 static tundish_status
-ask(struct remote *remote, const struct remote_url *url, const struct object_identity *identity,
-    struct transfer_want *want, struct reply **ret_reply)
+ask_into(struct remote *remote, const struct remote_url *url,
+         const struct object_identity *identity, struct transfer_want *want, int file,
+         struct reply **ret_reply)
 {
     struct reply *reply = tnd_zalloc(1, sizeof *reply);
     pthread_condattr_t attributes;
     tundish_status status;
 
     reply->remote = remote;
+    reply->file = file;
     reply->url = url;
     reply->scheme = url->scheme;
     reply->store = want->store = stores_find(url);
@@ -145,6 +168,13 @@ ask(struct remote *remote, const struct remote_url *url, const struct object_ide
     else
         free_reply(reply);
     return status;
+}
+
+static tundish_status
+ask(struct remote *remote, const struct remote_url *url, const struct object_identity *identity,
+    struct transfer_want *want, struct reply **ret_reply)
+{
+    return ask_into(remote, url, identity, want, -1, ret_reply);
 }
 
 tundish_status
@@ -174,6 +204,30 @@ reply_ask(struct remote *remote, const struct remote_url *url, const struct repl
                                   .is_urgent = range->is_urgent };
 
     return ask(remote, url, range->identity, &want, ret_reply);
+}
+
+tundish_status
+reply_ask_into(struct remote *remote, const struct remote_url *url,
+               const struct object_identity *identity, int file, struct reply **ret_reply)
+{
+    struct transfer_want want = { .is_ranged = true,
+                                  .bytes = remote->options.cache_bytes,
+                                  .is_urgent = true };
+
+    return ask_into(remote, url, identity, &want, file, ret_reply);
+}
+
+bool
+reply_is_too_large(struct reply *reply, struct object_identity *ret_identity)
+{
+    bool is_too_large;
+
+    pthread_mutex_lock(&reply->lock);
+    is_too_large = reply->is_over && reply->answer.is_too_large;
+    *ret_identity = request_identity(&reply->answer);
+    ret_identity->is_known = reply->answer.has_total;
+    pthread_mutex_unlock(&reply->lock);
+    return is_too_large;
 }
 
 tundish_status

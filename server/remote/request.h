@@ -44,6 +44,12 @@ struct reply_range {
 tundish_status reply_ask(struct remote *remote, const struct remote_url *url,
                          const struct reply_range *range, struct reply **ret_reply);
 
+/* All of it into the file, as far as the cache on disk may hold so much. The reply owns the file.
+ */
+tundish_status reply_ask_into(struct remote *remote, const struct remote_url *url,
+                              const struct object_identity *identity, int file,
+                              struct reply **ret_reply);
+
 /* Its last bytes, so many, or all of a small object whose server sends no ranges: with the answer's
  * total, where they are. */
 tundish_status reply_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
@@ -52,6 +58,10 @@ tundish_status reply_ask_tail(struct remote *remote, const struct remote_url *ur
 /* Wait. The bytes and the answer live as long as the reply. */
 tundish_status reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
                           const struct answer **ret_answer);
+
+/* It failed since the object came whole, and is too large for that. Once it was waited for. The
+ * identity is known if the server has told the size. */
+bool reply_is_too_large(struct reply *reply, struct object_identity *ret_identity);
 
 /* At any time: what is under way ends by itself. Accepts NULL. */
 void reply_close(struct reply *reply);

@@ -1,7 +1,8 @@
 /* transfer_whole.c - the whole object where a range was asked for.
  *
  * A server that sends no ranges answers with all of it, and may not say how long it is. Of a small
- * object the range is cut from that; of a larger one each range would cost all that lies before. */
+ * object the range is cut from that; of a larger one each range would cost all that lies before: it
+ * is read into the cache on disk, if there is one (whole.h). */
 #include "remote/transfer_private.h"
 
 static uint64_t
@@ -13,12 +14,18 @@ most_bytes(const struct transfer_want *want)
 static bool
 refuse_size(struct transfer *transfer)
 {
+    const struct transfer_want *want = &transfer->want;
+
+    transfer->answer.is_too_large = true;
     return transfer_refuse(
         transfer,
         tnd_fail(TUNDISH_E_DATA,
                  "%s: the server does not send parts of files (Range), and this one is larger than "
-                 "a part; raise remote.part, or serve it from a store, or from a server that does",
-                 transfer->want.name));
+                 "%s, or serve it from a store, or from a server that does",
+                 want->name,
+                 want->has_disk ? "the cache; raise remote.cache_bytes"
+                                : "a part; raise remote.part, or name a folder in remote.cache, "
+                                  "where all of it can be kept"));
 }
 
 bool

@@ -31,6 +31,7 @@ struct transfer_want {
     bool is_look;          /* no bytes, but the size and the ETag (HEAD) */
     uint64_t first, bytes; /* of the range; of all, the most that it may be */
     uint64_t whole_max;   /* where a server sends no ranges: of the object that they are cut from */
+    bool has_disk;        /* a larger one may be read into the cache on disk */
     const char *tag;      /* the ETag that it must have; NULL: any */
     const char *modified; /* ... its Last-Modified, where it has no ETag; NULL: any */
     uint64_t total;       /* the size that it must have; UINT64_MAX: any */

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rig import TUNDISH
 from store import REGION
-from test_remote import RemoteRig
+from test_remote import LINES, RemoteRig
 
 PARQUET = Path(__file__).parents[1] / "conformance/cases/data"
 
@@ -100,6 +100,44 @@ class RemoteFormats(RemoteRig):
             ):
                 self.assert_same(stages, where)
                 self.assert_same(stages, where, more=more)
+
+    def test_servers_without_ranges_are_read_by_way_of_the_cache(self):
+        """Files larger than a part (64KiB) that fit the cache: each is read whole, and what lies there is not read
+        again."""
+        self.store.is_signed = False
+        self.store.ranges = False
+        where = self.store.url + "/bucket"
+        self.put_numbers("a.txt", 3000)
+        self.put_numbers("b.txt", 700, 3000)
+        self.put("part-1.parquet", self.long_parquet())
+        for i in (1, 3):
+            self.put(f"one-{i}.bin", random.Random(i).randbytes(150_000 * i))
+        for ending in ("length", "chunks", "close"):
+            self.store.ending = ending
+            for number, stages in enumerate((
+                [*LINES],
+                ["parquet: {filenames: '{}/part-1.parquet'}", "shuffle: {buffer_size: 50, seed: 3}", "batch: 7"],
+                ["list_files: {file_pattern: ['{}/one-1.bin', '{}/one-3.bin'], shuffle: false}", "read_file",
+                 "batch: 2"],
+            )):
+                with self.subTest(ending=ending, stages=stages):
+                    more = f", cache: '{self.path}/kept-{ending}-{number}'"
+                    self.assert_same(stages, where, more=more)
+                    self.store.requests.clear()
+                    self.assert_same(stages, where, more=more)
+                    wholes = [request for request in self.store.requests if request[0] == "GET"]
+                    if ending == "length" and number == 0:  # else nothing but the bytes tells the size
+                        self.assertEqual(wholes, [])
+        self.put_numbers("a.txt", 9000)
+        file = self.stream(["text_line: {filenames: '%s/a.txt'}" % where, "batch: 9"],
+                           f", cache: '{self.path}/small', cache_bytes: 1MiB")
+        self.assertIn("larger than the cache; raise remote.cache_bytes", self.complaint(file))
+
+    def long_parquet(self):
+        """The chunks of a file, and bytes between them and the footer that nobody reads."""
+        data = (PARQUET / "part-1.parquet").read_bytes()
+        footer = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
+        return data[:footer] + bytes(300_000) + data[footer:]
 
     def test_packed_archives_are_told_by_their_content(self):
         out = io.BytesIO()

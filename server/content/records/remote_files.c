@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/memory.h"
 #include "core/must.h"
 #include "remote/object.h"
 #include "remote/request.h"
 #include "remote/small.h"
+#include "remote/whole.h"
 
 /* Enough to fill the way to a server far away, and little enough to hold. */
 enum { WINDOW = 64 };
@@ -116,6 +118,38 @@ read_rest(struct remote_files *files, const struct asked *asked,
 }
 
 static tundish_status
+check_size(const struct asked *asked, const struct object_identity *identity)
+{
+    if (identity->bytes <= INT32_MAX)
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_DATA, "%s: it has 2 GiB or more, and would not fit a batch",
+                    asked->url.name);
+}
+
+/* All of it came where a part was asked for, and it is larger: it goes by way of the disk. */
+static tundish_status
+read_from_disk(struct remote_files *files, const struct asked *asked,
+               struct object_identity *identity, struct scratch *scratch,
+               struct byte_view *ret_bytes)
+{
+    int descriptor = -1;
+    uint8_t *to;
+    tundish_status status = whole_have_part(files->remote, &asked->url, 0, identity, &descriptor);
+
+    if (descriptor >= 0)
+        close(descriptor);
+    if (status == TUNDISH_OK)
+        status = check_size(asked, identity);
+    if (status != TUNDISH_OK)
+        return status;
+    files->version = object_version(identity);
+    to = scratch_alloc(scratch, (size_t)identity->bytes);
+    *ret_bytes = (struct byte_view){ to, identity->bytes };
+    return whole_read(files->remote, &asked->url, (struct whole_span){ 0, (size_t)identity->bytes },
+                      identity, to);
+}
+
+static tundish_status
 read_reply(struct remote_files *files, const struct asked *asked, struct scratch *scratch,
            struct byte_view *ret_bytes)
 {
@@ -127,13 +161,16 @@ read_reply(struct remote_files *files, const struct asked *asked, struct scratch
     tundish_status status;
 
     status = reply_wait(asked->reply, &bytes, &count, &answer);
+    if (status == TUNDISH_E_DATA && files->remote->disk != NULL &&
+        reply_is_too_large(asked->reply, &identity))
+        return read_from_disk(files, asked, &identity, scratch, ret_bytes);
     if (status != TUNDISH_OK)
         return status;
     identity = request_identity(answer);
     files->version = object_version(&identity);
-    if (identity.bytes > INT32_MAX)
-        return tnd_fail(TUNDISH_E_DATA, "%s: it has 2 GiB or more, and would not fit a batch",
-                        asked->url.name);
+    status = check_size(asked, &identity);
+    if (status != TUNDISH_OK)
+        return status;
     to = scratch_alloc(scratch, (size_t)identity.bytes);
     if (count > 0)
         memcpy(to, bytes, count);
