@@ -146,7 +146,7 @@ def _typed(leaf: Any) -> Any:
     if tf.as_dtype(leaf.dtype).name == of_value(plain):
         return plain
     args, dtype = (plain,), tf.as_dtype(leaf.dtype).name
-    call = Recorded("tf.cast", args, {"dtype": dtype}, caller(), Spec(dtype, leaf.shape))
+    call = Recorded("tf.constant", args, {"dtype": dtype}, caller(), Spec(dtype, leaf.shape))
     return Column(call, Spec(dtype, leaf.shape))
 
 

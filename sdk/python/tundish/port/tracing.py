@@ -13,10 +13,11 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.autograph.core import ag_ctx
 from tensorflow.python.autograph.impl import api as autograph
-from tensorflow.python.framework import func_graph, tensor_util
+from tensorflow.python.framework import func_graph
 
 from . import origin
 from .calls import Call, Opaque, Path, Problem, Traced, Value, is_feature, map_leaves
+from .constants import fold, is_constant
 from .proxy import Proxy, is_proxy, real
 
 _local = threading.local()
@@ -113,7 +114,7 @@ class Trace:
         call.specs[path] = _spec(leaf)
         # Before it has learned, tf.Transform gives stand-ins.
         is_real = isinstance(leaf, tf.Tensor) and not call.name.startswith("tft.")
-        known = tensor_util.constant_value(leaf) if is_real else None
+        known = fold(leaf) if is_real else None
         return Proxy(leaf, Value(call, path) if known is None else _constant(known), self)
 
     def input(self, index: int, nest: Any) -> Any:
@@ -156,13 +157,14 @@ class Trace:
         """A problem for each line that made operations which no recorded call did."""
         found: dict[origin.Origin, dict[str, None]] = {}
         for op in self._operations():
-            if op.type not in _PLUMBING and op.name not in self._accounted:
+            if op.type not in _PLUMBING and op.name not in self._accounted and not is_constant(op):
                 found.setdefault(self._where(op), {})[op.type] = None
         for where, types in found.items():
+            reads = "ReadVariableOp" in types
             self.problem(
                 f"operation{'s' if len(types) > 1 else ''} {', '.join(types)}",
-                "it is not made by a public function of TensorFlow on a column",
-                "call a function of tf.* instead",
+                "it reads a variable" if reads else "it is not made by a public function of TensorFlow on a column",
+                "take its value outside of the function: v.numpy()" if reads else "call a function of tf.* instead",
                 where,
             )
 
@@ -232,7 +234,7 @@ def argument(nest: Any) -> Any:
     if isinstance(nest, (tf.RaggedTensor, tf.SparseTensor)):
         return Opaque("a ragged or sparse tensor made outside of the function")
     if tf.is_tensor(nest):
-        known = tensor_util.constant_value(nest)
+        known = fold(nest)
         return Opaque("a tensor of another function") if known is None else _constant(known)
     if isinstance(nest, tf.TensorShape):
         return nest.as_list() if nest.rank is not None else None

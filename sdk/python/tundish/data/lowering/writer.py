@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..dtypes import as_dtype, of_value
 from ..graph import Column
 from . import expressions
 from .rule import Expression, refuse
+from .specs import constant_spec
 
 __all__ = ["Writer", "literal", "quoted"]
 
@@ -48,10 +50,13 @@ class Writer:
         return self._expression(rule, bound)
 
     def _constant(self, bound: dict[str, Any], needs_dtype: bool) -> tuple[str, int]:
-        value, dtype = bound["value"], bound["dtype"]
+        value = bound["value"]
+        dtype = constant_spec(value).dtype if bound["dtype"] is None else as_dtype(bound["dtype"])
         text = literal(value)
-        if needs_dtype and dtype is not None and as_dtype(dtype) != of_value(_plain(value)):
-            return f"cast({text}, {as_dtype(dtype)})", 100
+        if needs_dtype and dtype is not None and dtype != of_value(_plain(value)):
+            if not _fits_float32(_plain(value)):  # as which cast would read it first
+                return f"where(0 == 0, {text}, cast(0, {dtype}))", 100
+            return f"cast({text}, {dtype})", 100
         return text, expressions.SIGN if _is_negative(value) else 100
 
     def _expression(self, rule: Expression, bound: dict[str, Any]) -> tuple[str, int]:
@@ -91,6 +96,15 @@ class Writer:
 
 def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _fits_float32(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_fits_float32, value))
+    try:
+        return not isinstance(value, float) or struct.unpack("f", struct.pack("f", value))[0] == value
+    except OverflowError:
+        return False
 
 
 def _is_negative(value: Any) -> bool:
