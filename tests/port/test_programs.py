@@ -64,7 +64,7 @@ LISTED = {
     "refused:unseen": [(48, "_AssertCardinalityDataset")],
     "refused:sliced_lists": [(54, "stage map")],
     "fused:interleaved_blocks": [(37, "Dataset.parallel_interleave")],
-    "refused:padded_before": [(85, "tf.pad")],
+    "refused:padded_too_far": [(85, "tf.pad")],
     "refused:joined_matrices": [(89, "tf.strings.reduce_join")],
     "folders_gan:jittered": [(78, "tf.image.random_crop"), (79, "tf.cond"), (79, "tf.random.uniform")],
     "folders_gan:pix2pix": [(57, "tf.strided_slice")],

@@ -60,8 +60,8 @@ def followed():
     images = tf.data.Dataset.from_tensor_slices(tf.zeros([4, 8, 8, 3]))
 
     def prepare(image):
-        image = tf.pad(image, [[1, 1], [1, 1], [0, 0]])
-        return tf.transpose(tf.ensure_shape(image, [10, 10, 3])) * 2.0
+        image = tf.pad(image, [[8, 8], [1, 1], [0, 0]], "REFLECT")
+        return tf.transpose(tf.ensure_shape(image, [24, 10, 3])) * 2.0
 
     return images.map(prepare).batch(2)
 
@@ -80,9 +80,9 @@ def ignoring():
     )
 
 
-def padded_before():
+def padded_too_far():
     rows = tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0]])
-    return rows.map(lambda v: (tf.pad(v, [[1, 0]]), v)).map(lambda a, v: (a, tf.pad(v, [[0, 1]], "REFLECT"))).batch(2)
+    return rows.map(lambda v: (tf.pad(v, [[0, 1]]), v)).map(lambda a, v: (a, tf.pad(v, [[0, 2]], "REFLECT"))).batch(2)
 
 
 def joined_matrices():

@@ -12,6 +12,7 @@ from .specs import as_first, constant_spec
 __all__ = ["RULES"]
 
 PIECES = 64  # a tensor may be taken apart into
+_BEYOND = 2**31 - 1  # the end of any dimension
 
 
 def _do(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -133,14 +134,33 @@ def _cut(input_: Any, begin: Any, size: Any) -> Any:
 
 
 def _gathered(params: Any, indices: Any, validate_indices: Any, axis: Any, batch_dims: Any) -> Any:
-    """`x[i]`, with a constant index"""
-    if not isinstance(params, Column) or batch_dims or isinstance(indices, Column):
-        refuse("the indices are a column", "use one_hot and a product, or a lookup layer")
+    """`x[i]`; of several indices, `stack` of these"""
+    if batch_dims:
+        refuse("it gathers from each row of a batch", "do it before batch, with one row's indices")
+    if not isinstance(params, Column):
+        params = _do("tf.constant", params, dtype=constant_spec(params).dtype)
     at = _axis(params, 0 if axis is None else axis)
+    if isinstance(indices, Column):
+        return _gathered_by_column(params, indices, at)
     index = indices.tolist() if hasattr(indices, "tolist") else indices
-    if not isinstance(index, int) or not 0 <= index < _size(params, at):
-        refuse("the indices are not one number inside", "take slices, and tf.stack or tf.concat them")
-    return _at(params, at, index)
+    found = index if isinstance(index, (list, tuple)) else [index]
+    if not all(isinstance(each, int) and 0 <= each < _size(params, at) for each in found) or len(found) > PIECES:
+        refuse(f"the indices are not at most {PIECES} numbers inside", "take slices, and tf.stack or tf.concat them")
+    taken = [_at(params, at, each) for each in found]
+    return taken[0] if isinstance(index, int) else _do("tf.stack", taken, at)
+
+
+def _gathered_by_column(params: Any, indices: Any, at: int) -> Any:
+    rank = _rank(indices)
+    if rank > 1 or (rank == 1 and (indices.spec.shape[0] is None or indices.spec.shape[0] > PIECES)):
+        refuse("the number of indices is not known", "do it before batch, where a row has one index")
+    if rank == 1:
+        taken = [_gathered_by_column(params, indices[i], at) for i in range(indices.spec.shape[0])]
+        return _do("tf.stack", taken, at)
+    # A negative index would count from the end, and is an error of TensorFlow's.
+    if not str(indices.spec.dtype).startswith("uint"):
+        indices = _do("tf.where", _do("tf.less", indices, 0), _BEYOND, indices)
+    return _at(params, at, indices)
 
 
 def _copied(input: Any, multiples: Any) -> Any:
@@ -179,18 +199,54 @@ def _central(image: Any, central_fraction: Any) -> Any:
 
 
 def _padded(tensor: Any, paddings: Any, mode: Any, constant_values: Any) -> Any:
-    """`pad_or_truncate`, at the end of dimensions whose size is known"""
+    """`pad_or_truncate`; `concat` before a dimension, and of REFLECT and SYMMETRIC"""
     pairs = [_numbers(pair, "paddings") for pair in (paddings.tolist() if hasattr(paddings, "tolist") else paddings)]
-    if str(mode).upper() != "CONSTANT" or any(before for before, _ in pairs):
-        refuse("it pads before a dimension, or with what is in it", "pad at the end, or use tf.concat")
     value = constant_values.tolist() if hasattr(constant_values, "tolist") else constant_values
     if isinstance(value, Column):
         refuse("the value is a column", "write the number")
-    for axis, (_, after) in enumerate(pairs):
-        if after:
-            options = {} if value == 0 else {"value": value}
-            tensor = _do("tundish.pad_or_truncate", tensor, _size(tensor, axis) + after, axis=axis, **options)
+    kind = str(mode).upper()
+    for axis, (before, after) in enumerate(pairs):
+        if not before and not after:
+            continue
+        if kind != "CONSTANT":
+            tensor = _mirrored(tensor, axis, before, after, int(kind == "REFLECT"))
+        elif tensor.spec.shape[axis] is None or (before and None not in tensor.spec.shape):
+            tensor = _filled_around(tensor, axis, before, after, value)
+        else:
+            tensor = _filled_after(tensor, axis, after, value)
+            turned = slice(None, None, -1)
+            tensor = _at(_filled_after(_at(tensor, axis, turned), axis, before, value), axis, turned) if before else tensor
     return tensor
+
+
+def _filled_after(tensor: Any, axis: int, count: int, value: Any) -> Any:
+    options = {} if value == 0 else {"value": value}
+    return _do("tundish.pad_or_truncate", tensor, _size(tensor, axis) + count, axis=axis, **options) if count else tensor
+
+
+def _mirrored(tensor: Any, axis: int, before: int, after: int, edge: int) -> Any:
+    """edge: how many of the outermost values are not repeated."""
+    size = _size(tensor, axis)
+    if max(before, after) > size - edge:
+        refuse("it pads with more than there is", "pad less")
+    first = slice(before - 1 + edge, None if edge == 0 else edge - 1, -1)
+    last = size - 1 - edge
+    end = slice(last, None if last < after else last - after, -1)
+    pieces = [_at(tensor, axis, first)] * bool(before) + [tensor] + [_at(tensor, axis, end)] * bool(after)
+    return tensor if len(pieces) == 1 else _do("tf.concat", pieces, axis)
+
+
+def _filled_around(tensor: Any, axis: int, before: int, after: int, value: Any) -> Any:
+    shape, dtype = list(tensor.spec.shape), tensor.spec.dtype
+    if any(size is None for size in (*shape[:axis], *shape[axis + 1 :])):
+        refuse("the size of another dimension is not known", "use set_shape, or tundish.tf.ensure_shape")
+    if value == 0 and dtype in ("string", "bool"):
+        value = "" if dtype == "string" else False
+
+    def block(count: int) -> list[Any]:
+        return [_filled(value, [*shape[:axis], count, *shape[axis + 1 :]], dtype)] if count else []
+
+    return _do("tf.concat", [*block(before), tensor, *block(after)], axis)
 
 
 def _longer(bound: Bound) -> Spec:
