@@ -45,11 +45,16 @@ def patch() -> None:
         if hasattr(operators, name):
             setattr(operators, name, replaced)
         py_builtins.BUILTIN_FUNCTIONS_MAP[builtin] = replaced
-    plain = tf.cond
-    chosen = _cond(plain)
+    for name, made in (("cond", _cond), ("case", _case), ("switch_case", _switch_case)):
+        _replace(name, made)
+
+
+def _replace(name: str, made: Callable[..., Any]) -> None:
+    plain = getattr(tf, name)
+    chosen = made(plain)
     for module in list(sys.modules.values()):
-        if getattr(module, "__name__", "").startswith("tensorflow") and vars(module).get("cond") is plain:
-            setattr(module, "cond", chosen)
+        if getattr(module, "__name__", "").startswith("tensorflow") and vars(module).get(name) is plain:
+            setattr(module, name, chosen)
 
 
 def _for_proxies(plain: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,6 +87,48 @@ def _cond(plain: Callable[..., Any]) -> Callable[..., Any]:
         return trace.inline(given["true_fn"] if known else given["false_fn"], (), {})
 
     return chosen
+
+
+def _case(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """tf.case: the first of several conditions that is true, and a default."""
+    signature = inspect.signature(plain)
+
+    @functools.wraps(plain)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        trace, given = current(), signature.bind(*args, **kwargs).arguments
+        pairs: list[Any] = list(given.get("pred_fn_pairs", ()))
+        if trace is None or trace.busy or given.get("default") is None or not all(is_proxy(p) for p, _ in pairs):
+            return plain(*args, **kwargs)
+        return _first(trace, pairs, given["default"])
+
+    return chosen
+
+
+def _switch_case(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """tf.switch_case: a function by its number; of other numbers the default, else the last."""
+    signature = inspect.signature(plain)
+
+    @functools.wraps(plain)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        trace, given = current(), signature.bind(*args, **kwargs).arguments
+        index: Any = given.get("branch_index")
+        if trace is None or trace.busy or not is_proxy(index):
+            return plain(*args, **kwargs)
+        branches: Any = given["branch_fns"]
+        if not isinstance(branches, dict):
+            branches = dict(branches if isinstance(branches[0], tuple) else enumerate(branches))
+        numbers = sorted(branches)
+        default = given.get("default") or branches[numbers[-1]]
+        return _first(trace, [(tf.equal(index, number), branches[number]) for number in numbers], default)
+
+    return chosen
+
+
+def _first(trace: Trace, pairs: list[Any], default: Callable[[], Any]) -> Any:
+    if not pairs:
+        return trace.inline(default, (), {})
+    (pred, function), *others = pairs
+    return choose(trace, pred, function, lambda: _first(trace, others, default))
 
 
 def _if_exp(trace: Trace, plain: Any, cond: Any, if_true: Any, if_false: Any, text: str) -> Any:
