@@ -264,7 +264,7 @@ find_tensor(const tundish_batch *batch, uint32_t index, bool stays_packed,
 {
     struct held *held = (struct held *)(uintptr_t)batch;
     tundish_status status = check_batch(batch);
-    const struct column_use *use;
+    const struct column_use *use = NULL;
 
     if (status != TUNDISH_OK)
         return status;
@@ -284,7 +284,7 @@ find_tensor(const tundish_batch *batch, uint32_t index, bool stays_packed,
 tundish_status
 tundish_tensor_at(const tundish_batch *batch, uint32_t index, const tundish_tensor **ret_tensor)
 {
-    const struct column_use *use;
+    const struct column_use *use = NULL;
     tundish_status status = find_tensor(batch, index, false, &use);
 
     if (status == TUNDISH_OK)
@@ -297,7 +297,7 @@ tundish_tensor_stored(const tundish_batch *batch, uint32_t index, const tundish_
                       tundish_stored *ret_stored)
 {
     const struct held *held = (const struct held *)(const void *)batch;
-    const struct column_use *use;
+    const struct column_use *use = NULL;
     const struct tnd_column *column;
     const struct tnd_buffer *values;
     tundish_status status = find_tensor(batch, index, true, &use);

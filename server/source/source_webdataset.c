@@ -275,7 +275,7 @@ webdataset_read(const void *state, const struct source_read *read)
         column_set_scalars(&read->output->columns[i], read->count, values[i]);
     }
     for (row.index = 0; row.index < read->count; row.index++) {
-        struct byte_view key;
+        struct byte_view key = { 0 };
 
         row.bytes = samples[row.index];
         if (find_members(&row, &key))

@@ -62,7 +62,7 @@ variable_spec(const struct stage_config *config, const struct spec_value *value,
 tundish_status
 variable_check_integer(const struct stage_config *config, const struct spec_value *value)
 {
-    struct column_spec spec;
+    struct column_spec spec = { 0 };
     tundish_status status = variable_spec(config, value, &spec);
 
     if (status == TUNDISH_OK &&
@@ -75,7 +75,7 @@ variable_check_integer(const struct stage_config *config, const struct spec_valu
 tundish_status
 variable_check_text(const struct stage_config *config, const struct spec_value *value)
 {
-    struct column_spec spec;
+    struct column_spec spec = { 0 };
     tundish_status status = variable_spec(config, value, &spec);
 
     if (status == TUNDISH_OK &&

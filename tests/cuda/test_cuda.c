@@ -660,12 +660,12 @@ large_numbers(uint32_t slots)
 static struct device_stats
 told_of_device(const struct job *job)
 {
-    struct feed_reader_stats lines[4];
+    struct feed_reader_stats lines[4] = { 0 };
 
     for (;;) {
         uint32_t count = feed_stats(numbers_feed(job->numbers), lines, 4);
 
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count && i < 4; i++)
             if (strcmp(lines[i].group, "device") == 0 && lines[i].device.mode != 0)
                 return lines[i].device;
         usleep(1000);

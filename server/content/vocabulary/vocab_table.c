@@ -78,7 +78,7 @@ set_up(struct vocab *vocab, enum vocab_keys keys, const struct vocab_header *hea
        struct tnd_mapped *mapped)
 {
     const uint8_t *bytes = tnd_mapped_bytes(mapped);
-    struct vocab_layout layout;
+    struct vocab_layout layout = { 0 };
 
     (void)vocab_layout(keys, header->count, header->bucket_count, header->terms_bytes, &layout);
     *vocab = (struct vocab){

@@ -110,7 +110,7 @@ look_at_objects(const struct helper_own *own, struct byte_view reads)
     looks->own = own;
     while (reads.size > 0 && status == TUNDISH_OK) {
         struct helper_read read;
-        char *path;
+        char *path = NULL;
 
         status = take_read(&reads, &read, &path);
         if (status != TUNDISH_OK)
@@ -161,7 +161,7 @@ helper_reads_compare(const struct helper_own *own, struct byte_view reads, bool 
 
     while (reads.size > 0 && status == TUNDISH_OK) {
         struct helper_read read;
-        char *path;
+        char *path = NULL;
 
         status = take_read(&reads, &read, &path);
         if (status != TUNDISH_OK)

@@ -74,7 +74,7 @@ session_seeds_agree(struct session *session, bool is_kept)
     struct link_key key = seed_key(session, OF_KEPT_PLACES);
     uint64_t root_seed = session->plan->options.root_seed;
     struct link_total total;
-    bool any_is_kept;
+    bool any_is_kept = false;
     tundish_status status;
 
     if (session->linked.job == NULL)

@@ -120,7 +120,7 @@ identify_ranges(struct source_file *file, struct remote_ranges **ret_ranges)
 tundish_status
 file_remote_open(struct source_file *file, int *ret_descriptor)
 {
-    struct remote_object *object;
+    struct remote_object *object = NULL;
     struct remote_ranges *ranges;
     int folder = -1;
     tundish_status status;
@@ -152,7 +152,7 @@ tundish_status
 file_remote_read(struct source_file *file, const struct iovec to[2], uint64_t offset,
                  size_t *ret_bytes)
 {
-    struct remote_object *object;
+    struct remote_object *object = NULL;
     tundish_status status = identify(file, &object);
 
     return status == TUNDISH_OK ? remote_object_read(object, to, offset, ret_bytes) : status;
@@ -162,7 +162,7 @@ file_remote_read(struct source_file *file, const struct iovec to[2], uint64_t of
 void
 file_remote_follow(struct source_file *file, uint64_t offset)
 {
-    struct remote_object *object;
+    struct remote_object *object = NULL;
 
     if (!file_has_ranges(file) && have_object(file, &object) == TUNDISH_OK)
         remote_object_expect(object, offset, false);
@@ -171,7 +171,7 @@ file_remote_follow(struct source_file *file, uint64_t offset)
 bool
 file_remote_is_here(struct source_file *file, size_t bytes, uint64_t offset)
 {
-    struct remote_object *object;
+    struct remote_object *object = NULL;
 
     /* What fails here is told to the one who reads. */
     if (have_object(file, &object) != TUNDISH_OK)
@@ -183,7 +183,7 @@ file_remote_is_here(struct source_file *file, size_t bytes, uint64_t offset)
 void
 file_remote_expect(struct source_file *file, uint64_t offset)
 {
-    struct remote_object *object;
+    struct remote_object *object = NULL;
 
     if (!file_has_ranges(file) && have_object(file, &object) == TUNDISH_OK)
         remote_object_expect(object, offset, true);

@@ -28,7 +28,7 @@ source_index_build(struct source_files *files, const char *path, const char *kin
 {
     const struct record_list *list;
     struct record_format format;
-    struct source_file *file;
+    struct source_file *file = NULL;
     tundish_status status;
 
     if (!find_format(kind, &format))
@@ -58,7 +58,7 @@ enter_known(struct source_files *files, const char *path, const char *kind,
             struct source_file **ret_file)
 {
     struct record_format format;
-    struct source_file *file;
+    struct source_file *file = NULL;
     int descriptor;
     tundish_status status;
 
@@ -77,7 +77,7 @@ enter_known(struct source_files *files, const char *path, const char *kind,
 bool
 source_index_is_wanted(struct source_files *files, const char *path, const char *kind)
 {
-    struct source_file *file;
+    struct source_file *file = NULL;
 
     return enter_known(files, path, kind, &file) == TUNDISH_OK && index_is_wanted(file);
 }
@@ -86,7 +86,7 @@ tundish_status
 source_index_export(struct source_files *files, const char *path, const char *kind,
                     uint8_t **ret_bytes, size_t *ret_byte_count)
 {
-    struct source_file *file;
+    struct source_file *file = NULL;
     tundish_status status = enter_known(files, path, kind, &file);
 
     if (status == TUNDISH_OK && !index_bytes(file, ret_bytes, ret_byte_count))
@@ -98,7 +98,7 @@ tundish_status
 source_index_import(struct source_files *files, const char *path, const char *kind,
                     const uint8_t *bytes, size_t byte_count)
 {
-    struct source_file *file;
+    struct source_file *file = NULL;
     struct record_list found, *list;
     tundish_status status = enter_known(files, path, kind, &file);
 
