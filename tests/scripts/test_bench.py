@@ -16,7 +16,7 @@ from unittest import mock
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "bench"), str(TESTS / "data")]
 
-from harness import cells, compression, gpu, markdown, measure, processes, python, report, subjects  # noqa: E402
+from harness import cells, compression, gpu, growth, markdown, measure, processes, python, report, subjects  # noqa: E402
 
 DIGEST = {"ordered": "1", "bag": "2", "rows": 3, "dense_sum": 10.0, "label_sum": 1.0}
 
@@ -30,6 +30,22 @@ def passes_at(*rates):
 def program_that_prints(*lines):
     script = "".join(f"echo '{line}'\n" for line in lines) + "sleep 1000"
     return processes.Program(["sh", "-c", script])
+
+
+class Growth(unittest.TestCase):
+    SIZES = (10, 100, 1000)
+
+    def test_the_exponent_is_that_of_the_power(self):
+        for power in (1, 2, 3):
+            values = [0.5 * size**power for size in self.SIZES]
+            self.assertAlmostEqual(growth.exponent(self.SIZES, values, 0.001), power)
+
+    def test_what_is_only_noise_does_not_grow(self):
+        self.assertEqual(growth.exponent(self.SIZES, [0.0, -0.5, 0.9], 1), 0)
+
+    def test_noise_does_not_hide_growth(self):
+        self.assertAlmostEqual(growth.exponent(self.SIZES, [0.9, 10, 1000], 1), 2)
+        self.assertAlmostEqual(growth.exponent(self.SIZES, [0.1, -1, 1000], 10), 2)
 
 
 class Passes(unittest.TestCase):

@@ -6,8 +6,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, admin_large, cells, columns, compression, cores, data, decoding, fetch, gpu, groups, helpers
-from . import learning, nodes, python, python_rows, remote, report, resume, stages
+from . import admin, admin_large, cells, columns, compression, cores, data, decoding, fetch, gpu, groups
+from . import growth, helpers, learning, nodes, python, python_rows, remote, report, resume, stages
 from .environments import Environments
 from .measure import Failure
 from .subjects import Peer, Tundish, measure_limit
@@ -23,6 +23,7 @@ def _measure_recovery(options):
 _OWN = {
     "resume": resume.measure,
     "groups": groups.measure,
+    "growth": growth.measure,
     "nodes": nodes.measure,
     "helpers": helpers.measure,
     "recovery": _measure_recovery,

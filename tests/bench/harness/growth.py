@@ -1,0 +1,276 @@
+"""The cells `growth`: how the cost grows over decades, axis by axis.
+
+A line for each size: processor seconds of the whole program, its most memory, and its system calls, of a
+run of their own under strace, where that is there. After them the exponents: the slopes of straight
+lines through the logarithms of what is more than a program takes that does nothing, and more than noise.
+0: it does not grow; 1: as the size does. Absolute times hang on the machine, exponents hardly do.
+"""
+
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+# What is no more than this above nothing is noise.
+NOISE = {"cpu_s": 0.006, "memory_mb": 3.0, "calls": 200, "threads": 4}
+IDLE_S = 3
+
+
+class Run:
+    """The programs of a build, in a folder of their own."""
+
+    def __init__(self, build, folder):
+        self.server_program, self.consume = build / "server/tundish", build / "tests/bench/consume"
+        self.folder = folder
+        self.file = folder / "pipeline.yaml"
+        self.environment = dict(
+            os.environ,
+            TUNDISH_SERVER=str(folder / "server"),
+            TUNDISH_CACHE=str(folder / "cache"),
+            TUNDISH_STREAM="train",
+        )
+
+    def write(self, stages, deliver="{epochs: 1}"):
+        lines = "".join(f"      - {stage}\n" for stage in stages)
+        self.file.write_text(f"streams:\n  train:\n    dataset:\n{lines}    deliver: {deliver}\n")
+
+    def tundish(self, *words):
+        """A command of it: what it costs, and in a second run its calls."""
+        command = [str(self.server_program), words[0], str(self.file), *words[1:]]
+        figures = self._timed(command)
+        if shutil.which("strace"):
+            figures["calls"] = self._calls(command)
+        return figures
+
+    def _forget(self):
+        shutil.rmtree(self.folder / "cache", ignore_errors=True)
+        shutil.rmtree(self.folder / "learned", ignore_errors=True)
+
+    def _timed(self, command):
+        self._forget()
+        out = os.open(os.devnull, os.O_WRONLY)
+        # A child's most memory begins with its parent's, so a small program stands between.
+        time_file = self.folder / "time"
+        small = ["/usr/bin/time", "-o", str(time_file), "-f", "%U %S %M"]
+        small = small if os.access(small[0], os.X_OK) else []
+        actions = [(os.POSIX_SPAWN_DUP2, out, 1)]
+        child = os.posix_spawn([*small, *command][0], [*small, *command], self.environment, file_actions=actions)
+        _, status, usage = os.wait4(child, 0)
+        os.close(out)
+        if status != 0:
+            raise SystemExit(f"bench: growth: {' '.join(command)} failed")
+        memory_kb = int(time_file.read_text().split()[2]) if small else usage.ru_maxrss
+        return _figures(usage.ru_utime + usage.ru_stime, memory_kb)
+
+    def _calls(self, command):
+        self._forget()
+        table = self.folder / "calls"
+        subprocess.run(
+            ["strace", "-f", "-c", "-o", table, *command],
+            env=self.environment, stdout=subprocess.DEVNULL, check=True,
+        )  # fmt: skip
+        return int(table.read_text().strip().splitlines()[-1].split()[3])
+
+    def serve(self, use):
+        """A server's figures, while or after `use` is called with its process."""
+        self._forget()
+        read_end, write_end = os.pipe()
+        command = [self.server_program, "serve", self.file, "--ready-fd", str(write_end)]
+        server = subprocess.Popen(
+            command, env=self.environment, stderr=subprocess.DEVNULL, pass_fds=[write_end]
+        )
+        os.close(write_end)
+        try:
+            if os.read(read_end, 16) != b"ready\n":
+                raise SystemExit("bench: growth: the server did not start")
+            return use(server.pid)
+        finally:
+            os.close(read_end)
+            server.send_signal(signal.SIGTERM)
+            server.wait()
+
+    def read(self):
+        command = [self.consume, "--unchecked"]
+        subprocess.run(command, env=self.environment, stdout=subprocess.DEVNULL, check=True)
+
+
+def _figures(cpu_s, memory_kb, **more):
+    return {"cpu_s": round(cpu_s, 3), "memory_mb": round(memory_kb / 1024, 1), **more}
+
+
+def _status(pid):
+    text = Path(f"/proc/{pid}/status").read_text()
+    return {key: value.split()[0] for key, _, value in (l.partition(":") for l in text.splitlines()) if value.split()}
+
+
+def _cpu_s(pid):
+    """Of all threads, in the nanoseconds of the scheduler."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
+
+def _nothing(run):
+    run.write(["range: 10", "batch: 5"])
+    return run.tundish("plan")
+
+
+def _features(run, size):
+    """Named features of parse_example."""
+    features = ", ".join(f"f{i}: {{type: FixedLen, dtype: int64, shape: []}}" for i in range(size))
+    run.write(["from_tensors: {x: abc}", f"parse_example: {{features: {{{features}}}}}", "select: [f0]", "batch: 5"])
+    return run.tundish("plan")
+
+
+def _maps(run, size):
+    """A stage `map` for each column that it makes."""
+    run.write(["range: 10", *(f'map: {{c{i}: "value + {i}"}}' for i in range(size)), "batch: 5"])
+    return run.tundish("plan")
+
+
+def _files(run, size):
+    """Files, until the first batch."""
+    for i in range(size):
+        (run.folder / f"file-{i:06}.txt").write_text("1\n2\n")
+    run.write(['list_files: {file_pattern: "file-*.txt", shuffle: false}', "flat_map: {dataset: [text_line]}", "batch: 2"])
+    return run.tundish("peek", "--steps", "1")
+
+
+def _resume(run, size):
+    """The step that windows over a range are resumed at."""
+    run.write(["range: 1000000000", "window: {size: 64, shift: 16}", "batch: 64"])
+    return run.tundish("explain", "--step", str(size))
+
+
+def _rows(run, size):
+    """Rows that discretization learns bins of, each by itself."""
+    run.write([f"range: {size}", "discretization: {num_bins: 10}", "batch: 100"])
+    return run.tundish("analyze", "--quiet", "--analysis", str(run.folder / "learned"))
+
+
+def _lengths(run, size):
+    """The length of a Fourier transform, a prime. The signal is twenty frames."""
+    prime = next(n for n in range(size, 2 * size) if all(n % p for p in range(2, math.isqrt(n) + 1)))
+    (run.folder / "signal").write_bytes(bytes(4 * 20 * prime))
+    run.write([
+        f"fixed_length_record: {{filenames: signal, record_bytes: {4 * 20 * prime}}}",
+        "decode_raw: float32",
+        f"ensure_shape: {{shape: [{20 * prime}]}}",
+        f"stft: {{frame_length: {prime}, frame_step: {prime}, fft_length: {prime}}}",
+        "batch: 1",
+    ])  # fmt: skip
+    return run.tundish("peek", "--epochs", "1")
+
+
+def _terms(run, size):
+    """Terms of a vocabulary that is built."""
+    lines = [f"t{i * 2654435761 % (1 << 32):x}\n" for i in range(size)]
+    random.Random(1).shuffle(lines)
+    (run.folder / "terms.txt").write_text("".join(lines))
+    run.write(["from_tensors: {x: abc}", "string_lookup: {vocabulary: terms.txt}", "batch: 1"])
+    return run.tundish("peek")
+
+
+def _batches(run, size):
+    """Rows of a batch, of fifty million in all."""
+    run.write(["range: 50000000", f"batch: {size}"])
+
+    def use(pid):
+        run.read()
+        return _figures(_cpu_s(pid), int(_status(pid)["VmHWM"]))
+
+    return run.serve(use)
+
+
+def _streams(run, size):
+    """Streams that nobody reads."""
+    stream = "  s{}:\n    dataset:\n      - range: 1000000\n      - batch: 512\n"
+    run.file.write_text("streams:\n" + "".join(stream.format(i) for i in range(size)))
+
+    def use(pid):
+        time.sleep(IDLE_S)
+        status = _status(pid)
+        return _figures(_cpu_s(pid), int(status["VmRSS"]), threads=int(status["Threads"]))
+
+    return run.serve(use)
+
+
+def _processes(run, size):
+    """Other processes on a machine without a free processor; seconds of an idle server in a hundred."""
+    run.write(["range: 1000000", "batch: 512"])
+    others = [subprocess.Popen(["sleep", "1000"]) for _ in range(size)]
+    others += [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count())]
+
+    def use(pid):
+        time.sleep(1)
+        before = _cpu_s(pid)
+        time.sleep(4 * IDLE_S)
+        used = (_cpu_s(pid) - before) / (4 * IDLE_S) * 100
+        return _figures(used, int(_status(pid)["VmRSS"]))
+
+    try:
+        return run.serve(use)
+    finally:
+        for other in others:
+            other.kill()
+        for other in others:
+            other.wait()
+
+
+AXES = {
+    "features": (_features, (100, 1000, 10000)),
+    "maps": (_maps, (20, 200, 2000)),
+    "files": (_files, (100, 1000, 10000)),
+    "resume-window": (_resume, (1000, 10000, 100000)),
+    "discretization": (_rows, (10000, 100000, 1000000)),
+    "stft": (_lengths, (100, 1000, 10000)),
+    "vocabulary": (_terms, (100000, 1000000, 10000000)),
+    "batch": (_batches, (10000, 100000, 1000000)),
+    "streams": (_streams, (8, 64, 256)),
+    "processes": (_processes, (15, 150, 1500)),
+}
+
+
+def exponent(sizes, values, noise):
+    """Of the power of the size that the values come nearest to, from which those of nothing are taken.
+    Only those above the noise count, but for the last ones."""
+    points = list(zip(sizes, values))
+    loud = [(size, value) for size, value in points if value > noise]
+    points = loud if len(loud) > 1 else [(size, max(value, noise)) for size, value in points[-2:]]
+    xs, ys = ([math.log(number) for number in numbers] for numbers in zip(*points))
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((a - x) * (b - y) for a, b in zip(xs, ys)) / sum((a - x) ** 2 for a in xs)
+
+
+def measure(options):
+    with tempfile.TemporaryDirectory(prefix="tundish-growth-") as name:
+        nothing = _nothing(Run(options.build, Path(name)))
+    for axis, (take, sizes) in AXES.items():
+        lines = []
+        for size in sizes:
+            with tempfile.TemporaryDirectory(prefix="tundish-growth-") as name:
+                lines.append(take(Run(options.build, Path(name)), size))
+            show(options, {"cell": "growth", "axis": axis, "size": size, **lines[-1]})
+        exponents = {
+            figure: round(exponent(sizes, [line[figure] - nothing.get(figure, 0) for line in lines], NOISE[figure]), 2)
+            for figure in lines[0]
+        }
+        show(options, {"cell": "growth", "axis": axis, "exponents": exponents})
+
+
+WORDS = {"cpu_s": "CPU s", "memory_mb": "MB", "calls": "calls", "threads": "threads"}
+
+
+def show(options, line):
+    if options.json:
+        print(json.dumps(line), flush=True)
+        return
+    figures = line.get("exponents", line)
+    said = [f"{figures[name]:>10,} {word}" for name, word in WORDS.items() if name in figures]
+    size = "exponents" if "exponents" in line else f"{line['size']:,}"
+    print(f"growth {line['axis']:15} {size:>11} {' '.join(said)}", flush=True)
