@@ -274,6 +274,42 @@ class Remote(RemoteRig):
             self.put_numbers("b.txt", 20)
             self.assert_same(LINES, self.store.url + "/bucket")
 
+    def assert_resumes(self, first, then):
+        """At another store, under another pattern, with the same batches; changed files are refused."""
+        server = self.serve(first)
+        lines = self.lines(self.read("--batches", "7"))
+        stop(server)
+        server = self.serve(then)
+        rest = self.lines(self.read("--place", place(lines)))
+        stop(server)
+        whole = self.serve(first)
+        self.assertEqual(batches(lines) + batches(rest), batches(self.lines(self.read())))
+        stop(whole)
+        return place(lines)
+
+    def test_a_place_is_good_at_another_store(self):
+        self.put_numbers("data/a.txt", 60)
+        self.put_numbers("data/b.txt", 80, 60)
+        self.put("data/c.txt", b"%d %s\n" % (140, bytes(9 << 20)))  # which is sent in parts
+        parsed = ["regex_replace: {columns: value, pattern: ' .*', rewrite: ''}",
+                  "string_to_number: {columns: value, out_type: int64}"]
+
+        def stream(pattern):
+            stages = [f"list_files: {{file_pattern: '{pattern}', shuffle: false}}",
+                      "interleave: {dataset: [text_line], cycle_length: 2}",
+                      "shuffle: {buffer_size: 50, seed: 3}", *parsed, "batch: 5"]
+            return self.stream(stages, deliver="{epochs: 1}")
+
+        here, there = str(self.path / "data/*.txt"), "s3://bucket/data/?.t*"
+        at_store = self.assert_resumes(stream(there), stream(here))
+        of_here = self.assert_resumes(stream(here), stream(there))
+        self.put("data/b.txt", (self.path / "data/b.txt").read_bytes()[::-1])
+        for token, pattern in ((at_store, here), (of_here, there)):
+            server = self.serve(stream(pattern))
+            self.assertIn("changed since the place was saved", "".join(
+                self.lines(self.read("--place", token))))
+            stop(server)
+
     def test_empty_objects_have_no_rows(self):
         self.put_numbers("a.txt", 50)
         self.put("b.txt", b"")

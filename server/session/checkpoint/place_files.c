@@ -17,6 +17,7 @@
 #include "core/redact.h"
 #include "remote/seen.h"
 #include "session/checkpoint/place_code.h"
+#include "session/checkpoint/place_elsewhere.h"
 #include "source/files/catalogue.h"
 #include "source/files/matching_files.h"
 #include "source/source.h"
@@ -39,6 +40,21 @@ mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
     return hash;
 }
 
+struct place_samples
+place_samples_of(int64_t size)
+{
+    if (size <= WHOLE_BYTES)
+        return (struct place_samples){ 1, (size_t)size, 0 };
+    return (struct place_samples){ SAMPLES, SAMPLE_BYTES,
+                                   (uint64_t)((size - SAMPLE_BYTES) / (SAMPLES - 1)) };
+}
+
+uint64_t
+place_samples_begin(int64_t size)
+{
+    return tnd_hash_farm_chain(1, &size, sizeof size);
+}
+
 static uint64_t
 hash_file(const char *path, bool *ret_is_here)
 {
@@ -54,14 +70,11 @@ hash_file(const char *path, bool *ret_is_here)
         return hash;
     }
     if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) {
-        int64_t size = about.st_size;
+        struct place_samples samples = place_samples_of(about.st_size);
 
-        hash = tnd_hash_farm_chain(hash, &size, sizeof size);
-        if (size <= WHOLE_BYTES)
-            hash = mix_piece(hash, descriptor, 0, (size_t)size);
-        for (int64_t i = 0; size > WHOLE_BYTES && i < SAMPLES; i++)
-            hash = mix_piece(hash, descriptor, (size - SAMPLE_BYTES) / (SAMPLES - 1) * i,
-                             SAMPLE_BYTES);
+        hash = place_samples_begin(about.st_size);
+        for (uint32_t i = 0; i < samples.count; i++)
+            hash = mix_piece(hash, descriptor, (int64_t)(samples.stride * i), samples.bytes);
     }
     close(descriptor);
     return hash;
@@ -71,9 +84,9 @@ struct search {
     const struct spec_file *spec;
     const struct plan_graph *top;
     struct place_files files;
-    char **paths;   /* of each file: to be looked at yet; NULL: its hash is known */
-    bool in_data;   /* of what is being added */
-    bool are_local; /* each node has some of the files */
+    const char **paths; /* of each file: to be looked at yet; NULL: its hash is known */
+    bool in_data;       /* of what is being added */
+    bool are_local;     /* each node has some of the files */
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
     struct remote_seen *seen;
 };
@@ -128,16 +141,26 @@ add_code(struct search *search, const struct plan_node *node)
     free(name);
 }
 
+uint64_t
+place_object_hash(uint64_t bytes, uint64_t tag_hash)
+{
+    uint64_t words[2] = { bytes, tag_hash };
+
+    return tnd_hash_farm_chain(0, words, sizeof words);
+}
+
 /* An object's ETag says what it is; reading samples of it would take a part of it each. */
 static void
 add_object(struct search *search, const struct remote_match *object)
 {
-    uint64_t words[2] = { object->bytes, object->hash };
+    struct place_file *file;
     /* A signature is another one each time that an address is signed. */
     char *name = tnd_strdup(object->name);
 
     tnd_redact(name);
-    add_match(search, name, tnd_hash_farm_chain(0, words, sizeof words))->is_here = true;
+    file = add_match(search, name, place_object_hash(object->bytes, object->hash));
+    file->is_here = true;
+    file->url = tnd_strdup(object->name);
     free(name);
 }
 
@@ -179,12 +202,11 @@ add_file(struct search *search, const char *name)
     char *path = spec_path(search->spec, name);
     struct place_file *file = add_match(search, name, known != NULL ? known->hash : 0);
 
-    if (known == NULL) {
+    file->path = path;
+    if (known == NULL)
         search->paths[search->files.count - 1] = path;
-        return;
-    }
-    file->is_here = access(path, F_OK) == 0;
-    free(path);
+    else
+        file->is_here = access(path, F_OK) == 0;
 }
 
 static tundish_status
@@ -321,6 +343,15 @@ look_at(void *context, uint32_t number)
 }
 
 /* Only the last part of a path counts: folders may differ between machines. */
+uint64_t
+place_file_hash(const struct place_file *file, uint64_t raw_hash)
+{
+    const char *last = strrchr(file->name, '/');
+
+    last = last != NULL ? last + 1 : file->name;
+    return tnd_hash_farm_chain(raw_hash, last, strlen(last));
+}
+
 static void
 look_at_all(struct search *search)
 {
@@ -328,22 +359,33 @@ look_at_all(struct search *search)
     uint32_t lookers = files->count / FILES_A_LOOKER + 1;
 
     (void)tnd_parallel_for(files->count, lookers < LOOKERS ? lookers : LOOKERS, look_at, search);
-    for (uint32_t i = 0; i < files->count; i++) {
-        struct place_file *file = &files->list[i];
-        const char *last = strrchr(file->name, '/');
-
-        last = last != NULL ? last + 1 : file->name;
-        file->hash = tnd_hash_farm_chain(file->raw_hash, last, strlen(last));
-    }
+    for (uint32_t i = 0; i < files->count; i++)
+        files->list[i].hash = place_file_hash(&files->list[i], files->list[i].raw_hash);
 }
 
 /* Neighbours share a group, so that a changed group names files that lie together. */
-static uint32_t
-group_of(uint32_t index, uint32_t count)
+uint32_t
+place_group_of(uint32_t index, uint32_t count)
 {
     if (count <= PLACE_FILE_GROUPS)
         return index;
     return (uint32_t)((uint64_t)index * PLACE_FILE_GROUPS / count);
+}
+
+static uint64_t
+add_to_group(uint64_t group, uint64_t hash)
+{
+    return tnd_hash_farm_chain(group, &hash, sizeof hash);
+}
+
+uint64_t
+place_group_hash(const uint64_t *hashes, uint32_t count)
+{
+    uint64_t group = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        group = add_to_group(group, hashes[i]);
+    return group;
 }
 
 static void
@@ -352,9 +394,9 @@ make_groups(struct place_files *files)
     uint64_t hashes[PLACE_FILE_GROUPS] = { 0 };
 
     for (uint32_t i = 0; i < files->count; i++) {
-        uint64_t *hash = &hashes[group_of(i, files->count)];
+        uint64_t *hash = &hashes[place_group_of(i, files->count)];
 
-        *hash = tnd_hash_farm_chain(*hash, &files->list[i].hash, sizeof files->list[i].hash);
+        *hash = add_to_group(*hash, files->list[i].hash);
     }
     files->groups.file_count = files->count;
     for (int i = 0; i < PLACE_FILE_GROUPS; i++)
@@ -378,9 +420,8 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
     remote_seen_close(own);
     if (status == TUNDISH_OK)
         look_at_all(&search);
-    for (uint32_t i = 0; i < search.files.count; i++)
-        free(search.paths[i]);
     free(search.paths);
+    search.files.remote = &plan->file->remote;
     if (status != TUNDISH_OK) {
         place_files_close(&search.files);
         return status;
@@ -393,8 +434,11 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
 void
 place_files_close(struct place_files *files)
 {
-    for (uint32_t i = 0; i < files->count; i++)
+    for (uint32_t i = 0; i < files->count; i++) {
         free(files->list[i].name);
+        free(files->list[i].url);
+        free(files->list[i].path);
+    }
     free(files->list);
     *files = (struct place_files){ 0 };
 }
@@ -407,7 +451,7 @@ name_changed(const struct place_files *files, const struct place_groups *groups,
 
     names[0] = '\0';
     for (uint32_t i = 0; i < files->count && used < NAMES_BYTES; i++) {
-        uint32_t group = group_of(i, files->count);
+        uint32_t group = place_group_of(i, files->count);
 
         if (files->groups.hashes[group] != groups->hashes[group])
             used += (size_t)snprintf(names + used, NAMES_BYTES - used, "%s%s", used > 0 ? ", " : "",
@@ -427,7 +471,8 @@ place_files_check(const struct place_files *files, const struct place_groups *gr
                         "the place was saved with %u files, and there are %u now: the rows would "
                         "differ. Restore the files, or start without the place",
                         groups->file_count, files->count);
-    if (memcmp(groups->hashes, files->groups.hashes, sizeof groups->hashes) == 0)
+    if (memcmp(groups->hashes, files->groups.hashes, sizeof groups->hashes) == 0 ||
+        place_elsewhere_is_same(files, groups))
         return TUNDISH_OK;
     name_changed(files, groups, names);
     return tnd_fail(TUNDISH_E_PLACE,

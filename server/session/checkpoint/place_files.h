@@ -23,6 +23,7 @@ struct place_groups {
 
 struct place_file {
     char *name;
+    char *url, *path; /* where data is now, one of them; NULL: it is something else */
     uint64_t hash;
     uint64_t raw_hash; /* of its content, whatever its name */
     bool is_data;      /* rows are read from it */
@@ -33,6 +34,7 @@ struct place_files {
     uint32_t count;
     struct place_file *list; /* in the order of the stages, then of names */
     struct place_groups groups;
+    const struct spec_remote *remote; /* the plan's */
 };
 
 /* Find the files by the plan's stages. The hash of a missing file matches no other. */
@@ -42,5 +44,21 @@ void place_files_close(struct place_files *files); /* accepts zeros */
 /* Are these the files that a place was taken of? E_PLACE says which are not. */
 tundish_status place_files_check(const struct place_files *files,
                                  const struct place_groups *groups);
+
+/* For place_elsewhere.c. A hash with the file's name, of the content's; of a group of such; and of
+ * an object, with that of its ETag. */
+uint64_t place_file_hash(const struct place_file *file, uint64_t raw_hash);
+uint64_t place_group_hash(const uint64_t *hashes, uint32_t count);
+uint64_t place_object_hash(uint64_t bytes, uint64_t tag_hash);
+uint32_t place_group_of(uint32_t index, uint32_t count);
+
+/* What is looked at of so large a file, after the begin. */
+struct place_samples {
+    uint32_t count;
+    size_t bytes; /* of each */
+    uint64_t stride;
+};
+struct place_samples place_samples_of(int64_t size);
+uint64_t place_samples_begin(int64_t size);
 
 #endif
