@@ -83,6 +83,10 @@ tnd_philox_next(struct tnd_philox *philox, uint32_t ret_words[4])
  * several blocks at a time. */
 void tnd_philox_fill(struct tnd_philox *philox, size_t blocks, uint32_t *ret_words);
 
+/* For each pair of seeds the first two words of the generator of a stateless op that has them,
+ * several at a time. */
+void tnd_philox_of_pairs(const uint32_t *seeds, size_t pairs, uint32_t *ret_words);
+
 /* Words first .. first + count - 1 counted from where the generator stands, which stays there. */
 void tnd_philox_words(const struct tnd_philox *philox, uint64_t first, size_t count,
                       uint32_t *ret_words);

@@ -18,12 +18,17 @@ static const double LN_2_HIGH = 0x1.62e42fee00000p-1; /* few bits, so that multi
 static const double LN_2_LOW = 0x1.a39ef35793c76p-33;
 static const double SQRT_HALF = 0x1.6a09e667f3bcdp-1;
 
+/* Draws are made side by side: a few, then more and more. */
+enum { DRAWS_FIRST = 16, DRAWS_MAX = 256 };
+
 struct sample {
     struct order_iterator **inputs; /* NULL: at its end */
     double *limits;                 /* input i is drawn by numbers in [limits[i - 1], limits[i]) */
     uint32_t open_count;
     bool stop_on_empty;
-    struct tnd_random random;
+    struct tnd_philox random;
+    uint32_t drawn_count, at; /* of them those before `at` have been used */
+    uint32_t drawn[DRAWS_MAX];
 };
 
 static struct sample *
@@ -117,7 +122,7 @@ sample_open(struct order_iterator *iterator)
 
     sample->inputs = tnd_zalloc(node->input_count, sizeof(struct order_iterator *));
     sample->limits = tnd_zalloc(node->input_count, sizeof *sample->limits);
-    sample->random = tnd_random_of_seeds(node->seed, node->seed2);
+    sample->random = tnd_philox_of_seeds(node->seed, node->seed2);
     sample->stop_on_empty = spec_bool(node->stage, "stop_on_empty_dataset");
     if (is_empty) /* all weights are 0: a single dataset would not have made a node */
         return TUNDISH_OK;
@@ -129,21 +134,33 @@ sample_open(struct order_iterator *iterator)
     return status;
 }
 
-static uint32_t
+static void
+draw_some(struct sample *sample, uint32_t input_count)
+{
+    uint32_t count = sample->drawn_count < DRAWS_MAX ? 2 * sample->drawn_count : DRAWS_MAX;
+    uint32_t seeds[2 * DRAWS_MAX], words[2 * DRAWS_MAX];
+
+    sample->drawn_count = count > 0 ? count : DRAWS_FIRST;
+    sample->at = 0;
+    tnd_philox_fill(&sample->random, sample->drawn_count / 2, seeds);
+    tnd_philox_of_pairs(seeds, sample->drawn_count, words);
+    for (uint32_t k = 0; k < sample->drawn_count; k++) {
+        uint64_t bits = (uint64_t)(words[2 * k] & 0xfffff) << 32 | words[2 * k + 1];
+        double number = (double)bits * 0x1p-52 * sample->limits[input_count - 1];
+        uint32_t i = 0;
+
+        while (i + 1 < input_count && number >= sample->limits[i])
+            i++;
+        sample->drawn[k] = i;
+    }
+}
+
+static inline uint32_t
 draw(struct sample *sample, uint32_t input_count)
 {
-    uint32_t first = tnd_random_next(&sample->random);
-    struct tnd_philox philox =
-        tnd_philox_of_stateless_seed(first, tnd_random_next(&sample->random));
-    uint32_t words[4], i = 0;
-    double number;
-
-    tnd_philox_block(&philox, words);
-    number = (double)((uint64_t)(words[0] & 0xfffff) << 32 | words[1]) * 0x1p-52;
-    number *= sample->limits[input_count - 1];
-    while (i + 1 < input_count && number >= sample->limits[i])
-        i++;
-    return i;
+    if (sample->at == sample->drawn_count)
+        draw_some(sample, input_count);
+    return sample->drawn[sample->at++];
 }
 
 static enum order_result

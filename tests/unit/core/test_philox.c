@@ -33,6 +33,29 @@ known_answers_come_out(void **state)
 }
 
 static void
+pairs_of_seeds_are_each_a_generator(void **state)
+{
+    enum { PAIRS = 53 };
+    uint32_t seeds[2 * PAIRS], words[2 * PAIRS + 1];
+
+    (void)state;
+    for (uint32_t i = 0; i < 2 * PAIRS; i++)
+        seeds[i] = i * 2654435761U;
+    for (size_t pairs = 0; pairs <= PAIRS; pairs++) {
+        words[2 * pairs] = 77;
+        tnd_philox_of_pairs(seeds, pairs, words);
+        for (size_t i = 0; i < pairs; i++) {
+            struct tnd_philox philox = tnd_philox_of_stateless_seed(seeds[2 * i], seeds[2 * i + 1]);
+            uint32_t block[4];
+
+            tnd_philox_block(&philox, block);
+            assert_memory_equal(words + 2 * i, block, 2 * sizeof *block);
+        }
+        assert_int_equal(words[2 * pairs], 77);
+    }
+}
+
+static void
 stateless_draws_are_tensorflows(void **state)
 {
     const struct {
@@ -135,6 +158,7 @@ TEST_FILE(test_philox)
         cmocka_unit_test(the_counter_carries_through_all_four_words),
         cmocka_unit_test(filling_gives_block_after_block),
         cmocka_unit_test(uniform_numbers_stay_below_one),
+        cmocka_unit_test(pairs_of_seeds_are_each_a_generator),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
