@@ -48,6 +48,7 @@ struct story {
     uint32_t victim;
     enum phase phase; /* that nodes may begin */
     int64_t fault_ns;
+    int64_t last_loss_ns;    /* of several */
     struct progress *steps;  /* of both epochs, one after the other */
     uint64_t waits, answers; /* of all nodes: times that a step was waited for, and steps */
     _Atomic int stop;
