@@ -178,14 +178,17 @@ return_visit(struct trainer *trainer, const tundish_batch *batch)
         visit->is_done = true;
 }
 
-/* As a loop's variable does, it holds a batch until it has the next, or an end. */
+/* As a loop's variable does, it holds a batch until it has the next, or an end. Each of the three
+ * readers holds one, and the end that they are given while they do takes a slot as well: with no
+ * more than four slots all of them would wait for each other. */
 static void
 return_late(struct trainer *trainer, const tundish_batch *batch)
 {
     const tundish_batch *before = trainer->held;
     tundish_info info = { .size = sizeof info };
-    bool may_hold = tundish_get_info(trainer->reader, &info) == TUNDISH_OK && info.slot_count > 3;
+    bool may_hold = tundish_get_info(trainer->reader, &info) == TUNDISH_OK && info.slot_count > 4;
 
+    trainer->is_over_end = false;
     trainer->held = may_hold && turns_draw(2) == 0 ? batch : NULL;
     if (before != NULL)
         return_visit(trainer, before);
@@ -365,8 +368,10 @@ train(void *argument)
                 take_batch(trainer, batch);
         } else if (status == TUNDISH_END) {
             trainer->next = (struct position){ trainer->next.epoch + 1, 0 };
-            if (turns_draw(2) == 0)
+            if (turns_draw(2) == 0 || trainer->is_over_end)
                 return_late(trainer, NULL);
+            else
+                trainer->is_over_end = trainer->held != NULL;
         } else if (status == TUNDISH_END_OF_STREAM) {
             if (trainer->held != NULL)
                 return_visit(trainer, trainer->held);

@@ -55,6 +55,7 @@ struct trainer {
     bool has_next;             /* without a place: it has had a batch */
     unsigned begun;            /* the server that this was of */
     const tundish_batch *held; /* of a queue: longer than until the next call, or NULL */
+    bool is_over_end;          /* it was held over the end of its epoch */
     char token[TOKEN_BYTES];   /* that place; "": none yet */
     unsigned lives;
     int64_t comes_after_ns;

@@ -227,11 +227,12 @@ TUNDISH_API void tundish_close(tundish_reader *reader);
  * continue if a replacement attaches in time, otherwise the status is final. At most slot_count - 2
  * batches may be held: one more is E_ARGUMENT at once, not a deadlock. A held batch keeps its slot;
  * slot_count batches later the next one needs this slot and waits for the release. Readers of a
- * queue share its slots. They get END as soon as no batch of the epoch is left for them, also while
- * they or others hold some: if a holder dies then, its batch goes to a reader that has not had that
- * END, or to the next that attaches, until its slot is needed. E_SERVER_GONE comes after all
- * published batches are read; the next call attaches again, waits up to server_timeout_ns, and
- * continues where this reader stopped. */
+ * queue share its slots, of which an END takes one while a batch before it is held: when they hold
+ * all others together, each waits until one of them gives a batch back. They get END as soon as no
+ * batch of the epoch is left for them, also while they or others hold some: if a holder dies then,
+ * its batch goes to a reader that has not had that END, or to the next that attaches, until its
+ * slot is needed. E_SERVER_GONE comes after all published batches are read; the next call attaches
+ * again, waits up to server_timeout_ns, and continues where this reader stopped. */
 TUNDISH_API tundish_status tundish_next(tundish_reader *reader, int64_t timeout_ns,
                                         const tundish_batch **ret_batch);
 
