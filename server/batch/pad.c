@@ -150,7 +150,8 @@ pads_to_boundary(const struct plan_node *node)
 }
 
 /* With pad_to_bucket_boundary: the length to which unknown dimensions of a row (list `row` of level
- * `k`) are padded, one less than the boundary above its length, as in tf.data. -1: none. */
+ * `k`) are padded, one less than the boundary above its length, as in tf.data. The column that
+ * gives the length may be the length. -1: none. */
 static int64_t
 bucket_length(const struct plan_node *node, const struct frame *frame, uint32_t k, int64_t row)
 {
@@ -159,9 +160,10 @@ bucket_length(const struct plan_node *node, const struct frame *frame, uint32_t 
     const struct column *column = by < 0 ? NULL : &frame->columns[by];
     int64_t length;
 
-    if (column == NULL || column->level_count <= k)
+    if (column == NULL || column->level_count < k)
         return -1;
-    length = level_length(&column->levels[k], row);
+    length = column->level_count == k ? ((const int64_t *)column->values)[row]
+                                      : level_length(&column->levels[k], row);
     for (uint32_t i = 0; i < boundaries->count; i++)
         if (length < boundaries->items[i].integer)
             return boundaries->items[i].integer - 1;

@@ -247,12 +247,12 @@ buckets_columns(const struct order_planning *planning, struct plan_node *node)
         return order_complain(planning->errors, node,
                               "%s: there is no column '%s' to take the length of", node->name,
                               name);
-    if (input->columns[index].rank == 0)
+    if (input->columns[index].rank == 0 && input->columns[index].dtype != TUNDISH_INT64)
         return order_complain(
             planning->errors, node,
-            "%s: column '%s' is a scalar, which has no length: name a column with "
-            "a dimension",
-            node->name, name);
+            "%s: column '%s' is a scalar of %s, which has no length: name a column with a "
+            "dimension, or an int64 scalar, which is the length",
+            node->name, name, tnd_dtype_name(input->columns[index].dtype));
     arguments->to_boundary = spec_bool(node->stage, "pad_to_bucket_boundary");
     return order_batch_columns(
         planning, node, order_is_true(node, "no_padding") ? ORDER_ROWS_STACKED : ORDER_ROWS_PADDED,

@@ -44,8 +44,8 @@ number_of(const struct order_peek *peek, const struct column *column, size_t ele
         must(column->level_count == 0);
         return ((const int64_t *)column->values)[element];
     case PEEK_LENGTH:
-        must(column->level_count > 0);
-        return level_length(&column->levels[0], (int64_t)element);
+        return column->level_count == 0 ? ((const int64_t *)column->values)[element]
+                                        : level_length(&column->levels[0], (int64_t)element);
     }
     return 0;
 }
@@ -69,7 +69,8 @@ see(struct order_peek *peek, size_t at, size_t count)
     for (int64_t i = 0; i < frame->count; i++) {
         size_t element = at + (size_t)(frame->kept != NULL ? frame->kept[i] : i);
 
-        if (peek->kind == PEEK_LENGTH && frame->columns[peek->column].level_count == 0)
+        if (peek->kind == PEEK_LENGTH && frame->columns[peek->column].level_count == 0 &&
+            frame->schema->columns[peek->column].dtype != TUNDISH_INT64)
             return tnd_fail(TUNDISH_E_DATA, "a scalar has no length to put it into a bucket by");
 
         peek->left_out[element] = false;

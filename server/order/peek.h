@@ -11,7 +11,7 @@
 enum order_peek_kind {
     PEEK_BOOL,  /* of a bool scalar: 0 or 1 */
     PEEK_INT64, /* the value of an int64 scalar */
-    PEEK_LENGTH /* dimension 0 */
+    PEEK_LENGTH /* dimension 0; of an int64 scalar its value */
 };
 
 struct order_peek {

@@ -39,6 +39,16 @@ the_last_bucket_cannot_be_padded_to_its_boundary(void **state)
 }
 
 static void
+the_length_may_be_a_number(void **state)
+{
+    (void)state;
+    assert_order(
+        "{range: 6}, {bucket_by_sequence_length: {column: value, bucket_boundaries: [2, 4], "
+        "bucket_batch_sizes: [2, 3, 2]}}",
+        "[0 1] [4 5] [2 3]");
+}
+
+static void
 buckets_are_given_up_at_close(void **state)
 {
     struct fixture fixture;
@@ -57,6 +67,7 @@ TEST_FILE(test_order_bucket_by_sequence_length)
         cmocka_unit_test(full_buckets_come_first_then_what_is_left),
         cmocka_unit_test(what_is_left_may_be_dropped),
         cmocka_unit_test(the_last_bucket_cannot_be_padded_to_its_boundary),
+        cmocka_unit_test(the_length_may_be_a_number),
         cmocka_unit_test(buckets_are_given_up_at_close),
     };
 

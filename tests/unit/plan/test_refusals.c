@@ -213,7 +213,8 @@ static void
 lengths_that_there_are_not(void **state)
 {
     static const struct refusal refusals[] = {
-        { "{range: 5}, " BUCKETS("value"), "is a scalar, which has no length: name a column" },
+        { "{range: 5}, {cast: {columns: value, dtype: int32}}, " BUCKETS("value"),
+          "is a scalar of int32, which has no length: name a column" },
         { "{range: 5}, {batch: 2}, " BUCKETS("length"), "there is no column 'length'" },
         { "{range: 5}, {unbatch: {}}", "column 'value' is a scalar" },
         { "{range: 5}, {padded_batch: {batch_size: 2, padded_shapes: [3]}}",

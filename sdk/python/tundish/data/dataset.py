@@ -204,7 +204,7 @@ class Dataset(metaclass=_Methods):
         self, count: Any = None, name: str | None = None, origin: Origin | None = None
     ) -> Dataset:
         """The elements `count` times, or without end."""
-        return self._then("repeat", {} if count in (None, -1) else {"count": count}, origin)
+        return self._then("repeat", {} if _is_one_of(count, None, -1) else {"count": count}, origin)
 
     def take(self, count: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
         """The first elements."""
@@ -355,9 +355,10 @@ class Dataset(metaclass=_Methods):
             traced.result = tuple(traced.result)
         where = origin or caller()
         traced.result = nest.transform(lambda value: _as_component(value, where), traced.result)
-        return self._mapped(traced, where)
+        return self.mapped(traced, where)
 
-    def _mapped(self, traced: Traced, origin: Origin) -> Dataset:
+    def mapped(self, traced: Traced, origin: Origin) -> Dataset:
+        """The elements that a function has made."""
         structure = fields_of(traced, base_name)
         facts = {
             "result": traced.result,
@@ -387,10 +388,10 @@ class Dataset(metaclass=_Methods):
     ) -> Dataset:
         """The elements of several of the datasets that a function makes of the elements, in turn."""
         params = {"cycle_length": cycle_length}
-        if block_length not in (None, 1):
+        if not _is_one_of(block_length, None, 1):
             params["block_length"] = block_length
         made = self._of_datasets("interleave", map_func, params, origin)
-        if cycle_length in (None, AUTOTUNE):
+        if _is_one_of(cycle_length, None, AUTOTUNE):
             why = "its cycle_length depends on the machine"
             remedy = "give cycle_length, and block_length if not 1"
             made.node.facts["unsupported"] = [Unsupported(made.node.origin, "interleave", why, remedy)]
@@ -610,6 +611,11 @@ class Dataset(metaclass=_Methods):
 
     def __repr__(self) -> str:
         return f"<tundish.data.Dataset {self.node.stage}, {self.element_spec}>"
+
+
+def _is_one_of(value: Any, *plain: Any) -> bool:
+    """A column is compared to nothing: its == makes another column."""
+    return not isinstance(value, Column) and value in plain
 
 
 def has_columns(value: Any) -> bool:

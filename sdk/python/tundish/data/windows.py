@@ -8,7 +8,8 @@ from typing import Any
 from . import nest
 from .dataset import Dataset
 from .graph import Column, Field, Name, Node, Origin, Spec, Unsupported, caller
-from .trace import trace
+from .lowering import record
+from .trace import Traced, trace
 
 __all__ = ["batched_windows", "bucketed", "grouped", "windowed"]
 
@@ -152,13 +153,23 @@ def bucketed(
     """Dataset.bucket_by_sequence_length."""
     traced = trace(element_length_func, dataset.node.structure)
     column = _measured(traced.result)
-    refused = []
-    if column is None or column.field is None:
+    if column is not None and column.field is not None:
+        return _in_buckets(dataset, column.field.name, params, origin, [])
+    if not isinstance(traced.result, Column) or traced.result.spec.rank not in (0, None):
         why = "the length is not that of a column"
-        refused.append(Unsupported(origin, "bucket_by_sequence_length", why, "return tf.shape(x)[0]"))
-        params = {"column": "value", **params}
-    else:
-        params = {"column": column.field.name, **params}
+        refused = [Unsupported(origin, "bucket_by_sequence_length", why, "return tf.shape(x)[0]")]
+        return _in_buckets(dataset, "value", params, origin, refused)
+
+    length = record("tf.cast", (traced.result, "int64"), {})
+    pairs = dataset.mapped(Traced(traced.inputs, (traced.inputs, {"length": length}), traced.names, traced.scope), origin)
+    buckets = _in_buckets(pairs, pairs.node.structure[1]["length"].name, params, origin, [])
+    return buckets.map(lambda element, length: element, origin=origin)
+
+
+def _in_buckets(
+    dataset: Dataset, column: Any, params: dict[str, Any], origin: Origin, refused: list[Unsupported]
+) -> Dataset:
+    """column: whose dimension 0 is the length, or which is the length."""
 
     def change(spec: Spec) -> Spec:
         return Spec(
@@ -166,7 +177,7 @@ def bucketed(
         )
 
     structure = nest.transform(lambda leaf: Field(leaf.name, change(leaf.spec)), dataset.node.structure)
-    facts = {"unsupported": refused}
+    params, facts = {"column": column, **params}, {"unsupported": refused}
     return Dataset(Node("bucket_by_sequence_length", params, (dataset.node,), structure, origin, facts))
 
 
