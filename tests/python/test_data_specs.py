@@ -83,6 +83,8 @@ SAMPLES = {
     "tf.reverse": "tf.reverse(r['x'], [1])",
     "tf.transpose": "tf.transpose(r['x'])",
     "tf.tile": "tf.tile(r['v'][:, tf.newaxis], [1, 3])",
+    "tf.repeat": "tf.repeat(r['x'], 2, axis=-1)",
+    "tf.broadcast_to": "tf.broadcast_to(r['v'], [3, 4])",
     "tf.shape": "tf.shape(r['x'])[0]",
     "tf.size": "tf.size(r['v'])",
     "tf.ensure_shape": "tf.ensure_shape(r['x'], [3, 4])",
@@ -123,6 +125,9 @@ SAMPLES = {
     "tf.image.crop_to_bounding_box": "tf.image.crop_to_bounding_box(r['image'], 1, 0, 2, 3)",
     "tf.image.flip_left_right": "tf.image.flip_left_right(r['image'])",
     "tf.image.flip_up_down": "tf.image.flip_up_down(r['image'])",
+    "tf.image.rot90": "tf.image.rot90(r['image'])",
+    "tf.image.pad_to_bounding_box": "tf.image.pad_to_bounding_box(r['image'], 1, 2, 9, 8)",
+    "tf.image.resize_with_crop_or_pad": "tf.image.resize_with_crop_or_pad(r['image'], 4, 9)",
     "tf.image.grayscale_to_rgb": "tf.image.grayscale_to_rgb(r['grey'])",
     **{f"tf.image.stateless_random_{name}": f"tf.image.stateless_random_{name}(r['image'], seed=[1, 2])"
        for name in ("flip_left_right", "flip_up_down")},

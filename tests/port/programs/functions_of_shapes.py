@@ -97,4 +97,4 @@ def sounds():
 
 
 def refused():
-    return rows(lambda x, n: {"tile": tf.tile(x, [2, 1]), "gather": tf.gather(x, [[0, 1]]), "again": tf.repeat(x, 2)})
+    return rows(lambda x, n: {"tile": tf.tile(x, [70, 1]), "gather": tf.gather(x, [[0, 1]]), "again": tf.repeat(x, 2)})

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 __all__ = ["REMAINING", "remedy"]
 
-OWN = "`op:` or `program:`"
+OWN = "`python:` or `op:`"
 REMAINING = {
-    "tf.image.resize_with_crop_or_pad": "tf.image.resize, or tundish.layers.CenterCrop of images that are larger",
     "tf.image.random_saturation": OWN,
     "tf.image.random_hue": OWN,
     "tf.image.resize_with_pad": "tundish.layers.Resizing with pad_to_aspect_ratio=True, which rounds in another way",
@@ -21,7 +20,6 @@ REMAINING = {
     "tf.boolean_mask": "Dataset.filter, or tf.where with a value for what is left out",
     "tf.strings.unicode_decode": "tf.strings.unicode_split, and a lookup layer",
     "tf.strings.bytes_split": "tf.strings.unicode_split",
-    "tf.repeat": "tf.stack or tf.concat of columns",
     "tf.reduce_prod": "a product of the pieces of tf.unstack",
     "tf.cumsum": OWN,
     "tf.linspace": "a constant",
@@ -49,5 +47,5 @@ def remedy(name: str) -> str:
     """What to write instead of a function without a rule."""
     instead = REMAINING.get(name) or REMAINING.get(name.replace("tf.math.", "tf."))
     if instead is None or instead == OWN:
-        return "write the stage by hand: see `tundish help stages`, `op` and `program`"
+        return "write the stage by hand: see `tundish help stages`, `python` and `op`"
     return instead if instead.startswith("leave") else f"use {instead}"

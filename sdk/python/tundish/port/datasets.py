@@ -165,8 +165,10 @@ def _reading(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         where = origin.here()
         with trace.accounting(), unseen():
             result = function(self, *real(args), **real(kwargs))
+        single = name == "get_single_element"
+        remedy = "use flat_map, and return the dataset" if single else "batch the window, and use functions of tf.* on the batch"
         trace.problem(f"Dataset.{name}", "inside of a function it gives a tensor, for which there is no stage",
-                      "batch the window, and use functions of tf.* on the batch", where)  # fmt: skip
+                      remedy, where)  # fmt: skip
         return trace.record(f"Dataset.{name}", (), {}, where, result)
 
     return read

@@ -45,7 +45,7 @@ class Refused(Exception):
 
 def refuse(why: str, remedy: str = "") -> Any:
     raise Refused(
-        why, remedy or "write the stage by hand: see `tundish help stages`, `op` and `program`"
+        why, remedy or "write the stage by hand: see `tundish help stages`, `python` and `op`"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..dtypes import as_dtype
@@ -164,13 +165,42 @@ def _gathered_by_column(params: Any, indices: Any, at: int) -> Any:
 
 
 def _copied(input: Any, multiples: Any) -> Any:
-    """`where([0, 0, 0] == 0, x, x)`, of a last dimension of 1"""
+    """`concat` of copies; `where([0, 0, 0] == 0, x, x)` of a last dimension of 1"""
     counts = _numbers(multiples, "multiples")
-    if set(counts) == {1}:
-        return input
-    if _rank(input) == 0 or set(counts[:-1]) - {1} or input.spec.shape[-1] != 1 or counts[-1] > PIECES:
-        refuse("only a last dimension of size 1 can be repeated", "use tf.concat or tf.stack of columns")
-    return _repeated(input, counts[-1])
+    if len(counts) != _rank(input) or min(counts, default=1) < 1 or math.prod(counts) > PIECES:
+        refuse(f"multiples are not one for each dimension, and at most {PIECES} copies", "use tf.concat or tf.stack of columns")
+    if counts and input.spec.shape[-1] == 1 and not set(counts[:-1]) - {1}:
+        return input if counts[-1] == 1 else _repeated(input, counts[-1])
+    for axis, count in enumerate(counts):
+        input = input if count == 1 else _do("tf.concat", [input] * count, axis)
+    return input
+
+
+def _elements_repeated(input: Any, repeats: Any, axis: Any) -> Any:
+    """`stack` of copies, and `reshape`"""
+    count, rank = _number(repeats, "repeats"), _rank(input)
+    if not 0 < count <= PIECES or (axis is None and rank > 1):
+        refuse(f"it repeats a matrix without an axis, or more than {PIECES} times", "use tf.stack or tf.concat of columns")
+    if rank == 0:
+        return _repeated(input, count)
+    at = _axis(input, axis or 0)
+    shape = [size if size is None or i != at else size * count for i, size in enumerate(input.spec.shape)]
+    if shape.count(None) > 1:
+        refuse("the sizes of several dimensions are not known", "use set_shape, or tundish.tf.ensure_shape")
+    copies = _do("tf.stack", [input] * count, at + 1)
+    return input if count == 1 else _do("tf.reshape", copies, [-1 if size is None else size for size in shape])
+
+
+def _broadcast(input: Any, shape: Any) -> Any:
+    """`where([0, 0, 0] == 0, x, x)` of a number; else `reshape`, and `concat` of copies"""
+    wanted, own = _numbers(shape, "the shape"), list(input.spec.shape or ())
+    if _rank(input) == 0 and len(wanted) == 1 and 0 < wanted[0] <= PIECES:
+        return _repeated(input, wanted[0])
+    own = [1] * (len(wanted) - len(own)) + own
+    if len(own) != len(wanted) or any(size not in (1, to) for size, to in zip(own, wanted, strict=True)):
+        refuse("the shape of the column is not known, or does not fit", "use set_shape, or tundish.tf.ensure_shape")
+    input = input if len(own) == _rank(input) else _do("tf.reshape", input, own)
+    return _copied(input, [to // size for size, to in zip(own, wanted, strict=True)])
 
 
 def _repeated(value: Any, count: int) -> Any:
@@ -183,6 +213,44 @@ def _in_colours(images: Any) -> Any:
     if images.spec.rank is None or (images.spec.shape or (None,))[-1] != 1:
         refuse("the last dimension is not known to be 1", "use set_shape([height, width, 1])")
     return _repeated(images, 3)
+
+
+def _turned(image: Any, k: Any) -> Any:
+    """`transpose`, and a slice with step -1"""
+    rank, times = _rank(image), _number(k, "k") % 4
+    if rank not in (3, 4):
+        refuse("it is no image", "use set_shape")
+    at = rank - 3
+    order = [*range(at), at + 1, at, at + 2]
+    if times == 2:
+        return _reversed(image, [at, at + 1])
+    if times == 1:
+        return _do("tf.transpose", _reversed(image, [at + 1]), order)
+    return _reversed(_do("tf.transpose", image, order), [at + 1]) if times == 3 else image
+
+
+def _boxed(image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any) -> Any:
+    """as `tf.pad`"""
+    at = _rank(image) - 3
+    pairs = [[0, 0] for _ in range(at + 3)]
+    for axis, offset, target in ((at, offset_height, target_height), (at + 1, offset_width, target_width)):
+        before = _number(offset, "the offset")
+        pairs[axis] = [before, _number(target, "the target") - before - _size(image, axis)]
+    if min(map(min, pairs)) < 0:
+        refuse("the image does not fit into the box", "make it larger")
+    return _padded(image, pairs, "CONSTANT", 0)
+
+
+def _cropped_or_padded(image: Any, target_height: Any, target_width: Any) -> Any:
+    """slices, and as `tf.pad`, of an image whose size is known"""
+    at, offsets = _rank(image) - 3, []
+    targets = [_number(each, "the target") for each in (target_height, target_width)]
+    for axis, target in zip((at, at + 1), targets, strict=True):
+        size = _size(image, axis)
+        start = max((size - target) // 2, 0) if size > target else 0
+        image = _at(image, axis, slice(start, start + target)) if size > target else image
+        offsets.append(max((target - size) // 2, 0))
+    return _boxed(image, *offsets, *targets)
 
 
 def _central(image: Any, central_fraction: Any) -> Any:
@@ -347,6 +415,13 @@ RULES: list[Rule] = [
         "tf.gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None)", into=_gathered
     ),
     Rewrite("tf.tile(input, multiples, name=None)", into=_copied),
+    Rewrite("tf.repeat(input, repeats, axis=None, name=None)", into=_elements_repeated),
+    Rewrite("tf.broadcast_to(input, shape, name=None)", into=_broadcast),
+    Rewrite("tf.image.rot90(image, k=1, name=None)", into=_turned),
+    Rewrite(
+        "tf.image.pad_to_bounding_box(image, offset_height, offset_width, target_height, target_width)", into=_boxed
+    ),
+    Rewrite("tf.image.resize_with_crop_or_pad(image, target_height, target_width)", into=_cropped_or_padded),
     Rewrite("tf.pad(tensor, paddings, mode='CONSTANT', constant_values=0, name=None)", into=_padded),
     StageRule(
         "tundish.pad_or_truncate(x, length, value=0, axis=-1)",
