@@ -6,6 +6,7 @@
  * at once. Datasets of weight 0 are not inputs.
  */
 #include "order/columns.h"
+#include "order/rewind.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,12 +24,15 @@ enum { DRAWS_FIRST = 16, DRAWS_MAX = 256 };
 
 struct sample {
     struct order_iterator **inputs; /* NULL: at its end */
+    uint64_t *taken;                /* elements of each */
     double *limits;                 /* input i is drawn by numbers in [limits[i - 1], limits[i]) */
     uint32_t open_count;
     bool stop_on_empty;
     struct tnd_philox random;
     uint32_t drawn_count, at; /* of them those before `at` have been used */
     uint32_t drawn[DRAWS_MAX];
+    char **errors; /* of elements passed over, still to be told of */
+    uint32_t error_count;
 };
 
 static struct sample *
@@ -121,6 +125,7 @@ sample_open(struct order_iterator *iterator)
     tundish_status status = TUNDISH_OK;
 
     sample->inputs = tnd_zalloc(node->input_count, sizeof(struct order_iterator *));
+    sample->taken = tnd_zalloc(node->input_count, sizeof *sample->taken);
     sample->limits = tnd_zalloc(node->input_count, sizeof *sample->limits);
     sample->random = tnd_philox_of_seeds(node->seed, node->seed2);
     sample->stop_on_empty = spec_bool(node->stage, "stop_on_empty_dataset");
@@ -132,6 +137,22 @@ sample_open(struct order_iterator *iterator)
         sample->open_count++;
     }
     return status;
+}
+
+/* The first input whose limit is above the number. Limits do not fall: where there are few, those
+ * that are not above are counted, which no branch has to guess. */
+static inline uint32_t
+input_of(const double *limits, uint32_t input_count, double number)
+{
+    uint32_t input = 0;
+
+    if (input_count <= 16)
+        for (uint32_t i = 0; i + 1 < input_count; i++)
+            input += number >= limits[i];
+    else
+        while (input + 1 < input_count && number >= limits[input])
+            input++;
+    return input;
 }
 
 static void
@@ -147,11 +168,8 @@ draw_some(struct sample *sample, uint32_t input_count)
     for (uint32_t k = 0; k < sample->drawn_count; k++) {
         uint64_t bits = (uint64_t)(words[2 * k] & 0xfffff) << 32 | words[2 * k + 1];
         double number = (double)bits * 0x1p-52 * sample->limits[input_count - 1];
-        uint32_t i = 0;
 
-        while (i + 1 < input_count && number >= sample->limits[i])
-            i++;
-        sample->drawn[k] = i;
+        sample->drawn[k] = input_of(sample->limits, input_count, number);
     }
 }
 
@@ -164,11 +182,23 @@ draw(struct sample *sample, uint32_t input_count)
 }
 
 static enum order_result
+tell_error(struct sample *sample)
+{
+    char *error = sample->errors[--sample->error_count];
+
+    tnd_fail(TUNDISH_E_DATA, "%s", error);
+    free(error);
+    return ORDER_FAILED;
+}
+
+static enum order_result
 sample_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
     struct sample *sample = state_of(iterator);
     const struct plan_node *node = iterator->node;
 
+    if (sample->error_count > 0)
+        return tell_error(sample);
     while (*ret_count < max && sample->open_count > 0) {
         uint64_t *element = words + *ret_count * node->width;
         uint32_t drawn = draw(sample, node->input_count);
@@ -182,6 +212,7 @@ sample_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         if (result == ORDER_FAILED)
             return result;
         if (result == ORDER_OK) {
+            sample->taken[drawn]++;
             order_spread(element, 1, input->width, node->width, input->first_word);
             element[0] = drawn;
             ++*ret_count;
@@ -192,6 +223,92 @@ sample_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
             return ORDER_END;
     }
     return sample->open_count > 0 ? ORDER_OK : ORDER_END;
+}
+
+/* So many elements are surely left of the input; 0: it is not known. Where a pass has an element
+ * and all are alike, the input never ends. */
+static uint64_t
+surely_left(const struct sample *sample, const struct plan_node *node, uint32_t input)
+{
+    struct order_iterator *iterator = sample->inputs[input];
+    uint64_t count, taken = sample->taken[input];
+
+    if (iterator == NULL)
+        return 0;
+    if (order_is_indexed(node->inputs[input]))
+        return iterator->ops->count(iterator, &count) == TUNDISH_OK && count > taken ? count - taken
+                                                                                     : 0;
+    return taken > 0 && order_is_endless(node->inputs[input]) &&
+                   order_can_rewind(node->inputs[input]) &&
+                   order_passes_are_alike(node->inputs[input])
+               ? UINT64_MAX
+               : 0;
+}
+
+/* Draw at most `count` elements, up to the first that may not be there. Returns how many. */
+static uint64_t
+count_draws(struct sample *sample, const struct plan_node *node, uint64_t count,
+            uint64_t *ret_counts)
+{
+    uint64_t *left = tnd_zalloc(node->input_count, sizeof *left);
+    uint64_t drawn = 0;
+
+    for (uint32_t i = 0; i < node->input_count; i++)
+        left[i] = surely_left(sample, node, i);
+    while (drawn < count && sample->open_count > 0) {
+        uint32_t input = draw(sample, node->input_count);
+
+        if (sample->inputs[input] == NULL) /* used up */
+            continue;
+        if (ret_counts[input] == left[input]) {
+            sample->at--; /* to be drawn again */
+            break;
+        }
+        ret_counts[input]++;
+        drawn++;
+    }
+    free(left);
+    return drawn;
+}
+
+/* Pass over elements of an input. Failures are kept. Returns how many there were. */
+static uint64_t
+pass_over_input(struct sample *sample, uint32_t input, uint64_t count)
+{
+    uint64_t passed, failed = 0;
+    enum order_result result = ORDER_OK;
+
+    sample->taken[input] += count;
+    while (count > 0 && result != ORDER_END) {
+        result = order_pass_over(sample->inputs[input], count, &passed);
+        count -= passed + (result == ORDER_FAILED);
+        if (result != ORDER_FAILED)
+            continue;
+        sample->errors =
+            tnd_realloc(sample->errors, sample->error_count + 1, sizeof *sample->errors);
+        sample->errors[sample->error_count++] = tnd_strdup(tnd_error_text());
+        failed++;
+    }
+    return failed + count;
+}
+
+/* The draws are counted, and each input passes over as many elements as it was drawn. */
+static enum order_result
+sample_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct sample *sample = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    uint64_t *counts;
+
+    if (sample->error_count > 0 || sample->open_count == 0)
+        return ORDER_OK;
+    counts = tnd_zalloc(node->input_count, sizeof *counts);
+    *ret_passed = count_draws(sample, node, count, counts);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (counts[i] > 0)
+            *ret_passed -= pass_over_input(sample, i, counts[i]);
+    free(counts);
+    return ORDER_OK;
 }
 
 static struct order_gathered
@@ -209,7 +326,11 @@ sample_close(struct order_iterator *iterator)
 
     for (uint32_t i = 0; sample->inputs != NULL && i < iterator->node->input_count; i++)
         order_close(sample->inputs[i]);
+    while (sample->error_count > 0)
+        free(sample->errors[--sample->error_count]);
+    free(sample->errors);
     free(sample->inputs);
+    free(sample->taken);
     free(sample->limits);
 }
 
@@ -266,10 +387,12 @@ sample_is_endless(const struct plan_node *node)
 const struct order_ops order_sample_from_datasets = {
     .name = "sample_from_datasets",
     .form = ORDER_BRANCHES,
+    .counts_through = true,
     .state_bytes = sizeof(struct sample),
     .open = sample_open,
     .next = sample_next,
     .close = sample_close,
+    .pass_over = sample_pass_over,
     .gathered = sample_gathered,
     .check_stage = sample_check_stage,
     .takes = sample_takes,

@@ -726,3 +726,69 @@ assert_order(const char *pipeline, const char *expected)
         fixture_close(&fixture);
     }
 }
+
+static uint64_t
+pulled_of(const struct fixture *fixture)
+{
+    uint64_t pulled = 0;
+
+    for (uint32_t i = 0; i < fixture->source_count; i++)
+        pulled += fixture->pulled[i];
+    return pulled;
+}
+
+/* Pass over `count` elements, those that fail included. */
+static void
+pass_over(struct fixture *fixture, uint64_t count)
+{
+    enum order_result result = ORDER_OK;
+    uint64_t passed;
+
+    while (count > 0 && result != ORDER_END) {
+        result = order_pass_over(fixture->iterator, count, &passed);
+        assert_in_range(passed, 0, count);
+        count -= passed + (result == ORDER_FAILED);
+    }
+}
+
+/* The elements after the first `count`, if `all` are the elements. */
+static const char *
+without_first(const char *all, uint64_t count)
+{
+    for (; count > 0 && *all != '\0'; count--) {
+        int depth = 0;
+
+        for (; *all != '\0' && (*all != ' ' || depth > 0); all++)
+            depth += *all == '[' || *all == '(' ? 1 : *all == ']' || *all == ')' ? -1 : 0;
+        all += *all == ' ';
+    }
+    return all;
+}
+
+void
+assert_passes_over(const char *stages, int64_t failing)
+{
+    struct fixture fixture;
+    char *all;
+
+    fixture_open(&fixture, stages);
+    fixture.failing = failing;
+    all = tnd_strdup(fixture_epoch(&fixture, 1000, 1));
+    for (uint64_t count = 0; count < 45; count++) {
+        uint64_t pulled = pulled_of(&fixture), before;
+
+        fixture_epoch(&fixture, 0, 1);
+        pass_over(&fixture, count);
+        pulled = pulled_of(&fixture) - pulled;
+        assert_string_equal(fixture_rest(&fixture, 3), without_first(all, count));
+        /* As many as where each is made. */
+        fixture_epoch(&fixture, 0, 1);
+        before = pulled_of(&fixture);
+        for (uint64_t i = 0; i < count; i++)
+            pass_over(&fixture, 1);
+        if (pulled_of(&fixture) - before != pulled)
+            fail_msg("%s: %d pulled for %d", stages, (int)pulled, (int)count);
+    }
+    free(all);
+    fixture_close(&fixture);
+}

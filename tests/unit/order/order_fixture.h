@@ -60,4 +60,9 @@ const char *fixture_rest(struct fixture *fixture, size_t chunk);
 /* Both at once, in various chunks; `expected` has the epochs separated by " | ". */
 void assert_order(const char *pipeline, const char *expected);
 
+/* After passing over any number of its first elements, those that fail included, it goes on as
+ * where they are made, and as much was pulled. It is the same in each epoch, with few failures.
+ * `failing` as in the fixture. */
+void assert_passes_over(const char *stages, int64_t failing);
+
 #endif

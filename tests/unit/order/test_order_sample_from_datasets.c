@@ -5,6 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/memory.h"
 #include "order_fixture.h"
 #include "unit/test_file.h"
 
@@ -91,6 +92,57 @@ it_may_stop_at_the_first_end(void **state)
     fixture_close(&fixture);
 }
 
+static void
+draws_are_counted_where_elements_are_passed_over(void **state)
+{
+    static const char *const cases[] = {
+        "[{range: 400}], [{range: [500, 900]}]], seed: 4",
+        "[{range: 6}], [{range: [500, 509]}]], seed: 4",
+        "[{range: 6}], [{range: [500, 530]}], [{range: [600, 620]}]], weights: [0.2, 0.5, 0.3], "
+        "seed: 4",
+        "[{range: 6}], [{range: [500, 530]}]], seed: 4, stop_on_empty_dataset: true",
+        "[{range: 6}], [{range: 0}], [{range: [500, 520]}]], seed: 7",
+        "[{range: 0}, repeat], [{range: [500, 520]}]], seed: 7",
+        "[{range: 3}, {repeat: 2}], [{range: [500, 520]}]], seed: 7",
+        "[{range: 6}, {shuffle: {buffer_size: 4, seed: 1, reshuffle_each_iteration: false}}], "
+        "[{range: [500, 520]}]], seed: 3",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int64_t failing = -1; failing < 8; failing += 2) {
+            char *stages = tnd_sprintf("{sample_from_datasets: {datasets: [%s}}", cases[i]);
+
+            assert_passes_over(stages, failing);
+            free(stages);
+        }
+}
+
+static void
+a_draw_far_away_is_reached_without_the_elements_before_it(void **state)
+{
+    struct fixture fixture;
+    uint64_t passed;
+    char *last;
+
+    (void)state;
+    fixture_open(&fixture,
+                 "{sample_from_datasets: {datasets: [[{range: 300000}], [{range: [1000000, "
+                 "1100000]}], [{range: [2000000, 2000009]}, repeat]], weights: [0.6, 0.2, "
+                 "0.2], seed: 1}}, {take: 400000}");
+    fixture_epoch(&fixture, 0, 1);
+    assert_int_equal(order_pass_over(fixture.iterator, 399990, &passed), ORDER_OK);
+    assert_int_equal(passed, 399990);
+    assert_in_range(fixture.made, 1, 10000);
+    last = tnd_strdup(fixture_rest(&fixture, 3));
+    fixture_epoch(&fixture, 0, 1);
+    for (int i = 0; i < 39999; i++)
+        assert_int_equal(order_pass_over(fixture.iterator, 10, &passed), ORDER_OK);
+    assert_string_equal(fixture_rest(&fixture, 3), last);
+    free(last);
+    fixture_close(&fixture);
+}
+
 TEST_FILE(test_order_sample_from_datasets)
 {
     const struct CMUnitTest tests[] = {
@@ -99,6 +151,8 @@ TEST_FILE(test_order_sample_from_datasets)
         cmocka_unit_test(draws_are_the_same_in_every_epoch_and_for_any_chunk),
         cmocka_unit_test(nothing_is_drawn_where_there_is_no_weight),
         cmocka_unit_test(it_may_stop_at_the_first_end),
+        cmocka_unit_test(draws_are_counted_where_elements_are_passed_over),
+        cmocka_unit_test(a_draw_far_away_is_reached_without_the_elements_before_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

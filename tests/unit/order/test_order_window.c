@@ -56,61 +56,6 @@ a_failure_fails_the_windows_it_is_in(void **state)
     fixture_close(&fixture);
 }
 
-/* Pass over `count` windows, those that fail included. */
-static void
-pass_over(struct fixture *fixture, uint64_t count)
-{
-    enum order_result result = ORDER_OK;
-    uint64_t passed;
-
-    while (count > 0 && result != ORDER_END) {
-        result = order_pass_over(fixture->iterator, count, &passed);
-        assert_in_range(passed, 0, count);
-        count -= passed + (result == ORDER_FAILED);
-    }
-}
-
-/* The windows after the first `count`, if `all` are the windows. */
-static const char *
-without_first(const char *all, uint64_t count)
-{
-    int depth = 0;
-
-    for (; count > 0 && *all != '\0'; all++) {
-        depth += *all == '[' ? 1 : *all == ']' ? -1 : 0;
-        count -= depth == 0 && (*all == ']' || *all == '!');
-    }
-    return all + (*all == ' ');
-}
-
-static void
-assert_passes_over(const char *stages, int64_t failing)
-{
-    struct fixture fixture;
-    char *all;
-
-    fixture_open(&fixture, stages);
-    fixture.failing = failing;
-    all = tnd_strdup(fixture_epoch(&fixture, 1000, 1));
-    for (uint64_t count = 0; count < 45; count++) {
-        uint64_t pulled = fixture.pulled[0];
-
-        fixture_epoch(&fixture, 0, 1);
-        pass_over(&fixture, count);
-        pulled = fixture.pulled[0] - pulled;
-        assert_string_equal(fixture_rest(&fixture, 3), without_first(all, count));
-        /* As many as where each is made. */
-        fixture_epoch(&fixture, 0, 1);
-        fixture.pulled[0] = 0;
-        for (uint64_t i = 0; i < count; i++)
-            pass_over(&fixture, 1);
-        if (fixture.pulled[0] != pulled)
-            fail_msg("%s: %d pulled for %d", stages, (int)pulled, (int)count);
-    }
-    free(all);
-    fixture_close(&fixture);
-}
-
 static void
 windows_passed_over_are_those_that_are_made(void **state)
 {
