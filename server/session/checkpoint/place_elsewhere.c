@@ -111,7 +111,7 @@ hash_of_tag(struct md5_ctx *md5, const char *end, uint64_t bytes)
     md5_digest(md5, sizeof digest, digest);
     for (size_t i = 0; i < sizeof digest; i++)
         snprintf(tag + 1 + 2 * i, 3, "%02x", digest[i]);
-    snprintf(tag + 1 + 2 * sizeof digest, 32, "%s\"", end);
+    snprintf(tag + 1 + 2 * sizeof digest, sizeof tag - 1 - 2 * sizeof digest, "%s\"", end);
     return place_object_hash(bytes, tnd_hash_farm(tag, strlen(tag)));
 }
 
