@@ -192,10 +192,10 @@ def earlier(folder):
 
 
 def put_recorded(recorded, tree):
-    """Replace the programs of a package's tree that are recorded, under the names that they have there."""
-    for name, there in (("tundish", "usr/bin/tundish"), ("libtundish.so.0", "usr/lib/*/libtundish.so.0.*")):
-        for path in tree.glob(there) if (recorded / name).exists() else ():
-            shutil.copy(recorded / name, path)
+    """Replace the server of a package's tree by the recorded one. The library stays, since the package for Python
+    calls functions that the recorded one has not."""
+    for path in tree.glob("usr/bin/tundish") if (recorded / "tundish").exists() else ():
+        shutil.copy(recorded / "tundish", path)
 
 
 if __name__ == "__main__":
