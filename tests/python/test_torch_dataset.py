@@ -424,6 +424,30 @@ class Options(Case):
             with self.assertRaisesRegex(tundish.DataError, r"item 7: ZeroDivisionError: .*\(map_style.py:\d+ in torn"):
                 list(loader)
 
+    def test_a_loop_that_could_not_begin_is_begun_again(self):
+        class Late(self.data.Dataset):
+            is_there = False
+
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, index):
+                if not Late.is_there:
+                    raise LookupError(f"{index} is not there")
+                return index
+
+        loader = self.loader(Late(), batch_size=2)
+        for _ in range(2):
+            with self.assertRaisesRegex(LookupError, "0 is not there"):
+                next(iter(loader))
+        Late.is_there = True
+        self.assertEqual([batch.tolist() for batch in loader], [[0, 1], [2, 3]])
+        refused = self.loader(Late(), batch_size=2)
+        Late.is_there = False
+        with self.assertRaises(LookupError):
+            next(iter(refused))
+        refused.close()
+
     def test_interpreters_begin_with_worker_init_fn(self):
         loader = self.loader(map_style.Made("integer"), 4, num_workers=1, worker_init_fn=print_number)
         list(loader)

@@ -350,6 +350,14 @@ class DatasetLoader:
             if ranks.local == 0:
                 self._write_order(order, self._server.run + 1)
             return
+        try:
+            self._begin_to_serve(order)
+        except BaseException:
+            self._server = None  # the next loop tries it again
+            raise
+
+    def _begin_to_serve(self, order: Any) -> None:
+        ranks = self._ranks
         first = order[0] if self._by_batches else order[: 1 if self._is_single else self.batch_size].tolist()
         if ranks.local > 0:
             self._signature = self._learn(first)
