@@ -1,4 +1,4 @@
-/* print.c - prints a plan as text, as JSON, and as a Graphviz drawing. */
+/* print.c - prints a plan as text and as JSON. */
 #include "plan/print.h"
 
 #include <inttypes.h>
@@ -88,8 +88,8 @@ print_value(FILE *file, const struct spec_value *value)
     }
 }
 
-static void
-print_arguments(FILE *file, const struct plan_node *node)
+void
+print_arguments(const struct plan_node *node, FILE *file)
 {
     const char *between = "";
 
@@ -134,7 +134,7 @@ print_node(FILE *file, const struct plan_node *node, int indent)
     for (uint32_t i = 0; i < node->input_count; i++)
         print_node(file, node->inputs[i], indent + (node->input_count > 1 ? 2 : 0));
     fprintf(file, "  %*s%-8s %s ", indent, "", part_of(node), node->name);
-    print_arguments(file, node);
+    print_arguments(node, file);
     if (node->random)
         fprintf(file, " seeds (%" PRIu64 ", %" PRIu64 ")", node->seed, node->seed2);
     if (node->batch_wide)
@@ -518,34 +518,4 @@ plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     json_node(&json, plan->graph->root);
     json_object_end(&json);
     fputc('\n', file);
-}
-
-static void
-dot_node(FILE *file, const struct plan_node *node)
-{
-    static const char *const colours[] = { "lightyellow", "lightblue", "palegreen" };
-    const char *colour = colours[node->source != NULL ? 0 : node->order != NULL ? 1 : 2];
-
-    fprintf(file, "  n%p [label=\"%s\", fillcolor=%s%s];\n", (const void *)node, node->name, colour,
-            node->stage == NULL ? ", style=\"filled,dashed\"" : "");
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        dot_node(file, node->inputs[i]);
-        fprintf(file, "  n%p -> n%p;\n", (const void *)node->inputs[i], (const void *)node);
-    }
-    if (node->body != NULL) {
-        dot_node(file, node->body->root);
-        fprintf(file, "  n%p -> n%p [style=dashed, label=\"each\"];\n",
-                (const void *)node->body->root, (const void *)node);
-    }
-}
-
-void
-plan_print_dot(const struct plan *plan, FILE *file)
-{
-    fprintf(file,
-            "digraph \"%s\" {\n  rankdir=LR;\n  node [shape=box, style=filled, "
-            "fontname=\"sans-serif\"];\n",
-            plan->stream->name);
-    dot_node(file, plan->graph->root);
-    fputs("}\n", file);
 }

@@ -9,7 +9,12 @@
 
 void plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *file);
 void plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *file);
+
+/* For Graphviz. A node is named by its number, so that two plans can be compared. */
 void plan_print_dot(const struct plan *plan, FILE *file);
+
+/* A stage's parameters as written, or the decision of one that distribution put in. */
+void print_arguments(const struct plan_node *node, FILE *file);
 
 /* A column's shape: null for an unknown dimension, or instead of all if the rank is unknown. */
 void print_shape(struct json *json, const struct column_spec *spec);

@@ -141,6 +141,9 @@ plan_tells_the_stages(void **state)
                 "DATA");
     assert_says("plan --cache c --json rows.yaml", "", EXIT_OK, "\"element_spec\"");
     assert_says("plan --cache c --dot rows.yaml", "", EXIT_OK, "digraph");
+    assert_says("plan --cache c --dot rows.yaml", "", EXIT_OK,
+                "n0 [label=\"csv (line 4)\\n{filenames: rows.csv");
+    assert_says("plan --cache c --dot rows.yaml", "", EXIT_OK, "n0 -> n1;");
 }
 
 /* Each is named with the line of its stage. */
