@@ -21,49 +21,85 @@ result_of(const struct status_view *view)
     }
 }
 
+struct wanted {
+    const char *socket;
+    uint64_t interval_ms;
+    bool json, only_sentence, again;
+};
+
+static void
+print(const struct status_view *view, const struct wanted *wanted)
+{
+    struct json out;
+
+    if (wanted->only_sentence) {
+        printf("%s: %s\n", watch_level_name(view->diagnosis.level), view->diagnosis.sentence);
+    } else if (wanted->json) {
+        json_start(&out, stdout);
+        watch_report(&view->before, &view->now, &view->diagnosis, &out);
+        putchar('\n');
+    } else {
+        status_print(view, &status_page_plain);
+        if (wanted->again)
+            putchar('\n');
+    }
+}
+
+static tundish_status
+look(struct status_view *view, const struct wanted *wanted, int *ret_result)
+{
+    tundish_status status;
+    bool again;
+
+    do {
+        /* Rates need two looks, an interval apart. */
+        status = status_view_next(view, (int64_t)wanted->interval_ms * 1000000);
+        if (status != TUNDISH_OK)
+            return status;
+        print(view, wanted);
+        *ret_result = result_of(view);
+        /* The reader of a pipe may have closed it, as `head` does. */
+        again = wanted->again && fflush(stdout) == 0 && tnd_stats_is_alive(&view->now.copy);
+    } while (again);
+    return TUNDISH_OK;
+}
+
 static int
-show(const char *socket, int64_t interval_ns, bool json)
+show(const struct wanted *wanted)
 {
     struct status_view view;
-    tundish_status status = status_view_open(socket, &view);
+    tundish_status status = status_view_open(wanted->socket, &view);
     int result = EXIT_SYSTEM;
 
     if (status == TUNDISH_OK) {
-        /* Rates need two looks, an interval apart. */
-        status = status_view_next(&view, interval_ns);
-        if (status == TUNDISH_OK && json) {
-            struct json out;
-
-            json_start(&out, stdout);
-            watch_report(&view.before, &view.now, &view.diagnosis, &out);
-            putchar('\n');
-        } else if (status == TUNDISH_OK) {
-            status_print(&view, &status_page_plain);
-        }
-        if (status == TUNDISH_OK)
-            result = result_of(&view);
+        status = look(&view, wanted, &result);
         status_view_close(&view);
     }
-    if (status != TUNDISH_OK)
-        fprintf(stderr, "tundish status: %s\n", tnd_error_text());
-    return result;
+    if (status == TUNDISH_OK)
+        return result;
+    fprintf(stderr, "tundish status: %s\n", tnd_error_text());
+    return EXIT_SYSTEM;
 }
 
 static int
 command_status_run(int argc, char **argv)
 {
-    const char *socket = NULL;
-    uint64_t milliseconds = 1000;
-    bool json = false;
+    struct wanted wanted = { .interval_ms = 1000 };
     const struct option_row rows[] = {
-        { "socket", .text = &socket },
-        { "interval", .number = &milliseconds, .minimum = 1, .maximum = 3600000 },
-        { "json", .flag = &json },
+        { "socket", .text = &wanted.socket },
+        { "interval", .number = &wanted.interval_ms, .minimum = 1, .maximum = 3600000 },
+        { "json", .flag = &wanted.json },
+        { "short", .flag = &wanted.only_sentence },
+        { "watch", .flag = &wanted.again },
         { 0 },
     };
     int result = options_read_alone(&command_status, argc, argv, rows);
 
-    return result == EXIT_OK ? show(socket, (int64_t)milliseconds * 1000000, json) : result;
+    if (result != EXIT_OK)
+        return result;
+    if (wanted.json && wanted.only_sentence)
+        return command_misused(&command_status, "--json or --short, not both");
+    return show(&wanted);
 }
 
 const struct command command_status = {
@@ -74,6 +110,8 @@ const struct command command_status = {
         "  --socket PATH       the server's socket (default: as for trainers)\n"
         "  --interval MS       measure rates over this time (default 1000)\n"
         "  --json              print all metrics as JSON\n"
+        "  --short             print only the level and the sentence, on one line\n"
+        "  --watch             print again after each interval, until the server has ended\n"
         "\n"
         "The first word is the level, the worst of all streams:\n"
         "  idle     no trainer reads, or the server was just stopped normally\n"

@@ -1,6 +1,6 @@
 /* command_top.c - `tundish top`: live metrics of the server of this node, in a terminal. */
 #include "commands/options.h"
-#include "commands/status_print.h"
+#include "commands/top_lines.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -59,36 +59,76 @@ look_of(enum watch_level level)
                                                            : PAIR_WARNING);
 }
 
-static void
-draw_line(void *user, enum status_style style, enum watch_level level, const char *text)
+static int
+look_of_line(const struct top_line *line)
 {
-    int *row = user;
-
-    /* Rows beyond the window are counted but not drawn; the foot says that there are more. */
-    if (*row < LINES - 1) {
-        attrset((int)(style == STATUS_DIAGNOSIS                           ? look_of(level)
-                      : style == STATUS_STREAM                            ? A_BOLD
-                      : style == STATUS_HEADING || style == STATUS_ADVICE ? A_DIM
-                                                                          : A_NORMAL));
-        mvaddnstr(*row, 0, text, COLS);
+    switch (line->style) {
+    case STATUS_DIAGNOSIS:
+        return (int)look_of(line->level);
+    case STATUS_STREAM:
+        return A_BOLD;
+    case STATUS_HEADING:
+    case STATUS_ADVICE:
+        return A_DIM;
+    default:
+        return A_NORMAL;
     }
-    ++*row;
+}
+
+/* The window without its foot. */
+static int
+height(void)
+{
+    return LINES > 1 ? LINES - 1 : 1;
 }
 
 static void
-draw(const struct status_view *view)
+draw(const struct top_lines *lines)
 {
-    int rows = 0;
-    const struct status_page page = { .width = COLS, .line = draw_line, .user = &rows };
-    char foot[120];
+    char foot[160], where[64] = "";
+    int shown = lines->count - lines->first;
 
     erase();
-    status_print(view, &page);
-    snprintf(foot, sizeof foot, "q: quit%s",
-             rows > LINES - 1 ? "   (more lines below: enlarge the window)" : "");
+    if (shown > height())
+        shown = height();
+    for (int i = 0; i < shown; i++) {
+        attrset(look_of_line(&lines->lines[lines->first + i]));
+        mvaddnstr(i, 0, lines->lines[lines->first + i].text, COLS);
+    }
+    if (shown < lines->count)
+        snprintf(where, sizeof where, "   lines %d to %d of %d: arrows, 1-9", lines->first + 1,
+                 lines->first + shown, lines->count);
+    snprintf(foot, sizeof foot, "q: quit%s%s", where,
+             lines->folded     ? "   f: all lines"
+             : lines->unfolded ? "   f: fold"
+                               : "");
     attrset(A_DIM);
     mvaddnstr(LINES - 1, 0, foot, COLS);
     refresh();
+}
+
+/* A key that is none of these only draws again, as after a change of size. */
+static void
+obey(struct top_lines *lines, int key)
+{
+    int page = height();
+
+    if (key >= '1' && key <= '9')
+        top_lines_seek(lines, key - '0', page);
+    else if (key == KEY_DOWN || key == 'j')
+        top_lines_scroll(lines, 1, page);
+    else if (key == KEY_UP || key == 'k')
+        top_lines_scroll(lines, -1, page);
+    else if (key == KEY_NPAGE || key == ' ')
+        top_lines_scroll(lines, page, page);
+    else if (key == KEY_PPAGE || key == 'b')
+        top_lines_scroll(lines, -page, page);
+    else if (key == KEY_HOME || key == 'g')
+        top_lines_scroll(lines, -lines->count, page);
+    else if (key == KEY_END || key == 'G')
+        top_lines_scroll(lines, lines->count, page);
+    else if (key == 'f')
+        lines->unfolded = !lines->unfolded;
 }
 
 /* Begin full-screen output; NULL if this terminal cannot. */
@@ -106,8 +146,6 @@ begin_screen(void)
     noecho();
     keypad(stdscr, TRUE); /* a change of size arrives as a key */
     curs_set(0);
-    /* So getch paces the loop: without a key it returns when the next snapshot is due. */
-    timeout((int)(SECOND_NS / 1000000));
     in_colour = getenv("NO_COLOR") == NULL && start_color() != ERR && has_colors() &&
                 use_default_colors() != ERR;
     if (in_colour) {
@@ -118,12 +156,46 @@ begin_screen(void)
     return screen;
 }
 
-/* Draw until q is pressed. A server that ends is shown as gone, and the next one at the same socket
- * is followed. */
+/* A server that ends is shown as gone, and the next one at the same socket is followed. */
+static tundish_status
+look_again(struct status_view *view)
+{
+    if (!tnd_stats_is_alive(&view->now.copy))
+        status_view_follow(view);
+    return status_view_next(view, 1);
+}
+
+/* Show the view until q is pressed; a look each second, however many keys are. */
+static tundish_status
+draw_until_quit(struct status_view *view, struct top_lines *lines)
+{
+    int64_t due_ns = tnd_clock_ns() + SECOND_NS;
+    tundish_status status = TUNDISH_OK;
+
+    while (status == TUNDISH_OK) {
+        int64_t left_ns = due_ns - tnd_clock_ns();
+        int key;
+
+        top_lines_take(lines, view, height(), COLS);
+        draw(lines);
+        timeout(left_ns > 0 ? (int)(left_ns / 1000000) : 0);
+        key = getch();
+        if (key == 'q' || key == 'Q')
+            break;
+        obey(lines, key);
+        if (tnd_clock_ns() >= due_ns) {
+            status = look_again(view);
+            due_ns = tnd_clock_ns() + SECOND_NS;
+        }
+    }
+    return status;
+}
+
 static tundish_status
 draw_on(struct status_view *view)
 {
     tundish_status status = status_view_next(view, FIRST_LOOK_NS);
+    struct top_lines lines = { 0 };
     SCREEN *screen;
 
     if (status != TUNDISH_OK)
@@ -132,21 +204,10 @@ draw_on(struct status_view *view)
     if (screen == NULL)
         /* A terminal that curses does not know gets plain pages. */
         return print_on(view);
-    while (status == TUNDISH_OK) {
-        int key;
-
-        draw(view);
-        key = getch();
-        if (key == 'q' || key == 'Q')
-            break;
-        if (key != ERR) /* the window was resized, or another key: draw again */
-            continue;
-        if (!tnd_stats_is_alive(&view->now.copy))
-            status_view_follow(view);
-        status = status_view_next(view, 1);
-    }
+    status = draw_until_quit(view, &lines);
     endwin();
     delscreen(screen);
+    top_lines_close(&lines);
     return status;
 }
 #endif
@@ -181,10 +242,16 @@ const struct command command_top = {
     .name = "top",
     .arguments = "",
     .help = "Show the state of this node's server, updated every second; q quits.",
-    .details = "  --socket PATH       the server's socket (default: as for trainers)\n"
-               "\n"
-               "Rates are over the last second, the first line's over the last ten. tundish help "
-               "status explains the levels and the\n"
-               "symbols of a lane.\n",
+    .details =
+        "  --socket PATH       the server's socket (default: as for trainers)\n"
+        "\n"
+        "Keys: arrows, PgUp, PgDn, Home and End scroll; 1 to 9 go to that section, which a\n"
+        "stream or a heading begins; q quits. What does not fit into the window is folded:\n"
+        "advice, stages that are less than 1% busy, and vocabularies that lack less than 5%\n"
+        "of the values are left out, until f is pressed.\n"
+        "\n"
+        "Rates are over the last second, the first line's over the last ten. tundish help "
+        "status explains the levels and the\n"
+        "symbols of a lane.\n",
     .run = command_top_run,
 };

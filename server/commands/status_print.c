@@ -251,11 +251,28 @@ name_stage(const struct watch_set *set, char name[96])
     snprintf(name, 96, "%s%s%s", stage, line[0] != '\0' ? ":" : "", line);
 }
 
+/* Below these a folded page leaves out a stage or a vocabulary. */
+static const double BUSY_PERCENT = 1, MISSING_PERCENT = 5;
+
+static bool
+folds_stage(const struct print *print, const struct watch_set *set, unsigned threads)
+{
+    return print->page->folded && watch_value(set, "errors") == 0 &&
+           per_second(print, set, "busy") / 1e7 / threads < BUSY_PERCENT;
+}
+
+static void
+put_folded(const struct print *print, unsigned count, const char *one, const char *many)
+{
+    if (count > 0)
+        put(print, STATUS_ADVICE, "  (%u %s)", count, count == 1 ? one : many);
+}
+
 static void
 put_stages(const struct print *print)
 {
     const struct watch_set *set = NULL;
-    unsigned threads = count_threads(print);
+    unsigned threads = count_threads(print), folded = 0;
     bool headed = false;
 
     while ((set = next_stage(print, "content", set)) != NULL) {
@@ -267,6 +284,10 @@ put_stages(const struct print *print)
                 "content stage:line", "rows/s", "busy", "made/s", "99% call", "skipped+errors",
                 threads, threads == 1 ? "" : "s");
         headed = true;
+        if (folds_stage(print, set, threads)) {
+            folded++;
+            continue;
+        }
         name_stage(set, name);
         snprintf(lost, sizeof lost, "%s+%s",
                  shorten((double)watch_value(set, "skipped"), "", skipped),
@@ -277,12 +298,14 @@ put_stages(const struct print *print)
             shorten(per_second(print, set, "output"), "B", made),
             worst_of(print, set, "call", worst), lost);
     }
+    put_folded(print, folded, "idle stage", "idle stages");
 }
 
 static void
 put_order(const struct print *print)
 {
     const struct watch_set *set = NULL;
+    unsigned folded = 0;
     bool headed = false;
 
     while ((set = next_stage(print, "order", set)) != NULL) {
@@ -293,12 +316,17 @@ put_order(const struct print *print)
             put(print, STATUS_HEADING, "  %-24s %9s %6s  %s", "order stage:line", "rows/s", "busy",
                 "in its buffer (1 thread)");
         headed = true;
+        if (folds_stage(print, set, 1)) {
+            folded++;
+            continue;
+        }
         name_stage(set, name);
         put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%%  %s%s%s", name,
             shorten(per_second(print, set, "rows"), "", rows), percent(print, set, "busy"),
             room > 0 ? shorten((double)watch_value(set, "queued"), "", held) : "-",
             room > 0 ? " of " : "", room > 0 ? shorten((double)room, "", of) : "");
     }
+    put_folded(print, folded, "idle stage", "idle stages");
 }
 
 /* The helpers, and the share of the rows that each makes. */
@@ -386,7 +414,7 @@ put_vocabularies(const struct print *print)
 {
     struct vocabulary_line *lines = tnd_zalloc(print->view->now.set_count + 1, sizeof *lines);
     const struct watch_set *set = NULL;
-    size_t count = 0;
+    size_t count = 0, shown = 0;
 
     while ((set = next(print, "vocabulary", set)) != NULL)
         lines[count++] = describe_vocabulary(print, set);
@@ -394,8 +422,10 @@ put_vocabularies(const struct print *print)
     if (count > 0)
         put(print, STATUS_HEADING, "  %-24s %9s %6s %9s %9s %9s", "vocabulary", "lookups/s", "OOV",
             "in all", "terms", "size");
-    for (size_t i = 0; i < count; i++)
-        put_vocabulary(print, &lines[i]);
+    while (shown < count && !(print->page->folded && lines[shown].of_late < MISSING_PERCENT))
+        put_vocabulary(print, &lines[shown++]);
+    put_folded(print, (unsigned)(count - shown), "vocabulary that holds nearly all values",
+               "vocabularies that hold nearly all values");
     free(lines);
 }
 
@@ -408,7 +438,7 @@ put_compression(const struct print *print)
     char lanes[NUMBER_BYTES], uncompressed[NUMBER_BYTES];
     uint64_t taken, otherwise;
 
-    if (set == NULL)
+    if (set == NULL || print->page->folded)
         return;
     watch_label(set, "how", how, sizeof how);
     watch_label(set, "why", why, sizeof why);
@@ -454,19 +484,21 @@ put_stream(struct print *print, const struct watch_set *stream)
 {
     double skipped = per_second(print, stream, "rows_skipped");
     double all = per_second(print, stream, "rows") + skipped;
-    char name[64], rows[NUMBER_BYTES], bytes[NUMBER_BYTES];
+    char name[64], rows[NUMBER_BYTES], bytes[NUMBER_BYTES], share[32] = "";
 
+    if (skipped > 0)
+        snprintf(share, sizeof share, " (%.0f%% lately)", 100 * skipped / all);
     /* From here on `next` sees the sets of this session only. */
     print->session = stream;
     watch_label(stream, "stream", name, sizeof name);
     put(print, STATUS_PLAIN, "%s", "");
     put(print, STATUS_STREAM,
-        "stream %s: epoch %llu step %llu, %s rows/s, %s/s read, %llu skipped (%.0f%% of late)%s",
-        name, (unsigned long long)watch_value(stream, "epoch"),
+        "stream %s: epoch %llu step %llu, %s rows/s, %s/s read, %llu skipped%s%s", name,
+        (unsigned long long)watch_value(stream, "epoch"),
         (unsigned long long)watch_value(stream, "step"),
         shorten(per_second(print, stream, "rows"), "", rows),
         shorten(per_second(print, stream, "read"), "B", bytes),
-        (unsigned long long)watch_value(stream, "rows_skipped"), all > 0 ? 100 * skipped / all : 0,
+        (unsigned long long)watch_value(stream, "rows_skipped"), share,
         watch_value(stream, "failed") != 0 ? ", FAILED" : "");
     if (watch_value(stream, "shards_taken_back") > 0)
         put(print, STATUS_PLAIN,
@@ -615,7 +647,8 @@ status_print(const struct status_view *view, const struct status_page *page)
     print.level = view->diagnosis.level;
     put_sentence(&print, STATUS_DIAGNOSIS, watch_level_name(view->diagnosis.level),
                  view->diagnosis.sentence);
-    put_sentence(&print, STATUS_ADVICE, "", view->diagnosis.advice);
+    if (!page->folded)
+        put_sentence(&print, STATUS_ADVICE, "", view->diagnosis.advice);
     while ((stream = watch_next(&view->now, "stream", stream)) != NULL)
         put_stream(&print, stream);
     put_link(&print);

@@ -9,7 +9,8 @@ enum status_style { STATUS_PLAIN, STATUS_DIAGNOSIS, STATUS_ADVICE, STATUS_STREAM
 
 /* Receives the lines in order, without newlines. `level` is the diagnosis's. */
 struct status_page {
-    int width; /* sentences are broken before this column; 0: never */
+    int width;   /* sentences are broken before this column; 0: never */
+    bool folded; /* leave out advice, idle stages, and vocabularies that hold nearly all values */
     void (*line)(void *user, enum status_style style, enum watch_level level, const char *text);
     void *user;
 };

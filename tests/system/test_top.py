@@ -76,10 +76,35 @@ class Top(Rig):
     def test_draws_anew_when_the_size_changes(self):
         self.serve(self.pipeline(PLAIN))
         process, terminal = self.top(rows=4, columns=60)
-        self.wait_for_text(terminal, "more lines below")
+        self.wait_for_text(terminal, r"lines 1 to 3 of \d+")
         self.resize(terminal, 40, 120)
         process.send_signal(signal.SIGWINCH)
         self.wait_for_text(terminal, "range")
+        os.write(terminal, b"q")
+        self.assertEqual(process.wait(timeout=DEADLINE_S), 0)
+
+    def test_scrolls_by_keys_and_to_sections(self):
+        self.serve(self.pipeline(PLAIN))
+        process, terminal = self.top(rows=4, columns=100)
+        self.wait_for_text(terminal, "no trainer reads")
+        self.wait_for_text(terminal, r"lines 1 to 3 of \d+")
+        os.write(terminal, b"\x1bOB" * 20)  # down
+        self.wait_for_text(terminal, "idle stage")
+        os.write(terminal, b"1")  # the first section is the stream
+        self.wait_for_text(terminal, "stream train: epoch 0")
+        os.write(terminal, b"g")
+        self.wait_for_text(terminal, "no trainer reads")
+        os.write(terminal, b"q")
+        self.assertEqual(process.wait(timeout=DEADLINE_S), 0)
+
+    def test_folds_what_does_not_fit_until_it_is_unfolded(self):
+        self.serve(self.pipeline(PLAIN))
+        process, terminal = self.top(rows=8, columns=100)
+        self.wait_for_text(terminal, "idle stage")
+        self.wait_for_text(terminal, "f: all lines")
+        os.write(terminal, b"fG")
+        self.wait_for_text(terminal, "range:")
+        self.wait_for_text(terminal, "f: fold")
         os.write(terminal, b"q")
         self.assertEqual(process.wait(timeout=DEADLINE_S), 0)
 
@@ -102,8 +127,8 @@ class Top(Rig):
 
 
 class Status(Rig):
-    def status(self):
-        return subprocess.run([TUNDISH, "status", "--interval", "100"], env=self.environment,
+    def status(self, *options):
+        return subprocess.run([TUNDISH, "status", "--interval", "100", *options], env=self.environment,
                               capture_output=True, text=True)
 
     def test_tells_by_its_exit_status_how_the_server_is(self):
@@ -116,6 +141,18 @@ class Status(Rig):
         self.assertEqual(failed.returncode, 4, failed.stdout)
         stop(server, signal.SIGKILL)
         self.assertEqual(self.status().returncode, 3)
+
+    def test_prints_one_line_again_and_again_until_the_server_has_ended(self):
+        server = self.serve(self.pipeline(PLAIN))
+        once = self.status("--short")
+        self.assertEqual((once.stdout.count("\n"), once.returncode), (1, 0))
+        self.assertRegex(once.stdout, "^idle: no trainer reads")
+        watch = self.start([TUNDISH, "status", "--short", "--watch", "--interval", "50"])
+        for _ in range(3):
+            self.assertRegex(watch.stdout.readline(), "^idle: no trainer reads")
+        stop(server)
+        self.assertIn("has finished", self.lines(watch)[-1])
+        self.assertEqual(self.status("--short", "--json").returncode, 2)
 
     def test_tells_where_the_pipeline_file_is(self):
         file = self.pipeline(PLAIN)
