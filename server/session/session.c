@@ -152,6 +152,7 @@ size_ring(struct session *session)
 {
     session->ring.few = session->plan->stream->deliver.slots + LOOKAHEAD_MIN;
     session->ring.capacity = session->ring.few + lookahead(session) - LOOKAHEAD_MIN;
+    wake_open(&session->ring.wake, session->worker_count, session->plan->replicas);
 }
 
 /* The lock is held for less time than going to sleep takes. So a thread that finds it taken spins

@@ -53,7 +53,7 @@ wait_for_space(struct session *session)
 static void
 await_room(struct session *session, uint32_t at_most)
 {
-    session->ring.dealer_wakes_at = at_most;
+    session->ring.wake.dealer_wakes_at = at_most;
     while (session->ring.count > at_most && !session->ring.draining && !session->ring.failed)
         wait_for_space(session);
 }
@@ -130,9 +130,7 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
     step->dealt_ns = session->dealing.now_ns;
     session->ring.next_position++;
     session->ring.count++;
-    /* Without room in the lanes a worker could not open this step. The one that waits for the
-     * wakeup will. One that makes short parts comes by itself. */
-    if (session->ring.lacking == 0 && !session_has_enough(session, 1))
+    if (wake_on_push(&session->ring.wake))
         session_unlock_and_wake(session);
     else
         pthread_mutex_unlock(&session->ring.lock);
@@ -149,7 +147,7 @@ ask_ahead(struct session *session, struct deal_round *round)
         pthread_mutex_lock(&session->ring.lock);
         while (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX && session->ring.count > 0 &&
                !session->ring.draining && !session->ring.failed) {
-            session->ring.dealer_wakes_at = session->ring.count - 1;
+            session->ring.wake.dealer_wakes_at = session->ring.count - 1;
             wait_for_space(session);
         }
         pthread_mutex_unlock(&session->ring.lock);

@@ -22,6 +22,7 @@
 #include "session/session.h"
 #include "session/session_stats.h"
 #include "session/skips.h"
+#include "session/wake.h"
 
 enum step_state {
     STEP_EMPTY,
@@ -197,15 +198,8 @@ struct session_ring {
     pthread_cond_t space; /* a step was removed: the dealer may continue */
     struct step *steps;   /* a ring: first .. first + count */
     uint32_t capacity, first, count;
-    uint32_t few;                      /* an epoch is begun when there are fewer */
-    uint32_t dealer_wakes_at;          /* signal `space` when there are no more than these */
-    bool dealer_is_due, worker_is_due; /* to be woken once the lock is released */
-    bool a_worker_polls;
-    uint32_t idle_workers;
-    bool short_parts;     /* of late, all of them */
-    int64_t calm_from_ns; /* when the last long one is long ago */
-    uint32_t lacking;     /* not 0: recently there was no room for a step */
-    bool missed_room;     /* a worker came while a step was being opened: look for room again */
+    uint32_t few; /* an epoch is begun when there are fewer */
+    struct wake wake;
     uint64_t next_position;
     bool draining, failed, ended, paused;
     struct skips skips;
@@ -263,14 +257,6 @@ void session_fail_step(struct step *step, tundish_status status);
 
 /* Take the next part of the steps in the ring, opening them; false: there is none now. */
 bool session_take_part(struct worker *worker, struct part *ret_part);
-
-/* Parts take no longer than waking a worker, so the one that is awake is back for the next sooner
- * than another would come. Two would be in each other's way: they take turns at the locks, and a
- * processor from the trainer. With the ring's lock. */
-bool session_is_for_one(const struct session *session);
-
-/* It is for one, and so many are awake. */
-bool session_has_enough(const struct session *session, uint32_t workers);
 
 /* Take as many rows of the slice as this number of parts has, with the part that was taken. */
 void session_take_more(struct part *part, int64_t times);

@@ -74,7 +74,7 @@ session_run(struct session *session)
     open_steps(session);
     pthread_mutex_lock(&session->ring.lock);
     session->ring.draining = session->ring.failed = session->ring.ended = false;
-    session->ring.lacking = 0;
+    wake_on_none(&session->ring.wake);
     pthread_mutex_unlock(&session->ring.lock);
     session_fail_as_kept(session);
     atomic_store(&session->restart_epoch, UINT64_MAX);

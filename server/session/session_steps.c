@@ -29,34 +29,30 @@ session_step(struct session *session, uint32_t index)
     return &session->ring.steps[entry];
 }
 
-/* Only the worker that waits for the wakeup needs its signal: without one, the call would cost a
- * system call for each step. Not under the lock: the kernel may run the woken thread at once, and
- * let this one wait for the processor. */
+/* Threads are woken after the lock is released: the kernel may run a woken thread at once, and that
+ * one would wait for the lock. */
+static void
+unlock_for(struct session *session, struct wake_whom whom)
+{
+    pthread_mutex_unlock(&session->ring.lock);
+    if (whom.sleeper)
+        pthread_cond_signal(&session->ring.work);
+    if (whom.poller)
+        wakeup_signal(session->wakeup);
+    if (whom.dealer)
+        pthread_cond_signal(&session->ring.space);
+}
+
 void
 session_unlock_and_wake(struct session *session)
 {
-    bool polls = session->ring.a_worker_polls;
-    bool suffices = polls && session_is_for_one(session);
-
-    pthread_mutex_unlock(&session->ring.lock);
-    if (!suffices)
-        pthread_cond_signal(&session->ring.work);
-    if (polls)
-        wakeup_signal(session->wakeup);
+    unlock_for(session, wake_a_worker(&session->ring.wake));
 }
 
 void
 session_unlock(struct session *session)
 {
-    bool dealer_is_due = session->ring.dealer_is_due, worker_is_due = session->ring.worker_is_due;
-
-    session->ring.dealer_is_due = session->ring.worker_is_due = false;
-    if (worker_is_due)
-        session_unlock_and_wake(session);
-    else
-        pthread_mutex_unlock(&session->ring.lock);
-    if (dealer_is_due)
-        pthread_cond_signal(&session->ring.space);
+    unlock_for(session, wake_due(&session->ring.wake));
 }
 
 void
@@ -151,7 +147,7 @@ static bool
 open_shares(struct session *session, struct step *step)
 {
     bool is_batch = step->kind == TND_SLOT_BATCH;
-    bool is_long = is_batch && !session_is_for_one(session);
+    bool is_long = is_batch && !wake_is_for_one(&session->ring.wake);
     tundish_status failure = TUNDISH_OK;
     bool all = true;
 
@@ -207,32 +203,24 @@ open_step(struct worker *worker, struct step *step)
     step->next_share = step->kind == TND_SLOT_BATCH ? 0 : session->plan->replicas;
 }
 
-/* Open the step, or note that there is no room. Then the dealer wakes no worker for further steps:
- * they need the same lanes, and the worker that waits for the wakeup comes when a slot is released.
- * `lacking` counts down from 2, since one step that finds room does not mean that the next one
- * will. A worker that came during STEP_OPENING may have consumed the wakeup for a release, so look
- * again for it: its wake-up would be lost otherwise. If there was room, it is told to come back. */
+/* Open the step; false: there is no room. */
 static bool
 find_room(struct worker *worker, struct step *step)
 {
     struct session *session = worker->session;
+    struct wake *wake = &session->ring.wake;
 
     do {
-        session->ring.missed_room = false;
+        wake_on_look(wake);
         open_step(worker, step);
         if (step->state == STEP_WAITS && step->kind == TND_SLOT_BATCH &&
             step->status != TUNDISH_OK) { /* failed from outside, while it was being opened */
             turn_to_error(session, step);
-            session->ring.missed_room = true;
+            wake_on_missed(wake);
         }
-    } while (step->state == STEP_WAITS && session->ring.missed_room);
-    if (step->state == STEP_WAITS) {
-        session->ring.lacking = 2;
-        return false;
-    }
-    session->ring.lacking -= session->ring.lacking > 0;
-    session->ring.worker_is_due |= session->ring.missed_room;
-    return true;
+    } while (step->state == STEP_WAITS && wake_must_look_again(wake));
+    wake_on_looked(wake, step->state != STEP_WAITS);
+    return step->state != STEP_WAITS;
 }
 
 /* Pass over shares whose rows are all taken. False: no part is left to take. */
@@ -293,8 +281,7 @@ session_take_part(struct worker *worker, struct part *ret_part)
         struct step *step = session_step(session, i);
 
         if (step->state == STEP_OPENING) {
-            /* This worker may have been woken for room, and goes away. */
-            session->ring.missed_room = true;
+            wake_on_missed(&session->ring.wake);
             return false;
         }
         if (step->state == STEP_WAITS && !find_room(worker, step))
@@ -306,8 +293,7 @@ session_take_part(struct worker *worker, struct part *ret_part)
         settle_taken(worker, step);
         i = UINT32_MAX; /* steps may have been removed: start at the first again */
     }
-    session->ring.lacking =
-        0; /* steps are what is missing: the dealer wakes a worker for the next one */
+    wake_on_none(&session->ring.wake);
     return false;
 }
 
@@ -340,8 +326,7 @@ drop_finished(struct session *session)
         session->ring.first = (session->ring.first + 1) % session->ring.capacity;
         session->ring.count--;
     }
-    /* Waking the dealer costs as much as making a small batch, so do it once for many steps. */
-    session->ring.dealer_is_due |= session->ring.count <= session->ring.dealer_wakes_at;
+    wake_on_drop(&session->ring.wake, session->ring.count);
 }
 
 /* A failed step becomes an error in every lane, after which the stream has no more steps. It waits

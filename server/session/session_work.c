@@ -11,15 +11,10 @@
 static const int64_t SPIN_NS = 20000;
 /* Between two looks for room. */
 static const int64_t RETRY_NS = 100000;
-/* Parts that take less time than this are not worth waking another worker. */
-static const int64_t SHORT_NS = 20000;
-/* Of parts that take less time than this, the stages of one in so many are timed: reading the clock
- * for each stage would be a tenth of the time. */
+/* Where parts take less than UNTIMED_NS, the stages of one part in UNTIMED_PARTS + 1 are timed. A
+ * reading of the clock takes a fortieth of a batch of one microsecond, and each stage needs one. */
 static const int64_t UNTIMED_NS = 5000;
 enum { UNTIMED_PARTS = 7 };
-/* After a part that took longer than this, one worker alone makes the short ones only when so many
- * times as long has passed: what others could have made meanwhile is then a small part of all. */
-static const int64_t LONG_NS = 1000000, CALM_TIMES = 20;
 /* The average time of a part covers about this many parts. */
 enum { PARTS_REMEMBERED = 8 };
 
@@ -100,38 +95,13 @@ has_short_parts(const struct worker *worker)
     return worker->part_ns > 0 && worker->part_ns < UNTIMED_NS;
 }
 
-/* A part that waited for a disk may be followed by more such, which should wait together. */
-static void
-note_length(struct session *session, const struct worker *worker, int64_t busy_ns)
-{
-    if (busy_ns > LONG_NS && worker->now_ns + CALM_TIMES * busy_ns > session->ring.calm_from_ns)
-        session->ring.calm_from_ns = worker->now_ns + CALM_TIMES * busy_ns;
-    session->ring.short_parts =
-        has_short_parts(worker) && worker->now_ns > session->ring.calm_from_ns;
-}
-
-bool
-session_is_for_one(const struct session *session)
-{
-    return session->ring.short_parts && session->plan->replicas == 1;
-}
-
-bool
-session_has_enough(const struct session *session, uint32_t workers)
-{
-    return session->worker_count - session->ring.idle_workers >= workers &&
-           session_is_for_one(session);
-}
-
-/* Should another worker be woken after this part was taken? If parts take long, it is: it makes
- * another part, or waits for the wakeup instead of this worker. If not, this worker is back before
- * another would be awake, so only wake one if parts are left. */
+/* Has the step parts that no worker has taken? */
 static bool
-wants_help(const struct session *session, const struct worker *worker, const struct step *step)
+has_parts_left(const struct session *session, const struct step *step)
 {
     uint32_t last = session->plan->replicas - 1;
 
-    return worker->part_ns > SHORT_NS || step->next_share < last ||
+    return step->next_share < last ||
            (step->next_share == last && step->shares[last].fill->in_place &&
             step->shares[last].next_row < step->shares[last].rows);
 }
@@ -166,31 +136,30 @@ note_wait(struct worker *worker, enum worker_wait waits)
 
 /* No part can be taken. One worker waits for the wakeup of trainers' releases, the others for that
  * worker. A step that is added between the unlock and wakeup_wait is not missed: session_push sees
- * a_worker_polls under the lock and then signals the wakeup, which remembers it. Looking for a part
- * may have released the lock: if the session was stopped meanwhile, its signal may be gone, taken
- * by another worker. */
+ * under the lock that a worker polls, and then signals the wakeup, which remembers it. Looking for
+ * a part may have released the lock: if the session was stopped meanwhile, its signal may be gone,
+ * taken by another worker. */
 static void
 wait_for_work(struct session *session, struct worker *worker)
 {
+    bool polls;
+
     if (atomic_load_explicit(&session->stop, memory_order_relaxed))
         return;
     note_wait(worker, waits_for(session));
-    session->ring.idle_workers++;
-    if (session->ring.a_worker_polls || session_has_enough(session, 1)) {
-        if (session->ring.dealer_is_due)
+    polls = wake_on_wait(&session->ring.wake);
+    if (!polls) {
+        if (wake_due_dealer(&session->ring.wake))
             pthread_cond_signal(&session->ring.space);
-        session->ring.dealer_is_due = false;
         pthread_cond_wait(&session->ring.work, &session->ring.lock);
     } else {
-        session->ring.a_worker_polls = true;
         session_unlock(session);
         wakeup_wait(session->wakeup, SPIN_NS, -1);
         pthread_mutex_lock(&session->ring.lock);
         if (session->options.shards != NULL) /* its reader may have asked */
             pthread_cond_signal(&session->ring.space);
-        session->ring.a_worker_polls = false;
     }
-    session->ring.idle_workers--;
+    wake_on_return(&session->ring.wake, polls);
 }
 
 /* Are the stages of the next part timed? */
@@ -226,14 +195,14 @@ session_work(void *argument)
         bool wakes;
 
         /* This one and another. */
-        if (session_has_enough(session, 2) || !session_take_part(worker, &part)) {
+        if (wake_has_enough(&session->ring.wake, 2) || !session_take_part(worker, &part)) {
             wait_for_work(session, worker);
             continue;
         }
         note_wait(worker, WAITS_FOR_NOTHING);
         /* Under the lock, so in the order in which parts are taken. */
         budget_begin(&worker->memory);
-        wakes = wants_help(session, worker, part.step);
+        wakes = wake_on_take(worker->part_ns, has_parts_left(session, part.step));
         if (wakes)
             helpers_wake(session->helpers);
         session_unlock(session);
@@ -250,7 +219,7 @@ session_work(void *argument)
         budget_end(&worker->memory); /* only now: a trainer may wait for the step */
         busy_ns = worker->now_ns - began_ns - worker->part_waited_ns;
         worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;
-        note_length(session, worker, busy_ns);
+        wake_on_made(&session->ring.wake, worker->part_ns, busy_ns, worker->now_ns);
         tnd_stats_add(&worker->counters.thread->busy, (uint64_t)busy_ns);
         stats_event(worker->counters.evaluation.track, began_ns, worker->now_ns,
                     TND_STATS_MAKES_PART, number);

@@ -265,7 +265,7 @@ await_room(struct session *session, uint64_t *number)
     pthread_mutex_lock(&session->ring.lock);
     if (session->ring.count > at_most)
         /* Down to half: this thread then wakes once for many steps. */
-        session->ring.dealer_wakes_at = at_most = session->ring.capacity / 2;
+        session->ring.wake.dealer_wakes_at = at_most = session->ring.capacity / 2;
     while (session->ring.count > at_most && !session->ring.draining && !session->ring.failed &&
            !is_back) {
         await_reader(session);

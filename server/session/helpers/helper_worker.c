@@ -34,7 +34,7 @@ wait_a_while(struct helpers *helpers, pthread_cond_t *condition, int64_t wait_ns
     int64_t until_ns = tnd_clock_deadline_ns(wait_ns);
     struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
 
-    if (session->ring.dealer_is_due || session->ring.worker_is_due) {
+    if (session->ring.wake.dealer_is_due || session->ring.wake.worker_is_due) {
         session_unlock(session);
         pthread_mutex_lock(&session->ring.lock);
     }
@@ -56,7 +56,7 @@ a_trainer_waits(const struct session *session)
 static bool
 workers_are_busy(const struct session *session)
 {
-    return session->ring.idle_workers == 0 && session->ring.count > 0 && !session->ring.paused;
+    return session->ring.wake.idle_workers == 0 && session->ring.count > 0 && !session->ring.paused;
 }
 
 static bool
@@ -167,7 +167,7 @@ is_missed(const struct line *line, const struct part *part)
     bool is_first;
 
     pthread_mutex_lock(&session->ring.lock);
-    is_first = session->ring.idle_workers > 0 && part->step == session_step(session, 0) &&
+    is_first = session->ring.wake.idle_workers > 0 && part->step == session_step(session, 0) &&
                a_trainer_waits(session);
     pthread_mutex_unlock(&session->ring.lock);
     return is_first;
@@ -333,7 +333,7 @@ make_one(struct line *line, const struct part *part)
     if (line->took_ns > 0)
         helper_note_time(line, line->took_ns, own_time(line, part),
                          line->owed_until_ns != 0 ||
-                             (session->ring.idle_workers > 0 && a_trainer_waits(session)));
+                             (session->ring.wake.idle_workers > 0 && a_trainer_waits(session)));
     session_finish_part(&line->worker, part, status);
 }
 

@@ -370,6 +370,7 @@ open_ring(struct session *session)
     ring->steps = calloc(ring->capacity, sizeof *ring->steps);
     for (uint32_t i = 0; i < ring->capacity; i++)
         ring->steps[i].shares = calloc(1, sizeof *ring->steps[i].shares);
+    wake_open(&ring->wake, session->worker_count, 1);
     pthread_mutex_init(&ring->lock, NULL);
     pthread_cond_init(&ring->work, NULL);
     pthread_cond_init(&ring->space, NULL);
