@@ -2,7 +2,6 @@
 #include "core/redact.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -129,4 +128,22 @@ tnd_redact_address(char *text)
         if (strchr(ENDS, *at) != NULL)
             *at = '_';
     tnd_redact(text);
+}
+
+size_t
+tnd_unsigned_bytes(const char *text)
+{
+    size_t bytes = strlen(text), name;
+    const char *query = strchr(text, '?'), *at = query;
+
+    if (query == NULL || (strncmp(text, "http://", 7) != 0 && strncmp(text, "https://", 8) != 0))
+        return bytes;
+    while (*at != '\0') {
+        at++;
+        name = strcspn(at, "=&;");
+        if (at[name] == '=' && !is_harmless(at, name))
+            return (size_t)(query - text);
+        at += strcspn(at, "&;");
+    }
+    return bytes;
 }

@@ -6,6 +6,8 @@
 #ifndef TND_CORE_REDACT_H
 #define TND_CORE_REDACT_H
 
+#include <stddef.h>
+
 /* In the addresses of the text, in place: put *** for what stands before a host's @, and for the
  * value of each parameter that is not known to be harmless. The text never grows. Any thread. */
 void tnd_redact(char *text);
@@ -13,5 +15,9 @@ void tnd_redact(char *text);
 /* The same of a text that is an address, or is meant to be one: blanks and quotes, which would end
  * it, are put as _. */
 void tnd_redact_address(char *text);
+
+/* How many bytes of a web address stay the same when it is signed again: those before its
+ * parameters, if one of them is a secret; else all. Of any other text: all. */
+size_t tnd_unsigned_bytes(const char *text);
 
 #endif

@@ -4,15 +4,19 @@
 #include <string.h>
 
 #include "core/hash_farm.h"
+#include "core/redact.h"
 
-/* A path counts by its file name, so a fingerprint is the same after data has been moved. */
+/* A path counts by its file name, so a fingerprint is the same after data has been moved, or an
+ * address signed again. */
 static uint64_t
 hash_text(uint64_t hash, const char *text, size_t bytes, enum spec_counting counting)
 {
-    const char *last = counting == COUNTS_AS_PATH || counting == COUNTS_AS_MATCHES
-                           ? memrchr(text, '/', bytes)
-                           : NULL;
+    const char *last = NULL;
 
+    if (counting == COUNTS_AS_PATH || counting == COUNTS_AS_MATCHES) {
+        bytes = tnd_unsigned_bytes(text);
+        last = memrchr(text, '/', bytes);
+    }
     if (last != NULL) {
         bytes -= (size_t)(last + 1 - text);
         text = last + 1;

@@ -17,7 +17,6 @@ from xml.sax.saxutils import escape
 
 ACCESS_KEY, SECRET = "key-of-the-test", "secret:of/the+test"
 REGION = "nowhere-1"
-SENT_PART = 8 << 20
 
 
 class Server(ThreadingHTTPServer):
@@ -35,6 +34,7 @@ class Store:
         self.tails = True  # ranges that are the last bytes
         self.totals = True  # else a range's answer does not tell the object's size
         self.ending = "length"  # of bodies; or "chunks", or "close": with the connection
+        self.sent_part = 8 << 20  # of larger objects: their ETags tell
         self.tags = True  # else neither ETag nor Last-Modified
         self.delay_s = 0  # before each answer
         self.hold = None  # called with the method, before each answer
@@ -64,6 +64,9 @@ class Store:
 
     def put(self, path, data):
         self.objects[path] = data
+
+    def tag(self, data):
+        return tag_of(data, self.sent_part)
 
     def keys(self, bucket):
         """Sorted, and kept until another object comes."""
@@ -105,11 +108,11 @@ class Store:
 
 
 @functools.lru_cache(maxsize=4096)
-def tag_of(data):
+def tag_of(data, part):
     """Large objects as clients send them, in parts."""
-    if len(data) < SENT_PART:
+    if len(data) < part:
         return f'"{hashlib.md5(data).hexdigest()}"'
-    parts = [hashlib.md5(data[i : i + SENT_PART]).digest() for i in range(0, len(data), SENT_PART)]
+    parts = [hashlib.md5(data[i : i + part]).digest() for i in range(0, len(data), part)]
     return f'"{hashlib.md5(b"".join(parts)).hexdigest()}-{len(parts)}"'
 
 
@@ -194,10 +197,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def send(self, data, kind, value):
         store = self.server.store
-        headers = {"ETag": tag_of(data), "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        headers = {"ETag": store.tag(data), "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
         if not store.tags:
             headers = {}
-        if store.tags and self.headers.get("If-Match", tag_of(data)) != tag_of(data):
+        if store.tags and self.headers.get("If-Match", store.tag(data)) != store.tag(data):
             return self.refuse(412, "PreconditionFailed", {})
         if not self.range or not store.ranges:
             return self.answer(200, data, headers)
@@ -269,7 +272,7 @@ class Handler(BaseHTTPRequestHandler):
     def entry(self, path, key):
         data = self.server.store.objects[path]
         return (
-            f"<Contents><Key>{quote(key, safe='/')}</Key><ETag>{escape(tag_of(data))}</ETag>"
+            f"<Contents><Key>{quote(key, safe='/')}</Key><ETag>{escape(self.server.store.tag(data))}</ETag>"
             "<LastModified>2024-01-01T00:00:00.000Z</LastModified><StorageClass>STANDARD</StorageClass>"
             f"<Size>{len(data)}</Size></Contents>"
         )
@@ -330,7 +333,7 @@ def main():
     for file in folder.rglob("*"):
         if file.is_file():
             store.put(f"/{bucket}/{file.relative_to(folder)}", file.read_bytes())
-            tag_of(store.objects[f"/{bucket}/{file.relative_to(folder)}"])
+            store.tag(store.objects[f"/{bucket}/{file.relative_to(folder)}"])
     if len(sys.argv) > 3:
         store.delay_s, store.link = float(sys.argv[3]) / 1000, Link(float(sys.argv[4]))
         store.is_signed = False

@@ -303,12 +303,36 @@ class Remote(RemoteRig):
         here, there = str(self.path / "data/*.txt"), "s3://bucket/data/?.t*"
         at_store = self.assert_resumes(stream(there), stream(here))
         of_here = self.assert_resumes(stream(here), stream(there))
+        self.store.sent_part = 16 << 20  # as another client had copied them to another store
+        server = self.serve(stream(there))
+        self.assertTrue(batches(self.lines(self.read("--place", at_store))))
+        stop(server)
         self.put("data/b.txt", (self.path / "data/b.txt").read_bytes()[::-1])
         for token, pattern in ((at_store, here), (of_here, there)):
             server = self.serve(stream(pattern))
             self.assertIn("changed since the place was saved", "".join(
                 self.lines(self.read("--place", token))))
             stop(server)
+
+    def test_a_place_is_good_at_an_address_that_is_signed_again(self):
+        self.store.is_signed = False  # the addresses are
+        self.put_numbers("a.txt", 60)
+
+        def stream(signature, name="a.txt"):
+            url = f"{self.store.url}/bucket/{name}?sv=2024-05-04&se={signature}&sig=a/{signature}/b"
+            return self.stream([f"text_line: {{filenames: '{url}'}}",
+                                "regex_replace: {columns: value, pattern: ' .*', rewrite: ''}",
+                                "string_to_number: {columns: value, out_type: int64}", "batch: 5"],
+                               deliver="{epochs: 1}")
+
+        self.assert_resumes(stream("20260101"), stream("20270202"))
+        server = self.serve(stream("20270202"))
+        token = place(self.lines(self.read("--batches", "3")))
+        stop(server)
+        self.put_numbers("b.txt", 60)
+        self.serve(stream("20270202", "b.txt"))
+        self.assertIn("the place belongs to another pipeline", "".join(
+            self.lines(self.read("--place", token))))
 
     def test_empty_objects_have_no_rows(self):
         self.put_numbers("a.txt", 50)

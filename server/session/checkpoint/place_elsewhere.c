@@ -19,9 +19,20 @@
 #include "remote/ranges.h"
 
 /* An object costs requests, a file the reading of all its bytes, while a trainer waits that brings
- * its place: some seconds at most. */
+ * its place: some seconds at most. Objects are read whole only where all else has failed. */
 enum { OBJECTS_MAX = 512, LOOKERS = 16, READ_BYTES = 1 << 20 };
-static const uint64_t FILES_BYTES_MAX = UINT64_C(4) << 30, SENT_PART_BYTES = 8 << 20;
+static const uint64_t FILES_BYTES_MAX = UINT64_C(4) << 30;
+
+/* How clients send large files: in parts, whose number stands in the ETag. */
+static const struct sent {
+    uint64_t part_bytes, from_bytes;
+} sents[] = {
+    { 8 << 20, 8 << 20 },   /* aws, boto3 */
+    { 16 << 20, 16 << 20 }, /* mc */
+    { 15 << 20, 15 << 20 }, /* s3cmd */
+    { 5 << 20, 200 << 20 }, /* rclone */
+};
+enum { SENTS = sizeof sents / sizeof *sents };
 
 /* What was looked at last: all replicas of a job bring a place of the same files. */
 static struct {
@@ -30,11 +41,13 @@ static struct {
     bool is_known, is_same;
 } last = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* By what a file may be known there. */
-enum known_by { BY_SAMPLES, BY_MD5, BY_MD5_OF_PARTS, KNOWN_BYS };
+/* By what a file may be known there: samples, or the ETag of one that was sent in one of the ways.
+ */
+enum known_by { BY_SAMPLES, BY_TAGS, KNOWN_BYS = BY_TAGS + SENTS };
 
 struct looking {
     const struct place_files *files;
+    bool is_whole;  /* objects, too, are read whole */
     uint32_t first; /* of a group */
     uint64_t *hashes[KNOWN_BYS];
 };
@@ -58,48 +71,38 @@ read_samples(struct remote_ranges *ranges, uint64_t size, uint64_t *ret_hash)
     return status;
 }
 
-static tundish_status
-look_at_object(const struct looking *looking, const struct place_file *file, uint64_t *ret_hash)
-{
-    struct remote *remote = NULL;
-    struct remote_ranges *ranges = NULL;
-    struct object_identity identity;
-    tundish_status status = remote_get(looking->files->remote, &remote);
-
-    if (status == TUNDISH_OK)
-        status = remote_ranges_open(remote, file->url, &ranges);
-    if (status == TUNDISH_OK)
-        status = remote_ranges_identify(ranges, &identity);
-    if (status == TUNDISH_OK)
-        status = read_samples(ranges, identity.bytes, ret_hash);
-    remote_ranges_close(ranges);
-    return status;
-}
-
-/* Those of the whole, and of its parts. */
+/* The MD5s of the whole, and of its parts. */
 struct sums {
-    struct md5_ctx whole, part, parts;
-    uint64_t bytes, part_count;
+    struct md5_ctx whole;
+    struct sum_of_parts {
+        struct md5_ctx part, parts;
+        uint64_t count;
+    } sent[SENTS];
+    uint64_t bytes;
 };
 
 static void
-end_part(struct sums *sums)
+end_part(struct sum_of_parts *sum)
 {
     uint8_t digest[MD5_DIGEST_SIZE];
 
-    md5_digest(&sums->part, sizeof digest, digest);
-    md5_update(&sums->parts, sizeof digest, digest);
-    sums->part_count++;
+    md5_digest(&sum->part, sizeof digest, digest);
+    md5_update(&sum->parts, sizeof digest, digest);
+    sum->count++;
 }
 
+/* All parts end with a piece that is read. */
 static void
-add_bytes(struct sums *sums, const uint8_t *bytes, size_t count)
+add_bytes(struct sums *sums, const uint8_t *bytes, size_t count, uint64_t size)
 {
     md5_update(&sums->whole, count, bytes);
-    md5_update(&sums->part, count, bytes);
     sums->bytes += count;
-    if (sums->bytes % SENT_PART_BYTES == 0)
-        end_part(sums);
+    for (int i = 0; i < SENTS; i++)
+        if (size >= sents[i].from_bytes) {
+            md5_update(&sums->sent[i].part, count, bytes);
+            if (sums->bytes % sents[i].part_bytes == 0)
+                end_part(&sums->sent[i]);
+        }
 }
 
 static uint64_t
@@ -116,52 +119,106 @@ hash_of_tag(struct md5_ctx *md5, const char *end, uint64_t bytes)
 }
 
 static void
-make_tags(struct sums *sums, uint64_t hashes[KNOWN_BYS])
+make_tags(struct sums *sums, uint64_t *hashes)
 {
-    bool has_parts = sums->bytes >= SENT_PART_BYTES;
-    char end[24];
+    uint64_t of_whole = hash_of_tag(&sums->whole, "", sums->bytes);
 
-    if (sums->bytes % SENT_PART_BYTES != 0)
-        end_part(sums);
-    snprintf(end, sizeof end, "-%" PRIu64, sums->part_count);
-    hashes[BY_MD5] = hash_of_tag(&sums->whole, "", sums->bytes);
-    hashes[BY_MD5_OF_PARTS] =
-        has_parts ? hash_of_tag(&sums->parts, end, sums->bytes) : hashes[BY_MD5];
+    for (int i = 0; i < SENTS; i++) {
+        struct sum_of_parts *sum = &sums->sent[i];
+        char end[24];
+
+        if (sums->bytes % sents[i].part_bytes != 0)
+            end_part(sum);
+        snprintf(end, sizeof end, "-%" PRIu64, sum->count);
+        hashes[i] = sums->bytes < sents[i].from_bytes ? of_whole
+                                                      : hash_of_tag(&sum->parts, end, sums->bytes);
+    }
 }
 
-static tundish_status
-sum_up(int descriptor, uint64_t hashes[KNOWN_BYS])
-{
-    struct sums sums = { 0 };
-    uint8_t *bytes = tnd_alloc(READ_BYTES);
-    size_t got = READ_BYTES;
-    int error = 0;
+/* One of them. */
+struct readable {
+    int descriptor;
+    struct remote_ranges *ranges;
+};
 
-    md5_init(&sums.whole);
-    md5_init(&sums.part);
-    md5_init(&sums.parts);
-    while (got == READ_BYTES && error == 0) {
-        error = tnd_read_at(descriptor, bytes, READ_BYTES, sums.bytes, &got);
-        if (error == 0)
-            add_bytes(&sums, bytes, got);
+static tundish_status
+read_piece(const struct readable *from, uint8_t *to, size_t bytes, uint64_t offset, uint64_t size)
+{
+    uint64_t next = offset + bytes, left = size - next;
+    size_t got = 0;
+    int error;
+
+    if (from->ranges != NULL) {
+        if (left > 0)
+            remote_ranges_expect(from->ranges, left < READ_BYTES ? left : READ_BYTES, next);
+        return remote_ranges_read(from->ranges, to, bytes, offset);
     }
-    free(bytes);
-    make_tags(&sums, hashes);
+    error = tnd_read_at(from->descriptor, to, bytes, offset, &got);
+    if (error == 0 && got < bytes)
+        return TUNDISH_E_DATA;
     return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "a file of the place");
 }
 
 static tundish_status
-look_at_file(const struct place_file *file, uint64_t hashes[KNOWN_BYS])
+sum_up(const struct readable *from, uint64_t size, uint64_t *hashes)
 {
-    int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct sums *sums = tnd_zalloc(1, sizeof *sums);
+    uint8_t *bytes = tnd_alloc(READ_BYTES);
+    tundish_status status = TUNDISH_OK;
+
+    md5_init(&sums->whole);
+    for (int i = 0; i < SENTS; i++) {
+        md5_init(&sums->sent[i].part);
+        md5_init(&sums->sent[i].parts);
+    }
+    while (status == TUNDISH_OK && sums->bytes < size) {
+        uint64_t left = size - sums->bytes;
+        size_t count = left < READ_BYTES ? left : READ_BYTES;
+
+        status = read_piece(from, bytes, count, sums->bytes, size);
+        if (status == TUNDISH_OK)
+            add_bytes(sums, bytes, count, size);
+    }
+    if (status == TUNDISH_OK)
+        make_tags(sums, hashes);
+    free(bytes);
+    free(sums);
+    return status;
+}
+
+static tundish_status
+look_at_object(const struct looking *looking, const struct place_file *file, uint64_t *hashes)
+{
+    struct remote *remote = NULL;
+    struct readable from = { -1, NULL };
+    struct object_identity identity;
+    tundish_status status = remote_get(looking->files->remote, &remote);
+
+    if (status == TUNDISH_OK)
+        status = remote_ranges_open(remote, file->url, &from.ranges);
+    if (status == TUNDISH_OK)
+        status = remote_ranges_identify(from.ranges, &identity);
+    if (status == TUNDISH_OK && looking->is_whole)
+        status = sum_up(&from, identity.bytes, &hashes[BY_TAGS]);
+    else if (status == TUNDISH_OK)
+        status = read_samples(from.ranges, identity.bytes, &hashes[BY_SAMPLES]);
+    remote_ranges_close(from.ranges);
+    return status;
+}
+
+static tundish_status
+look_at_file(const struct place_file *file, uint64_t *hashes)
+{
+    struct readable from = { .descriptor =
+                                 open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) };
     struct stat about;
     tundish_status status = TUNDISH_E_DATA;
 
-    if (descriptor < 0)
+    if (from.descriptor < 0)
         return status;
-    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
-        status = sum_up(descriptor, hashes);
-    close(descriptor);
+    if (fstat(from.descriptor, &about) == 0 && S_ISREG(about.st_mode))
+        status = sum_up(&from, (uint64_t)about.st_size, &hashes[BY_TAGS]);
+    close(from.descriptor);
     return status;
 }
 
@@ -171,11 +228,13 @@ look_at(void *context, uint32_t number)
 {
     const struct looking *looking = context;
     const struct place_file *file = &looking->files->list[looking->first + number];
-    uint64_t hashes[KNOWN_BYS] = { file->raw_hash, file->raw_hash, file->raw_hash };
+    uint64_t hashes[KNOWN_BYS];
     tundish_status status = TUNDISH_OK;
 
+    for (int by = 0; by < KNOWN_BYS; by++)
+        hashes[by] = file->raw_hash;
     if (file->url != NULL)
-        status = look_at_object(looking, file, &hashes[BY_SAMPLES]);
+        status = look_at_object(looking, file, hashes);
     else if (file->path != NULL)
         status = look_at_file(file, hashes);
     for (int by = 0; by < KNOWN_BYS; by++)
@@ -185,9 +244,10 @@ look_at(void *context, uint32_t number)
 
 /* By which all files of the group are those of the place: bits. */
 static uint32_t
-look_at_group(const struct place_files *files, const struct place_groups *groups, uint32_t group)
+look_at_group(const struct place_files *files, const struct place_groups *groups, uint32_t group,
+              bool is_whole)
 {
-    struct looking looking = { .files = files };
+    struct looking looking = { .files = files, .is_whole = is_whole };
     uint32_t count = 0, same = 0;
 
     while (looking.first < files->count && place_group_of(looking.first, files->count) < group)
@@ -208,34 +268,48 @@ look_at_group(const struct place_files *files, const struct place_groups *groups
     return same;
 }
 
-static bool
-are_too_many(const struct place_files *files)
+struct amount {
+    uint64_t objects, object_bytes, file_bytes;
+};
+
+static struct amount
+amount_of(const struct place_files *files)
 {
-    uint64_t bytes = 0, objects = 0;
+    struct amount amount = { 0 };
 
     for (uint32_t i = 0; i < files->count; i++) {
+        const struct place_file *file = &files->list[i];
         struct stat about;
 
-        objects += files->list[i].url != NULL;
-        if (files->list[i].path != NULL && stat(files->list[i].path, &about) == 0)
-            bytes += (uint64_t)about.st_size;
-        if (objects > OBJECTS_MAX || bytes > FILES_BYTES_MAX)
-            return true;
+        amount.objects += file->url != NULL;
+        amount.object_bytes += file->bytes;
+        if (file->path != NULL && stat(file->path, &about) == 0)
+            amount.file_bytes += (uint64_t)about.st_size;
     }
-    return false;
+    return amount;
+}
+
+static bool
+look_at_all(const struct place_files *files, const struct place_groups *groups, bool is_whole)
+{
+    uint32_t same = UINT32_MAX;
+
+    for (uint32_t group = 0; group < PLACE_FILE_GROUPS && same != 0; group++)
+        if (groups->hashes[group] != files->groups.hashes[group])
+            same &= look_at_group(files, groups, group, is_whole);
+    return same != 0 && same != UINT32_MAX;
 }
 
 static bool
 look(const struct place_files *files, const struct place_groups *groups)
 {
-    uint32_t same = UINT32_MAX;
+    struct amount amount = amount_of(files);
 
-    if (are_too_many(files))
+    if (amount.objects > OBJECTS_MAX || amount.file_bytes > FILES_BYTES_MAX)
         return false;
-    for (uint32_t group = 0; group < PLACE_FILE_GROUPS && same != 0; group++)
-        if (groups->hashes[group] != files->groups.hashes[group])
-            same = look_at_group(files, groups, group);
-    return same != 0 && same != UINT32_MAX;
+    return look_at_all(files, groups, false) ||
+           (amount.objects > 0 && amount.object_bytes + amount.file_bytes <= FILES_BYTES_MAX &&
+            look_at_all(files, groups, true));
 }
 
 bool

@@ -1,11 +1,14 @@
-/* place_elsewhere.h - files that lay elsewhere when a place was saved: on a disk, and now at a
- * store, or the other way round.
+/* place_elsewhere.h - files that lay elsewhere when a place was saved: on a disk or at a store, and
+ * now at another.
  *
  * What is known of an object without reading it is its ETag, of a file the samples of its bytes
- * (place_files.h): neither tells the other. Only when a place is not of the files as they are known
- * is more done: samples of the objects are fetched, or the files are read and the ETags made that
- * stores give them: the MD5 of the bytes, or of those of parts of 8 MiB, as clients send large
- * ones.
+ * (place_files.h): neither tells the other, and two stores have two ETags of one file that was sent
+ * to them in parts of other sizes. Only when a place is not of the files as they are known is more
+ * done. Samples of the objects are fetched, in case they lay on a disk. Files, and then objects,
+ * are read whole, and the ETags made that stores give them: the MD5 of the bytes, or of those of
+ * parts, of the sizes that clients send. An ETag that is no MD5, as of a web server's own making,
+ * tells nothing of the bytes: a place that was saved there is good only where the ETags are the
+ * same.
  */
 #ifndef SESSION_PLACE_ELSEWHERE_H
 #define SESSION_PLACE_ELSEWHERE_H

@@ -161,6 +161,7 @@ add_object(struct search *search, const struct remote_match *object)
     file = add_match(search, name, place_object_hash(object->bytes, object->hash));
     file->is_here = true;
     file->url = tnd_strdup(object->name);
+    file->bytes = object->bytes;
     free(name);
 }
 
@@ -342,14 +343,16 @@ look_at(void *context, uint32_t number)
     return TUNDISH_OK;
 }
 
-/* Only the last part of a path counts: folders may differ between machines. */
+/* Only the last part of a path counts: folders may differ between machines, signatures from day to
+ * day. */
 uint64_t
 place_file_hash(const struct place_file *file, uint64_t raw_hash)
 {
-    const char *last = strrchr(file->name, '/');
+    size_t bytes = tnd_unsigned_bytes(file->name);
+    const char *last = memrchr(file->name, '/', bytes);
 
     last = last != NULL ? last + 1 : file->name;
-    return tnd_hash_farm_chain(raw_hash, last, strlen(last));
+    return tnd_hash_farm_chain(raw_hash, last, (size_t)(file->name + bytes - last));
 }
 
 static void

@@ -24,6 +24,7 @@ struct place_groups {
 struct place_file {
     char *name;
     char *url, *path; /* where data is now, one of them; NULL: it is something else */
+    uint64_t bytes;   /* at the URL */
     uint64_t hash;
     uint64_t raw_hash; /* of its content, whatever its name */
     bool is_data;      /* rows are read from it */

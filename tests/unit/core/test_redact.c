@@ -79,9 +79,33 @@ no_sentence_has_them(void **state)
     assert_null(strstr(tnd_error_text(), "concealed"));
 }
 
+static void
+a_signature_is_left_out_of_a_name(void **state)
+{
+    static const struct {
+        const char *text, *left;
+    } cases[] = {
+        { "https://h/a?X-Amz-Date=20&X-Amz-Signature=5f", "https://h/a" },
+        { "https://h/a?sv=1;sig=a/b", "https://h/a" },
+        { "https://h/a?token=", "https://h/a" },
+        { "https://h/a?id=5&token=x", "https://h/a" },
+        { "https://h/a?id=5", "https://h/a?id=5" },
+        { "https://h/a?", "https://h/a?" },
+        { "https://h/a?b&c", "https://h/a?b&c" },
+        { "s3://b/year=202?/day=*", "s3://b/year=202?/day=*" },
+        { "a?b=c", "a?b=c" },
+        { "", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(tnd_unsigned_bytes(cases[i].text), strlen(cases[i].left));
+}
+
 TEST_FILE(test_redact)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_signature_is_left_out_of_a_name),
         cmocka_unit_test(secrets_are_not_shown),
         cmocka_unit_test(each_address_of_a_text_is_looked_at),
         cmocka_unit_test(harmless_texts_stay),
