@@ -114,9 +114,31 @@ write_series(struct json *json, const struct history *history, const struct hist
     json_object_end(json);
 }
 
-static unsigned
-answer(const struct history *history, unsigned seconds, int64_t rank, FILE *body)
+/* Those of the wanted time. */
+static void
+write_events(struct json *json, const struct events *events, uint64_t from, int64_t rank)
 {
+    const struct event *event;
+
+    json_key(json, "events");
+    json_array(json);
+    for (uint64_t i = 0; (event = events_at(events, i)) != NULL; i++) {
+        if (event->second < from || (rank >= 0 && event->rank != (uint64_t)rank))
+            continue;
+        json_object(json);
+        json_key_int(json, "time_unix", (int64_t)event->second);
+        json_key_int(json, "rank", event->rank);
+        json_key_text(json, "kind", events_kind_name(event->kind));
+        json_key_text(json, "text", event->text);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static unsigned
+answer(const struct watcher *watcher, unsigned seconds, int64_t rank, FILE *body)
+{
+    const struct history *history = watcher_history(watcher);
     struct candidate *candidates = calloc(history->count + 1, sizeof *candidates);
     uint32_t count, of_figure = 0, left_out = 0;
     struct json json;
@@ -141,6 +163,7 @@ answer(const struct history *history, unsigned seconds, int64_t rank, FILE *body
     }
     json_array_end(&json);
     json_key_int(&json, "left_out", left_out);
+    write_events(&json, watcher_events(watcher), history->second - seconds + 1, rank);
     json_object_end(&json);
     fputc('\n', body);
     free(candidates);
@@ -150,11 +173,11 @@ answer(const struct history *history, unsigned seconds, int64_t rank, FILE *body
 unsigned
 api_answer_history(const struct admin *admin, const struct route *route, FILE *body)
 {
-    return answer(watcher_history(admin->watcher), (unsigned)route->number, -1, body);
+    return answer(admin->watcher, (unsigned)route->number, -1, body);
 }
 
 unsigned
 api_answer_node_history(const struct admin *admin, const struct route *route, FILE *body)
 {
-    return answer(watcher_history(admin->watcher), HISTORY_SECONDS, route->number, body);
+    return answer(admin->watcher, HISTORY_SECONDS, route->number, body);
 }

@@ -15,6 +15,8 @@
 
 /* Of more nodes than this fewer snapshots are kept of each, for the sake of memory. */
 enum { NODES_CLOSELY = 64, LEAN_WINDOW = 4 };
+/* Of more nodes there is no history of each stage. */
+enum { NODES_BY_STAGE = 16 };
 static const int64_t LEAN_NS = INT64_C(5000000000);
 
 /* One server's file, and its snapshots of the last seconds. */
@@ -29,6 +31,8 @@ struct watched {
     struct tnd_stats_file new_file;
     struct watcher_node shown;
     struct watch_held held;
+    bool restarted;          /* in the last look */
+    enum watch_level marked; /* the level of the last look */
 };
 
 struct watcher {
@@ -42,6 +46,7 @@ struct watcher {
     struct watched nodes[WATCHER_NODES];
     struct watch_sibling siblings[WATCHER_NODES];
     struct history history;
+    struct events events;
     struct job job;
 };
 
@@ -78,7 +83,8 @@ open_anew(const struct watched *node, struct tnd_stats_file *ret_file)
 static void
 take_over(struct watched *node, const struct tnd_stats_file *fresh)
 {
-    node->shown.restarts += node->file.descriptor >= 0;
+    node->restarted = node->file.descriptor >= 0;
+    node->shown.restarts += node->restarted;
     forget(node);
     node->file = *fresh;
 }
@@ -130,6 +136,7 @@ look(struct watched *node)
 static void
 show(struct watched *node, bool is_lean)
 {
+    node->restarted = false;
     if (!node->is_fresh)
         return;
     if (node->is_new)
@@ -201,9 +208,33 @@ note_node(struct watcher *watcher, const struct watched *node)
         /* A wait that ended in this second may have begun before it. */
         note(watcher, rank, set, "wait", fmin(1, growth(node, is_lean, set, "wait") / 1e9));
     }
+    while (watcher->node_count <= NODES_BY_STAGE && (set = watch_next(now, "stage", set)) != NULL)
+        if (watch_value(set, "busy") > 0)
+            note(watcher, rank, set, "stage", growth(node, is_lean, set, "busy") / 1e9);
     set = watch_next(now, "server", NULL);
     if (set != NULL)
         note(watcher, rank, set, "cpu", growth(node, is_lean, set, "cpu") / 1e9);
+}
+
+static void
+note_events(struct watcher *watcher, struct watched *node)
+{
+    struct event restart = { .second = watcher->history.second,
+                             .rank = node->shown.rank,
+                             .kind = EVENT_RESTART };
+    enum watch_level level = node->shown.diagnosis.level;
+
+    if (!node->shown.there)
+        return;
+    snprintf(restart.text, sizeof restart.text, "the server on %.64s was restarted",
+             node->shown.now->copy.header->node);
+    if (node->restarted)
+        events_note(&watcher->events, &restart);
+    else if (node->is_fresh && node->seen > 1)
+        events_compare(&watcher->events, restart.second, node->shown.now - 1, node->shown.now);
+    if (level != node->marked)
+        events_note_level(&watcher->events, restart.second, node->shown.now, level);
+    node->marked = level;
 }
 
 /* Say what the snapshots show, of each node and against the others. */
@@ -269,6 +300,8 @@ look_at_all(struct watcher *watcher)
     judge(watcher);
     for (uint32_t i = 0; i < watcher->node_count; i++)
         note_node(watcher, &watcher->nodes[i]);
+    for (uint32_t i = 0; i < watcher->node_count; i++)
+        note_events(watcher, &watcher->nodes[i]);
     note_job(watcher);
     watcher_unlock(watcher);
 }
@@ -426,4 +459,10 @@ const struct job *
 watcher_job(const struct watcher *watcher)
 {
     return &watcher->job;
+}
+
+const struct events *
+watcher_events(const struct watcher *watcher)
+{
+    return &watcher->events;
 }

@@ -8,6 +8,7 @@
 #ifndef ADMIN_WATCHER_H
 #define ADMIN_WATCHER_H
 
+#include "events.h"
 #include "history.h"
 #include "job.h"
 #include "watch/siblings.h"
@@ -41,6 +42,7 @@ const struct watcher_node *watcher_node(const struct watcher *watcher, uint32_t 
 /* The numbers of the nodes that are there, the worst off first; returns how many they are. */
 uint32_t watcher_rank_nodes(const struct watcher *watcher, uint32_t ret_numbers[WATCHER_NODES]);
 const struct history *watcher_history(const struct watcher *watcher);
+const struct events *watcher_events(const struct watcher *watcher);
 const struct job *watcher_job(const struct watcher *watcher);
 
 #endif
