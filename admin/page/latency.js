@@ -83,8 +83,8 @@ const Latency = (() => {
         figure.append(make("p", `None ${span}.`, "empty"));
         return figure;
       }
-      const words = [["half", 0.5], ["90%", 0.9], ["99%", 0.99]]
-        .map(([name, share]) => `${name} within ${quantile(counts, total, share)}`).join(" \u00b7 ");
+      const words = [["p50", 0.5], ["p90", 0.9], ["p99", 0.99]]
+        .map(([name, share]) => `${name} ${quantile(counts, total, share)}`).join(" \u00b7 ");
       figure.append(bars(counts), make("p", words, "quantiles"));
       return figure;
     },

@@ -45,7 +45,11 @@ const Nodes = (() => {
     button.addEventListener("click", () => choose(String(node.rank)));
     name.scope = "row";
     name.append(button);
-    const cells = wanted.map(([title]) => make("td", "", title === "Reason" ? "reason" : undefined));
+    const cells = wanted.map(([title]) => {
+      const cell = make("td", "", title === "Reason" ? "reason" : undefined);
+      cell.dataset.title = title; // what a phone shows instead of the head
+      return cell;
+    });
     line.append(name, ...cells);
     return { line, button, cells };
   }

@@ -98,7 +98,8 @@ class Browser:
 
     def _note(self, event):
         if event.get("method") == "Runtime.exceptionThrown":
-            self.console.append(event["params"]["exceptionDetails"]["text"])
+            details = event["params"]["exceptionDetails"]
+            self.console.append(details.get("exception", {}).get("description", details["text"]))
         if event.get("method") == "Log.entryAdded" and event["params"]["entry"]["level"] == "error":
             self.console.append(event["params"]["entry"]["text"])
 
