@@ -1,6 +1,7 @@
 """tundish.serve, peek and plan: what they give, what they say, and that nothing of them stays behind."""
 
 import gc
+import io
 import os
 import signal
 import stat
@@ -16,7 +17,7 @@ from unittest import mock
 import rig
 
 import tundish
-from tundish import Ragged, Sparse, Strings, private_folder
+from tundish import Ragged, Sparse, Strings, private_folder, programs, progress
 
 PIPELINE = rig.pipeline("range: {stop: 100}", "batch: 10")
 ENDLESS = rig.pipeline("range: {stop: 100}", "batch: 10", deliver="{epochs: null}")
@@ -101,6 +102,40 @@ class Served(Case):
             with one.open() as reader, two.open() as another:
                 self.assertEqual(reader.next()["value"].tolist(), list(range(10)))
                 self.assertEqual(another.next()["value"].tolist(), [7, 8])
+
+    def test_a_long_start_is_shown_on_a_terminal_and_cleared(self):
+        slow = self.file(
+            "#!/bin/sh\n"
+            "echo '2026-01-01T00:00:00.000Z notice analyze: pass 1: 7 rows' >&2\n"
+            f"while [ ! -e {self.path}/go ]; do sleep 0.05; done\n"
+            f'exec {programs.find()} "$@"\n',
+            "slow",
+        )
+        slow.chmod(0o755)
+        ours, theirs = os.openpty()
+        self.addCleanup(os.close, ours)
+        seen = []
+
+        def watch():
+            while "pass 1" not in "".join(seen):
+                seen.append(os.read(ours, 4096).decode())
+            (self.path / "go").touch()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        with open(theirs, "w") as terminal:  # noqa: SIM117
+            with mock.patch.object(programs, "find", return_value=str(slow)), mock.patch.object(sys, "stderr", terminal):
+                tundish.serve(text=PIPELINE).stop()
+            thread.join()
+            rest = os.read(ours, 4096).decode()
+        self.assertRegex("".join(seen), r"\rtundish: starting a server, \d+ s: analyze: pass 1: 7 rows")
+        self.assertRegex(rest, r"\r +\r$")
+
+    def test_nothing_is_shown_where_nobody_looks(self):
+        self.assertFalse(progress.is_seen(io.StringIO()))
+        self.assertFalse(progress.is_seen(None))
+        notebook = type("OutStream", (), {"__module__": "ipykernel.iostream"})
+        self.assertTrue(progress.is_seen(notebook()))
 
     def test_a_socket_may_be_named(self):
         socket = str(self.path / "here")

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import weakref
 
-from . import private_folder, programs
+from . import private_folder, programs, progress
 from .errors import DataError, MisuseError, ServerGone, Timeout
 from .reader import open as open_reader, readers_of
 
@@ -116,8 +116,12 @@ class Server:
 
     def _await_ready(self, told: int) -> None:
         """It writes a line when trainers may attach, or ends."""
-        while not select.select([told], [], [], WATCH_MS / 1000)[0] and self._process.poll() is None:
-            pass
+        waiting = progress.Waiting("tundish: starting a server")
+        try:
+            while not select.select([told], [], [], WATCH_MS / 1000)[0] and self._process.poll() is None:
+                waiting.look(self.log)
+        finally:
+            waiting.close()
         if not os.read(told, 100):
             raise programs.failed(self._process.wait(), self.log)
 
