@@ -5,7 +5,7 @@ import resource
 import sys
 import time
 
-from . import coverage, suites
+from . import coverage, durations, suites
 from .tally import Tally
 
 _SLOWEST = 10
@@ -20,11 +20,14 @@ def main():
     names = options.suite or (suites.QUICK if options.quick else list(suites.ALL))
     total = Tally()
     for number, name in enumerate(names, 1):
-        print(f"\n== {name} ({number} of {len(names)}): {suites.ALL[name].__doc__}", flush=True)
+        left = durations.left(names[number - 1 :], durations.known())
+        print(f"\n== {name} (suite {number} of {len(names)}{left}): {suites.ALL[name].__doc__}", flush=True)
         start, used = time.monotonic(), _processor_s()
         tally = suites.ALL[name]()
         wall, used = time.monotonic() - start, _processor_s() - used
         print(f"== {name}: {tally} in {wall:.0f} s, {used:.0f} s of the processors", flush=True)
+        if not tally.failed:  # a suite that fails may have ended early
+            durations.note(name, wall)
         total.add(tally)
     slowest = sorted(total.parts, reverse=True)[:_SLOWEST]
     print("\nThe slowest parts:" if slowest else "")
