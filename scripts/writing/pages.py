@@ -8,7 +8,7 @@ TEXTS = ("docs/**/*.md", "sdk/**/*.md", "admin/**/*.md", "server/README.md", "te
 
 # What the index leads to, part by part. Every page stands in one of them: Sphinx complains otherwise.
 PARTS = {
-    "First steps": ["docs/install", "docs/tutorial", "docs/concepts", "docs/gallery/index", "docs/faq"],
+    "First steps": ["docs/install", "docs/tutorial", "docs/concepts", "docs/gallery/index", "docs/faq", "docs/addresses"],
     "How to": ["docs/images", "docs/learning", "docs/your-own-code", "docs/groups", "docs/resume", "docs/nodes",
                "docs/files-at-urls", "docs/gpu", "docs/performance", "docs/limits"],
     "Coming from": ["docs/coming-from", "sdk/python/TF_DATA", "sdk/python/porting"],

@@ -9,7 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("meson.build", "pyproject.toml", "sdk/include/tundish/tundish.h", "admin/kubernetes/daemonset.yaml",
-          "debian/libtundish0.symbols", "debian/libtundish-cuda0.symbols", "scripts/release")  # fmt: skip
+          "debian/libtundish0.symbols", "debian/libtundish-cuda0.symbols", "docs/addresses.md", "debian/control", "debian/copyright", "scripts/release")  # fmt: skip
+ADDRESSES = ("docs/addresses.md", "debian/control", "debian/copyright")
 STUBS = ("scripts/test", "scripts/package", "tests/system/last_release/record")
 CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [{version}] - 2026-01-31\n\n### Added\n\n- A thing.\n"
 VERSION = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
@@ -28,6 +29,9 @@ class Release(unittest.TestCase):
             self.put(name, f'#!/bin/sh\necho {name} "$@" >>../ran\n'.replace("../ran", str(self.root / ".git/ran")))
             (self.root / name).chmod(0o755)
         self.put("CHANGELOG.md", CHANGELOG.format(version=VERSION))
+        for name in ADDRESSES:
+            text = (self.root / name).read_text()
+            self.put(name, text.replace("not set yet", "https://tundish.test").replace(".invalid", ".test"))
         self.git("init", "--quiet")
         self.git("config", "user.name", "releaser")
         self.git("config", "user.email", "releaser@tundish.invalid")
@@ -96,6 +100,16 @@ class Release(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done)
         self.assertEqual(done.stderr, f"release: scripts/test failed: {VERSION} is not released\n")
         self.assertEqual((self.ran(), self.git("tag")), ([], ""))
+
+    def test_addresses_that_nobody_has_filled_in(self):
+        text = (self.root / "docs/addresses.md").read_text()
+        self.put("docs/addresses.md", text.replace("https://tundish.test", "not set yet", 1))
+        self.edit("debian/control", "tundish.test", "tundish.invalid")
+        self.commit()
+        self.assert_refused(
+            "docs/addresses.md: no address is set for a clone of the source",
+            "debian/control: the maintainers' address is not set",
+        )
 
     def test_a_changed_tree(self):
         self.put("new", "")
