@@ -5,12 +5,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
-from . import source
+from . import building, source
 
 WORK = source.REPOSITORY / "build-deb"
 DIST = source.REPOSITORY / "dist"
+DEBUG = DIST / "debug"
 
 _TOOLS = ("dpkg-buildpackage", "dh", "dh_python3", "lintian")
 _CHANGELOG = """\
@@ -23,16 +23,19 @@ tundish ({version}-0tundish1) unstable; urgency=medium
 
 
 def make():
-    """dist/: packages for Debian, which need `scripts/package --deps` once; lintian finds no fault"""
+    """dist/: packages for Debian (dist/debug: what debuggers need), which need `scripts/package --deps` once; lintian finds no fault"""
     needs_tools()
     packages = build(WORK)
     lint(packages)
     DIST.mkdir(exist_ok=True)
-    for old in DIST.glob("*.deb"):
+    for old in (*DIST.glob("*.deb"), *DEBUG.glob("*.deb")):
         old.unlink()
     for package in packages:
-        shutil.copy(package, DIST)
-        print(f"dist/{package.name}: {package.stat().st_size / 1e6:.2f} MB")
+        # Apart: `apt install ./dist/*.deb` is for what runs.
+        folder = DEBUG if "-dbgsym_" in package.name else DIST
+        folder.mkdir(exist_ok=True)
+        shutil.copy(package, folder)
+        print(f"{folder.relative_to(source.REPOSITORY)}/{package.name}: {package.stat().st_size / 1e6:.2f} MB")
 
 
 def needs_tools():
@@ -49,11 +52,7 @@ def build(folder, **environment):
     text = _CHANGELOG.format(version=source.version(), maintainer=maintainer, date=date)
     (tree / "debian" / "changelog").write_text(text)
     command = ["dpkg-buildpackage", "--build=binary", "--no-sign"]
-    with open(folder / "log", "w", encoding="utf-8") as log:
-        environment |= _environment()
-        if subprocess.call(command, cwd=tree, stdout=log, stderr=log, env=environment):
-            sys.stderr.write("".join((folder / "log").read_text().splitlines(True)[-60:]))
-            raise subprocess.CalledProcessError(1, [*command, f"(all of its words: {folder / 'log'})"])
+    building.run(command, folder / "log", cwd=tree, env=environment | _environment())
     return sorted(folder.glob("*.deb"))
 
 

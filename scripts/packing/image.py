@@ -28,6 +28,7 @@ def make():
     name, tree = tag(), WORK / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     source.copy_to(tree)
+    print("package: building the image, which takes minutes", flush=True)
     podman("build", *_BUILD, "--timestamp", str(source.date()), "--tag", name, tree)
     said = run("--rm", name, "--version", stdout=subprocess.PIPE).stdout
     assert said == f"tundish {source.version()}\n", said

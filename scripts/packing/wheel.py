@@ -15,7 +15,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from . import libraries
+from . import building, libraries
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -74,8 +74,9 @@ def _build(python, environment, raw):
     settings = [f"setup-args={option}" for option in SETUP]
     settings += [f"build-dir={WORK / 'build'}", "install-args=--tags=runtime,python-runtime"]
     words = [word for setting in settings for word in ("-C", setting)]
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", raw]
-    _run(python, "-m", "pip", "wheel", *options, *words, REPOSITORY, env=environment)
+    options = ["--verbose", "--no-deps", "--no-build-isolation", "--wheel-dir", raw]
+    command = [python, "-m", "pip", "wheel", *options, *words, REPOSITORY]
+    building.run(command, WORK / "log", env=environment)
 
 
 def _server(environment, package):
@@ -127,7 +128,7 @@ def _finish(python, environment, tree):
 
 def _add_numpy(python):
     """So that dist/ holds all that `tundish` needs; without a network it holds the rest."""
-    options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--dest", DIST]
+    options = ["--verbose", "--no-deps", "--only-binary", ":all:", "--dest", DIST]
     status = subprocess.call([python, "-m", "pip", "download", *options, "numpy"])
     if status:
         print("package: dist/ is without NumPy, which tundish needs", file=sys.stderr)
