@@ -70,7 +70,7 @@ session_open_dealer(struct session *session)
         .counters = session->is_measured ? &session->dealing.counters.evaluation : NULL,
     };
 
-    session->ring.dealer_skipped = 0;
+    session->dealing.skipped = 0;
     return dealer_open(session->plan, &options, &session->dealer);
 }
 
@@ -150,22 +150,8 @@ lookahead(const struct session *session)
 static void
 size_ring(struct session *session)
 {
-    session->ring.few = session->plan->stream->deliver.slots + LOOKAHEAD_MIN;
-    session->ring.capacity = session->ring.few + lookahead(session) - LOOKAHEAD_MIN;
-    wake_open(&session->ring.wake, session->worker_count, session->plan->replicas);
-}
-
-/* The lock is held for less time than going to sleep takes. So a thread that finds it taken spins
- * for a while. */
-static void
-init_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
+    ring_size(&session->ring, session->plan->stream->deliver.slots + LOOKAHEAD_MIN,
+              lookahead(session) - LOOKAHEAD_MIN, session->worker_count, session->plan->replicas);
 }
 
 tundish_status
@@ -188,13 +174,9 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     session->options = *options;
     session->dealing.shard = -1;
     session->wakeup = options->wakeup;
-    session->ring.skips.stream = options->stream->name;
-    session->ring.skips.limit = options->stream->deliver.skip_limit;
     pthread_mutex_init(&session->control.lock, NULL);
     pthread_mutex_init(&session->kept.lock, NULL);
-    init_lock(&session->ring.lock);
-    pthread_cond_init(&session->ring.work, NULL);
-    pthread_cond_init(&session->ring.space, NULL);
+    ring_open(&session->ring, options->stream->name, options->stream->deliver.skip_limit);
     session_link_open(session, options);
     status = plan_open(options->file, options->stream, &options->plan, errors, &session->plan);
     if (status == TUNDISH_OK)
@@ -354,7 +336,7 @@ publish_stopped(struct session *session, uint32_t replica)
 void
 session_stop(struct session *session)
 {
-    if (session->ring.capacity == 0) /* not open */
+    if (!ring_is_open(&session->ring))
         return;
     pthread_mutex_lock(&session->control.lock);
     session->control.stopping = true;
@@ -365,18 +347,6 @@ session_stop(struct session *session)
         publish_stopped(session, r);
 }
 
-static void
-close_steps(struct session *session)
-{
-    for (uint32_t i = 0; session->ring.steps != NULL && i < session->ring.capacity; i++) {
-        for (uint32_t r = 0; r < session->plan->replicas; r++)
-            slot_fini(&session->ring.steps[i].shares[r].slot);
-        free(session->ring.steps[i].shares);
-        deal_round_release(&session->ring.steps[i].round);
-    }
-    free(session->ring.steps);
-}
-
 void
 session_close(struct session *session)
 {
@@ -384,12 +354,11 @@ session_close(struct session *session)
         return;
     if (session->dealing.started)
         session_halt(session);
-    /* The threads have stopped, so the last count is final. */
-    skips_tell_rest(&session->ring.skips);
     if (session->dealing.shard_share.reader != 0)
         shards_leave(session->options.shards, session->dealing.shard_share.reader);
     helpers_close(session->helpers);
-    close_steps(session);
+    if (session->plan != NULL)
+        ring_close_steps(&session->ring, session->plan->replicas);
     /* After the threads, which write into its lanes, and after the steps' slots. */
     feed_close(session->feed);
     for (uint32_t i = 0; session->workers != NULL && i < session->worker_count; i++) {
@@ -415,9 +384,7 @@ session_close(struct session *session)
     free(session->old_plans);
     plan_close(session->plan);
     session_link_close(session);
-    pthread_cond_destroy(&session->ring.space);
-    pthread_cond_destroy(&session->ring.work);
-    pthread_mutex_destroy(&session->ring.lock);
+    ring_close(&session->ring);
     pthread_mutex_destroy(&session->control.lock);
     pthread_mutex_destroy(&session->kept.lock);
     free(session);

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/log.h"
-#include "core/must.h"
 #include "session/checkpoint/session_state.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
@@ -21,136 +19,22 @@ static const uint64_t ASKED_BYTES_MAX = 64 << 20;
 static void
 count_dealing(struct session *session, uint64_t number)
 {
-    struct session_dealing *dealing = &session->dealing;
-
-    dealing->now_ns = tnd_clock_ns();
-    if (dealing->deals_since_ns == 0)
-        return;
-    tnd_stats_add(&session->counters.stream->deal_busy,
-                  (uint64_t)(dealing->now_ns - dealing->deals_since_ns));
-    stats_event(dealing->counters.evaluation.track, dealing->deals_since_ns, dealing->now_ns,
-                TND_STATS_DEALS, number);
-    dealing->deals_since_ns = dealing->now_ns;
-}
-
-/* The clock was read just now. */
-static void
-wait_for_space(struct session *session)
-{
-    struct session_dealing *dealing = &session->dealing;
-    int64_t began_ns = dealing->now_ns;
-
-    pthread_cond_wait(&session->ring.space, &session->ring.lock);
-    dealing->now_ns = tnd_clock_ns();
-    if (dealing->deals_since_ns != 0)
-        dealing->deals_since_ns = dealing->now_ns;
-    tnd_stats_add(&session->counters.stream->deal_wait, (uint64_t)(dealing->now_ns - began_ns));
-    stats_event(dealing->counters.evaluation.track, began_ns, dealing->now_ns,
-                TND_STATS_WAITS_STEPS, 0);
-}
-
-/* Wait until the ring holds no more than `at_most` steps, or until the end. The lock is held. */
-static void
-await_room(struct session *session, uint32_t at_most)
-{
-    session->ring.wake.dealer_wakes_at = at_most;
-    while (session->ring.count > at_most && !session->ring.draining && !session->ring.failed)
-        wait_for_space(session);
-}
-
-/* A free entry in the ring of steps, the lock held; NULL when stopping. */
-static struct step *
-next_step(struct session *session)
-{
-    struct step *step;
-
-    if (session->ring.count == session->ring.capacity)
-        /* Down to half: the dealer then wakes once for many steps. */
-        await_room(session, session->ring.capacity / 2);
-    if (session->ring.count == session->ring.capacity || session->ring.draining ||
-        session->ring.failed)
-        return NULL;
-    step = session_step(session, session->ring.count);
-    must(step->state == STEP_EMPTY);
-    step->position = session->ring.next_position;
-    step->status = TUNDISH_OK;
-    step->text[0] = '\0';
-    step->from_outside = false;
-    for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        step->shares[r].reserved = step->shares[r].had_room = false;
-        step->shares[r].next_row = step->shares[r].rows = step->shares[r].rows_of_part = 0;
-        step->shares[r].fill = NULL;
-    }
-    return step;
+    dealing_count(&session->dealing, session->counters.stream, number);
 }
 
 static bool
-was_visited(const struct session *session, uint64_t position)
+is_too_much_asked(const struct session *session)
 {
-    const struct start *start = &session->dealing.start;
-
-    return position < start->visited_count &&
-           (start->visited[position / 8] >> position % 8 & 1) != 0;
-}
-
-bool
-session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
-             struct deal_round *round, tundish_status status)
-{
-    struct deal_round spent;
-    struct step *step;
-
-    count_dealing(session, number);
-    pthread_mutex_lock(&session->ring.lock);
-    step = next_step(session);
-    if (step == NULL) {
-        pthread_mutex_unlock(&session->ring.lock);
-        if (round != NULL)
-            deal_round_release(round);
-        return false;
-    }
-    step->kind = kind;
-    step->epoch = epoch;
-    step->number = number;
-    step->shard = session->dealing.shard;
-    step->flags = session->dealing.flags;
-    if (was_visited(session, step->position) && status == TUNDISH_OK) {
-        step->passed_kind = kind;
-        step->kind = STEP_PASSED;
-    }
-    spent = step->round;
-    step->round = round != NULL ? *round : (struct deal_round){ 0 };
-    if (status != TUNDISH_OK) {
-        session_fail_step(step, status);
-        session->ring.failed = true;
-        tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
-        session_link_tell_error(session, epoch, number, step->status, step->text);
-    }
-    step->state = STEP_WAITS;
-    step->dealt_ns = session->dealing.now_ns;
-    session->ring.next_position++;
-    session->ring.count++;
-    if (wake_on_push(&session->ring.wake))
-        session_unlock_and_wake(session);
-    else
-        pthread_mutex_unlock(&session->ring.lock);
-    dealer_take_back(session->dealer, &spent);
-    return true;
+    return ask_ahead_bytes(session->files) > ASKED_BYTES_MAX;
 }
 
 /* Ask for the step's rows on other nodes, once the earlier steps hold few enough such bytes. */
 static void
 ask_ahead(struct session *session, struct deal_round *round)
 {
-    if (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX) {
+    if (is_too_much_asked(session)) {
         count_dealing(session, round->step);
-        pthread_mutex_lock(&session->ring.lock);
-        while (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX && session->ring.count > 0 &&
-               !session->ring.draining && !session->ring.failed) {
-            session->ring.wake.dealer_wakes_at = session->ring.count - 1;
-            wait_for_space(session);
-        }
-        pthread_mutex_unlock(&session->ring.lock);
+        ring_await_while(session, is_too_much_asked);
     }
     deal_round_ask(session->plan, session->files, round);
 }
@@ -162,11 +46,9 @@ deal_step(struct session *session, struct deal_round *ret_round)
     const char *text;
     uint64_t skipped = dealer_skipped(session->dealer, &text);
 
-    if (status == TUNDISH_OK && skipped != session->ring.dealer_skipped) {
-        pthread_mutex_lock(&session->ring.lock);
-        status = skips_add(&session->ring.skips, skipped - session->ring.dealer_skipped, text);
-        session->ring.dealer_skipped = skipped;
-        pthread_mutex_unlock(&session->ring.lock);
+    if (status == TUNDISH_OK && skipped != session->dealing.skipped) {
+        status = ring_add_skips(session, skipped - session->dealing.skipped, text);
+        session->dealing.skipped = skipped;
     }
     return status;
 }
@@ -215,12 +97,12 @@ deal_steps(struct session *session, uint64_t epoch, uint64_t number)
             status = session_link_end_epoch(session, number);
         }
         if (status != TUNDISH_OK) {
-            session_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
+            ring_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
             return false;
         }
         if (step == JOB_STEP_END)
-            return session_push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
-        if (!session_push(session, TND_SLOT_BATCH, epoch, number, &round, TUNDISH_OK))
+            return ring_push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
+        if (!ring_push(session, TND_SLOT_BATCH, epoch, number, &round, TUNDISH_OK))
             return false;
     }
 }
@@ -267,11 +149,9 @@ publish_place(struct session *session, uint64_t epoch)
         return status;
     place_write(&place, bytes);
     count_dealing(session, 0);
-    pthread_mutex_lock(&session->ring.lock);
     /* The lanes remember a limited number of places. With fewer steps in the ring, the next one
      * overwrites none that is still needed. */
-    await_room(session, session->ring.few - 1);
-    pthread_mutex_unlock(&session->ring.lock);
+    ring_await_few(session);
     return feed_set_place(session->feed, epoch, bytes, place_bytes(&place));
 }
 
@@ -337,8 +217,8 @@ session_deal(void *argument)
         return NULL;
     }
     if (session->dealing.start.after_end &&
-        !session_push(session, TND_SLOT_END, session->dealing.start.epoch - 1,
-                      session->dealing.start.end_steps, NULL, TUNDISH_OK))
+        !ring_push(session, TND_SLOT_END, session->dealing.start.epoch - 1,
+                   session->dealing.start.end_steps, NULL, TUNDISH_OK))
         return NULL;
     first = session->dealing.start.given ? session->dealing.start.epoch : 0;
     session_cut_begin(session, first);
@@ -349,7 +229,7 @@ session_deal(void *argument)
     if (status == TUNDISH_OK)
         status = session_replay(session);
     if (status != TUNDISH_OK) {
-        session_push(session, TND_SLOT_ERROR, first, session->dealing.start.step, NULL, status);
+        ring_push(session, TND_SLOT_ERROR, first, session->dealing.start.step, NULL, status);
         return NULL;
     }
     for (uint64_t epoch = first; epochs == 0 || epoch < epochs; epoch++) {
@@ -357,7 +237,7 @@ session_deal(void *argument)
 
         status = start_epoch(session, epoch, &number);
         if (status != TUNDISH_OK) {
-            session_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
+            ring_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
             return NULL;
         }
         if (epoch == first) {
@@ -370,6 +250,6 @@ session_deal(void *argument)
         if (!deal_epoch(session, epoch, number))
             return NULL;
     }
-    session_push(session, TND_SLOT_END_OF_STREAM, epochs, 0, NULL, TUNDISH_OK);
+    ring_push(session, TND_SLOT_END_OF_STREAM, epochs, 0, NULL, TUNDISH_OK);
     return NULL;
 }

@@ -116,7 +116,7 @@ void
 session_split_hear(struct session *session, struct byte_view bytes)
 {
     if (compare(session, bytes) != TUNDISH_OK)
-        session_fail(session, TUNDISH_E_PLACE, tnd_error_text(), false);
+        ring_fail(session, TUNDISH_E_PLACE, tnd_error_text(), false);
 }
 
 /* What was heard before the threads ran has failed no step, and may be past by now. */

@@ -313,17 +313,7 @@ session_show(struct session *session)
     feed_losses(session->feed, &losses);
     tnd_stats_set(&stream->trainers_lost, losses.trainers);
     tnd_stats_set(&stream->groups_lost, losses.groups);
-    pthread_mutex_lock(&session->ring.lock);
-    tnd_stats_set(&stream->epoch, session->ring.last_epoch);
-    tnd_stats_set(&stream->step, session->ring.last_number);
-    tnd_stats_set(&stream->steps, session->ring.steps_published);
-    tnd_stats_set(&stream->rows, session->ring.rows_published);
-    skips_tell(&session->ring.skips);
-    tnd_stats_set(&stream->rows_skipped, session->ring.skips.count);
-    tnd_stats_set(&stream->failed, session->ring.failed);
-    tnd_stats_set(&stream->paused, session->ring.paused);
-    tnd_stats_set(&stream->ready_steps, session->ring.count);
-    pthread_mutex_unlock(&session->ring.lock);
+    ring_show(session, stream);
     show_lanes(session);
     session_readers_show(session);
 }

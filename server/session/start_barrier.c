@@ -56,9 +56,7 @@ close_barrier(struct session *session)
     session->control.brought = (struct start_barrier){ 0 };
     show_missing(session);
     session_cut_stop(session);
-    pthread_mutex_lock(&session->ring.lock);
-    session->ring.draining = true; /* nothing goes into the ring */
-    pthread_mutex_unlock(&session->ring.lock);
+    ring_shut(session);
 }
 
 void
@@ -399,7 +397,7 @@ start_barrier_open(struct session *session)
     session->control.barrier.closed = false;
     show_missing(session);
     /* Before any thread runs: positions count from the start, wherever in the stream it is. */
-    session->ring.next_position = 0;
+    ring_rewind(session);
     if (session_run(session) != TUNDISH_OK)
         fail_start(session);
 }

@@ -74,42 +74,104 @@ wake_has_enough(const struct wake *wake, uint32_t workers)
 
 /* A worker is to be woken: which? The poller comes by the wakeup alone, which costs a system call,
  * so nobody signals it in vain. */
-struct wake_whom wake_a_worker(const struct wake *wake);
+static inline struct wake_whom
+wake_a_worker(const struct wake *wake)
+{
+    bool polls = wake->a_worker_polls;
+
+    return (struct wake_whom){ .sleeper = !polls || !wake_is_for_one(wake), .poller = polls };
+}
 
 /* The dealer has added a step. True: wake a worker. Without room in the lanes no worker could open
  * the step, and the poller comes when a slot is released. A worker that makes short parts comes by
  * itself. */
-bool wake_on_push(const struct wake *wake);
+static inline bool
+wake_on_push(const struct wake *wake)
+{
+    return wake->starved == 0 && !wake_has_enough(wake, 1);
+}
 
 /* A worker whose parts take `part_ns` has taken one. True: wake another. After a short part this
  * worker is back before another one would be awake, so it wakes one only if parts are left. */
-bool wake_on_take(int64_t part_ns, bool parts_are_left);
+static inline bool
+wake_on_take(int64_t part_ns, bool parts_are_left)
+{
+    return part_ns > WAKE_WORTH_NS || parts_are_left;
+}
 
 /* A worker has made a part in `busy_ns`, `part_ns` on average, by the time `now_ns`. */
 void wake_on_made(struct wake *wake, int64_t part_ns, int64_t busy_ns, int64_t now_ns);
 
 /* Steps have left the ring, and `left` are there still. The dealer is woken once for many steps. */
-void wake_on_drop(struct wake *wake, uint32_t left);
+static inline void
+wake_on_drop(struct wake *wake, uint32_t left)
+{
+    wake->dealer_is_due |= left <= wake->dealer_wakes_at;
+}
 
 /* A worker looks for room for a step: first wake_on_look, then wake_on_looked says what it found.
  * A worker that comes in between goes away (wake_on_missed), although its wakeup may have been that
  * of a release. If no room was found and wake_must_look_again, the first worker looks again, or
  * that wakeup is lost. If room was found, the other worker is told to come back. */
-void wake_on_look(struct wake *wake);
-void wake_on_missed(struct wake *wake);
-bool wake_must_look_again(const struct wake *wake);
-void wake_on_looked(struct wake *wake, bool has_room);
+static inline void
+wake_on_look(struct wake *wake)
+{
+    wake->missed_room = false;
+}
+
+static inline void
+wake_on_missed(struct wake *wake)
+{
+    wake->missed_room = true;
+}
+
+static inline bool
+wake_must_look_again(const struct wake *wake)
+{
+    return wake->missed_room;
+}
+
+static inline void
+wake_on_looked(struct wake *wake, bool has_room)
+{
+    if (!has_room) {
+        wake->starved = WAKE_STARVED;
+        return;
+    }
+    wake->starved -= wake->starved > 0;
+    wake->worker_is_due |= wake->missed_room;
+}
 
 /* A worker found no step that waits for room: the next dealt step wakes a worker. */
-void wake_on_none(struct wake *wake);
+static inline void
+wake_on_none(struct wake *wake)
+{
+    wake->starved = 0;
+}
 
 /* A worker finds nothing to do. True: it waits for the wakeup; false: it sleeps. wake_on_return
  * says that it waits no more. */
 bool wake_on_wait(struct wake *wake);
 void wake_on_return(struct wake *wake, bool polled);
 
+static inline bool
+wake_is_anyone_due(const struct wake *wake)
+{
+    return wake->worker_is_due || wake->dealer_is_due;
+}
+
 /* The lock is about to be released: whoever is due is due no more. */
-struct wake_whom wake_due(struct wake *wake);
+static inline struct wake_whom
+wake_due(struct wake *wake)
+{
+    struct wake_whom whom = { 0 };
+
+    if (wake->worker_is_due)
+        whom = wake_a_worker(wake);
+    whom.dealer = wake->dealer_is_due;
+    wake->dealer_is_due = wake->worker_is_due = false;
+    return whom;
+}
 
 /* Likewise the dealer alone, by a worker that goes to sleep: it leaves the due worker to others. */
 bool wake_due_dealer(struct wake *wake);

@@ -146,7 +146,7 @@ class Tables(unittest.TestCase):
         self.assertEqual([name for name in statuses if name not in explained and "_" in name], [])
 
     def test_the_lives_have_all_states(self):
-        for header, begin in (("session/session_private.h", "STEP"), ("deliver/lane_private.h", "SLOT")):
+        for header, begin in (("session/step.h", "STEP"), ("deliver/lane_private.h", "SLOT")):
             body = self.source(f"server/{header}", rf"enum {begin.lower()}_state \{{([^}}]+)\}}")[0]
             text = (ROOT / "server/README.md").read_text()
             life = text[text.index(f"## The life of a {begin.lower()}"):].split("\n## ")[0]

@@ -29,7 +29,7 @@ tear_apart(struct session *session)
     /* What they were making is not to be cancelled in the lanes, which may show it. */
     for (uint32_t i = 0; i < session->ring.count; i++)
         for (uint32_t r = 0; r < session->plan->replicas; r++)
-            session_step(session, i)->shares[r].reserved = false;
+            ring_step(session, i)->shares[r].reserved = false;
     for (uint32_t i = 0; i < session->worker_count; i++)
         if (session->workers[i].memory.is_begun)
             budget_end(&session->workers[i].memory);

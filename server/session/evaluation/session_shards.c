@@ -131,7 +131,7 @@ note_begin(struct session *session, uint64_t epoch, uint32_t shard, uint64_t num
     share->taken = tnd_realloc(share->taken, share->count + 1, sizeof *share->taken);
     share->taken[share->count] = (struct taken_shard){
         .epoch = epoch,
-        .begin = session->ring.next_position,
+        .begin = ring_next_position(session),
         .end = UINT64_MAX,
         .number = number,
         .epoch_begin = share->epoch_begin,
@@ -151,7 +151,7 @@ note_end(struct session *session, bool is_empty, bool is_cut)
 
     if (is_cut)
         return;
-    taken->end = session->ring.next_position;
+    taken->end = ring_next_position(session);
     if (is_empty) {
         share->count--;
         shards_finish(session->options.shards, share->reader, taken->epoch, taken->shard);
@@ -218,7 +218,7 @@ take_back_if_wanted(struct session *session, uint64_t *number)
     first = find_not_begun(share, &stats);
     if (count_ready_ns(share, first) < BEGINS_WITHIN_NS ||
         !shards_are_wanted(session->options.shards, share->reader, tnd_clock_ns()) ||
-        !lane_take_back(lane, first->begin, session->ring.next_position))
+        !lane_take_back(lane, first->begin, ring_next_position(session)))
         return false;
     *number = first->number;
     for (uint32_t i = 0; i < count; i++)
@@ -239,42 +239,16 @@ take_back_if_wanted(struct session *session, uint64_t *number)
     return true;
 }
 
-/* Until the reader asks, or has gone on to another epoch, or there is room, or the session is
- * stopped; not for long. The lock is held. */
-static void
-await_reader(struct session *session)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_FOR_READER_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    if (!session->ring.draining)
-        pthread_cond_clockwait(&session->ring.space, &session->ring.lock, CLOCK_MONOTONIC, &until);
-}
-
 /* Wait for room for another step. False: what was dealt of the shard is taken back meanwhile. */
 static bool
 await_room(struct session *session, uint64_t *number)
 {
-    bool is_back = false;
+    uint32_t at_most = 0;
 
-    uint32_t at_most = session->ring.capacity - 1;
-
-    pthread_mutex_lock(&session->ring.lock);
-    if (session->ring.count > at_most)
-        /* Down to half: this thread then wakes once for many steps. */
-        session->ring.wake.dealer_wakes_at = at_most = session->ring.capacity / 2;
-    while (session->ring.count > at_most && !session->ring.draining && !session->ring.failed &&
-           !is_back) {
-        await_reader(session);
-        pthread_mutex_unlock(&session->ring.lock);
-        is_back = take_back_if_wanted(session, number);
-        pthread_mutex_lock(&session->ring.lock);
-    }
-    pthread_mutex_unlock(&session->ring.lock);
-    return !is_back;
+    while (!ring_look_for_room(session, &at_most, LOOK_FOR_READER_NS))
+        if (take_back_if_wanted(session, number))
+            return false;
+    return true;
 }
 
 /* Deal the steps of a shard. Push each step only after the next one is dealt: the last step must
@@ -296,7 +270,7 @@ deal_shard_steps(struct session *session, uint64_t epoch, struct deal_round *rou
             *ret_is_back = true;
             return true;
         }
-        if (!session_push(session, TND_SLOT_BATCH, epoch, (*number)++, round, TUNDISH_OK)) {
+        if (!ring_push(session, TND_SLOT_BATCH, epoch, (*number)++, round, TUNDISH_OK)) {
             *round = (struct deal_round){ 0 };
             deal_round_release(&next);
             return false;
@@ -305,7 +279,7 @@ deal_shard_steps(struct session *session, uint64_t epoch, struct deal_round *rou
         next = (struct deal_round){ 0 };
     }
     if (status != TUNDISH_OK)
-        session_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
+        ring_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
     return status == TUNDISH_OK;
 }
 
@@ -323,7 +297,7 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
         status = dealer_next(session->dealer, &round);
     if (status != TUNDISH_OK) {
         session->dealing.shard = -1;
-        session_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
+        ring_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
         return false;
     }
     is_empty = round.present_count == 0;
@@ -346,17 +320,6 @@ count_in_hand(const struct shard_share *share)
     return count;
 }
 
-static uint64_t
-count_dealt(struct session *session)
-{
-    uint64_t dealt;
-
-    pthread_mutex_lock(&session->ring.lock);
-    dealt = session->ring.next_position;
-    pthread_mutex_unlock(&session->ring.lock);
-    return dealt;
-}
-
 /* A reader that has nothing left gets a shard when it asks, so that none lies with one that does
  * not read on. What was dealt may be still to be published, as the end of the epoch before. */
 static bool
@@ -365,7 +328,7 @@ has_asked(struct session *session)
     struct lane_stats stats;
 
     lane_stats(feed_lane(session->feed, 0), &stats);
-    return has_all(&stats) && stats.taken == count_dealt(session);
+    return has_all(&stats) && stats.taken == ring_count_dealt(session);
 }
 
 /* The next shard is made ready while the reader is at the last batch of this one. Earlier only
@@ -379,7 +342,7 @@ may_take_ahead(struct session *session)
     if (share->last_shard + EARLY_WITH < shards_count(session->options.shards))
         return true;
     lane_stats(feed_lane(session->feed, 0), &stats);
-    return stats.taken == count_dealt(session);
+    return stats.taken == ring_count_dealt(session);
 }
 
 static void
@@ -389,9 +352,7 @@ look_for_reader(struct session *session)
 
     if (shards_are_wanted(session->options.shards, reader, tnd_clock_ns()))
         shards_ask_no_more(session->options.shards, reader);
-    pthread_mutex_lock(&session->ring.lock);
-    await_reader(session);
-    pthread_mutex_unlock(&session->ring.lock);
+    ring_wait_briefly(session, LOOK_FOR_READER_NS);
 }
 
 /* The reader's next shard, if it is due. A reader from which one was taken back is due for another
@@ -437,7 +398,7 @@ deal_epoch_of_shards(struct session *session, uint64_t *epoch)
     struct shards_given given = { 0 };
     uint64_t ended = (*epoch)++, number = 0;
 
-    share->epoch_begin = session->ring.next_position;
+    share->epoch_begin = ring_next_position(session);
     while (next != SHARDS_OVER && !is_left(session, ended)) {
         session_shards_settle(session);
         take_back_if_wanted(session, &number);
@@ -447,7 +408,7 @@ deal_epoch_of_shards(struct session *session, uint64_t *epoch)
         if (next == SHARDS_WAIT && atomic_load(&session->stop) != 0)
             return false;
         if (next == SHARDS_LOST) {
-            session_push(session, TND_SLOT_ERROR, ended, number, NULL, TUNDISH_E_PEER_LOST);
+            ring_push(session, TND_SLOT_ERROR, ended, number, NULL, TUNDISH_E_PEER_LOST);
             return false;
         }
     }
@@ -457,7 +418,7 @@ deal_epoch_of_shards(struct session *session, uint64_t *epoch)
         *epoch = given.epoch;
         return true;
     }
-    return session_push(session, TND_SLOT_END, ended, number, NULL, TUNDISH_OK);
+    return ring_push(session, TND_SLOT_END, ended, number, NULL, TUNDISH_OK);
 }
 
 void
@@ -469,5 +430,5 @@ session_deal_shards(struct session *session)
     while (epochs == 0 || epoch < epochs)
         if (!deal_epoch_of_shards(session, &epoch))
             return;
-    session_push(session, TND_SLOT_END_OF_STREAM, epochs, 0, NULL, TUNDISH_OK);
+    ring_push(session, TND_SLOT_END_OF_STREAM, epochs, 0, NULL, TUNDISH_OK);
 }

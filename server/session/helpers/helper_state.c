@@ -243,10 +243,10 @@ stop_sending(struct line *line)
     struct session *session = line->worker.session;
     bool is_news;
 
-    pthread_mutex_lock(&session->ring.lock);
+    ring_lock(session);
     is_news = !line->helpers->is_over;
     line->helpers->is_over = true;
-    pthread_mutex_unlock(&session->ring.lock);
+    ring_unlock(session);
     if (is_news)
         tnd_log(TND_LOG_NOTICE, "helpers", "%s: parts are made by this server alone: %s",
                 session->plan->stream->name, tnd_error_text());

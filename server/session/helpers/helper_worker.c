@@ -26,22 +26,6 @@ static const int64_t LOOK_NS = 2000000;
 enum { OVERTAKEN_TIMES = 4 };
 static const int64_t AGAIN_NS = 5000000;
 
-/* The ring's lock is held, but not while waiting. */
-static void
-wait_a_while(struct helpers *helpers, pthread_cond_t *condition, int64_t wait_ns)
-{
-    struct session *session = helpers->session;
-    int64_t until_ns = tnd_clock_deadline_ns(wait_ns);
-    struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
-
-    if (session->ring.wake.dealer_is_due || session->ring.wake.worker_is_due) {
-        session_unlock(session);
-        pthread_mutex_lock(&session->ring.lock);
-    }
-    if (!helpers_stop(session))
-        pthread_cond_timedwait(condition, &session->ring.lock, &until);
-}
-
 /* Does a trainer wait for a batch, with none ready in its lane? */
 static bool
 a_trainer_waits(const struct session *session)
@@ -52,13 +36,6 @@ a_trainer_waits(const struct session *session)
     return false;
 }
 
-/* Local work first: a part is sent away only if no worker is free to make it. */
-static bool
-workers_are_busy(const struct session *session)
-{
-    return session->ring.wake.idle_workers == 0 && session->ring.count > 0 && !session->ring.paused;
-}
-
 static bool
 take_if_wanted(struct line *line, struct part *ret_part)
 {
@@ -66,10 +43,11 @@ take_if_wanted(struct line *line, struct part *ret_part)
     int64_t part_ns = session->workers[0].part_ns;
     int64_t times = part_ns > 0 ? SENT_NS / part_ns : 1;
 
-    if (!workers_are_busy(session) || !a_trainer_waits(session) ||
-        !session_take_part(&line->worker, ret_part))
+    /* Local work first: a part is sent away only if no worker is free to make it. */
+    if (!ring_has_more_work(session) || !a_trainer_waits(session) ||
+        !ring_take_part(&line->worker, ret_part))
         return false;
-    session_take_more(ret_part, times < SENT_PARTS_MAX ? times : SENT_PARTS_MAX);
+    ring_take_more(ret_part, times < SENT_PARTS_MAX ? times : SENT_PARTS_MAX);
     return true;
 }
 
@@ -77,11 +55,11 @@ take_if_wanted(struct line *line, struct part *ret_part)
 static void
 wait_for_wish(struct helpers *helpers)
 {
-    bool watches = !helpers->is_watched && workers_are_busy(helpers->session);
+    bool watches = !helpers->is_watched && ring_has_more_work(helpers->session);
 
     if (watches)
         helpers->is_watched = true;
-    wait_a_while(helpers, &helpers->wanted, watches ? LOOK_NS : HELPERS_SLEEP_NS);
+    ring_wait(helpers->session, &helpers->wanted, watches ? LOOK_NS : HELPERS_SLEEP_NS);
     if (watches)
         helpers->is_watched = false;
 }
@@ -95,7 +73,7 @@ take_whole(struct line *line, const struct part *part)
     const struct slot *came = &line->wire.slot;
     tundish_status status;
 
-    session_name_slot(part->step, share);
+    step_name_slot(part->step, share);
     for (uint32_t i = 0; i < came->column_count; i++)
         memcpy(share->slot.columns[i].shape, came->columns[i].shape,
                (size_t)schema->columns[i].rank * sizeof *came->columns[i].shape);
@@ -166,10 +144,10 @@ is_missed(const struct line *line, const struct part *part)
     struct session *session = line->worker.session;
     bool is_first;
 
-    pthread_mutex_lock(&session->ring.lock);
-    is_first = session->ring.wake.idle_workers > 0 && part->step == session_step(session, 0) &&
+    ring_lock(session);
+    is_first = ring_has_idle_workers(session) && ring_is_first(session, part->step) &&
                a_trainer_waits(session);
-    pthread_mutex_unlock(&session->ring.lock);
+    ring_unlock(session);
     return is_first;
 }
 
@@ -326,15 +304,15 @@ make_one(struct line *line, const struct part *part)
     line->worker.part_waited_ns = line->took_ns = 0;
     /* There may be more to take. */
     pthread_cond_signal(&line->helpers->wanted);
-    session_unlock(session);
+    ring_unlock_due(session);
     status = make_by_helper(line, part);
     budget_end(&line->worker.memory);
-    pthread_mutex_lock(&session->ring.lock);
+    ring_lock(session);
     if (line->took_ns > 0)
         helper_note_time(line, line->took_ns, own_time(line, part),
                          line->owed_until_ns != 0 ||
-                             (session->ring.wake.idle_workers > 0 && a_trainer_waits(session)));
-    session_finish_part(&line->worker, part, status);
+                             (ring_has_idle_workers(session) && a_trainer_waits(session)));
+    ring_finish(&line->worker, part, status);
 }
 
 static void
@@ -370,11 +348,11 @@ look_after(struct line *line)
     if (now_ns - line->looked_ns < HELPERS_SLEEP_NS)
         return;
     line->looked_ns = now_ns;
-    session_unlock(session);
+    ring_unlock_due(session);
     status = helper_wire_check(&line->wire.wire);
     if (status != TUNDISH_OK)
         helper_note_lost(line, true);
-    pthread_mutex_lock(&session->ring.lock);
+    ring_lock(session);
 }
 
 void *
@@ -384,25 +362,25 @@ helper_work(void *argument)
     struct helpers *helpers = line->helpers;
     struct session *session = helpers->session;
 
-    pthread_mutex_lock(&session->ring.lock);
+    ring_lock(session);
     while (!helpers_stop(session)) {
         bool is_there = line->wire.wire.socket >= 0;
         int64_t wait_ns = is_there ? helper_until_ask(line) : helper_until_call(line);
         struct part part;
 
         if (line->owed_until_ns != 0) {
-            session_unlock(session);
+            ring_unlock_due(session);
             drop_answer(line);
-            pthread_mutex_lock(&session->ring.lock);
+            ring_lock(session);
         } else if (wait_ns > 0) {
-            wait_a_while(helpers, &helpers->later,
-                         wait_ns < HELPERS_SLEEP_NS ? wait_ns : HELPERS_SLEEP_NS);
+            ring_wait(session, &helpers->later,
+                      wait_ns < HELPERS_SLEEP_NS ? wait_ns : HELPERS_SLEEP_NS);
             if (is_there)
                 look_after(line);
         } else if (!is_there) {
-            session_unlock(session);
+            ring_unlock_due(session);
             call(line);
-            pthread_mutex_lock(&session->ring.lock);
+            ring_lock(session);
         } else if (!helpers->is_over && take_if_wanted(line, &part)) {
             make_one(line, &part);
         } else {
@@ -410,6 +388,6 @@ helper_work(void *argument)
             look_after(line);
         }
     }
-    session_unlock(session);
+    ring_unlock_due(session);
     return NULL;
 }

@@ -496,8 +496,8 @@ hear_error(struct session *session, const char *who, struct byte_view bytes)
     memcpy(&error, bytes.data, sizeof error);
     snprintf(text, sizeof text, "%s: %.*s", who, (int)(bytes.size - sizeof error),
              (const char *)bytes.data + sizeof error);
-    session_fail(session, error.status < 0 ? (tundish_status)error.status : TUNDISH_E_DATA, text,
-                 true);
+    ring_fail(session, error.status < 0 ? (tundish_status)error.status : TUNDISH_E_DATA, text,
+              true);
 }
 
 static void
@@ -530,7 +530,7 @@ hear_failure(struct session *session, struct byte_view bytes)
     char text[TEXT_BYTES];
 
     snprintf(text, sizeof text, "%.*s", (int)bytes.size, (const char *)bytes.data);
-    session_fail(session, TUNDISH_E_PEER_LOST, text, true);
+    ring_fail(session, TUNDISH_E_PEER_LOST, text, true);
     feed_tell_lost(session->feed, NULL, text);
 }
 

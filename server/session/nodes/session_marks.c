@@ -226,12 +226,7 @@ session_marks_end(struct session *session)
 static void
 tell_late(struct session *session, const char *text)
 {
-    bool ended;
-
-    pthread_mutex_lock(&session->ring.lock);
-    ended = session->ring.ended;
-    pthread_mutex_unlock(&session->ring.lock);
-    if (!ended)
+    if (!ring_has_ended(session))
         return;
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, text);
     feed_tell_lost(session->feed, NULL, text);
@@ -249,5 +244,5 @@ session_marks_hear(struct session *session, const struct link_key *key, struct b
     if (!say_difference(session, key->epoch, bytes, text))
         return;
     tell_late(session, text);
-    session_fail(session, TUNDISH_E_DATA, text, true);
+    ring_fail(session, TUNDISH_E_DATA, text, true);
 }

@@ -97,7 +97,7 @@ session_seeds_agree(struct session *session, bool is_kept)
 void
 session_seeds_begin(struct session *session)
 {
-    uint64_t ahead = session->ring.capacity + session->ring.few + TAKEN_AHEAD_MAX;
+    uint64_t ahead = ring_steps_ahead(&session->ring) + TAKEN_AHEAD_MAX;
     bool is_compared = session->linked.job != NULL && session->plan->policy == SHARD_DATA &&
                        start_barrier_depends_on_seed(session);
     bool is_brought = session->dealing.start.given && !session->control.restored;
@@ -149,5 +149,5 @@ session_seeds_hear(struct session *session, struct byte_view bytes)
     bool is_told;
 
     if (find_seed(session, bytes, &seed, &is_told) != TUNDISH_OK)
-        session_fail(session, TUNDISH_E_PLACE, tnd_error_text(), false);
+        ring_fail(session, TUNDISH_E_PLACE, tnd_error_text(), false);
 }

@@ -296,7 +296,7 @@ __wrap_session_deal(void *argument)
 
         round.slices = calloc(1, sizeof *round.slices);
         round.slices->present = true;
-        is_more = session_push(argument, TND_SLOT_BATCH, 0, number, &round, TUNDISH_OK);
+        is_more = ring_push(argument, TND_SLOT_BATCH, 0, number, &round, TUNDISH_OK);
     }
     return NULL;
 }
@@ -363,17 +363,13 @@ train(struct helped_server *server)
 static void
 open_ring(struct session *session)
 {
-    struct session_ring *ring = &session->ring;
+    struct ring *ring = &session->ring;
 
-    ring->few = SLOTS + 4;
-    ring->capacity = 2 * SLOTS + 4;
+    ring_open(ring, "train", 0);
+    ring_size(ring, SLOTS + 4, SLOTS, session->worker_count, 1);
     ring->steps = calloc(ring->capacity, sizeof *ring->steps);
     for (uint32_t i = 0; i < ring->capacity; i++)
         ring->steps[i].shares = calloc(1, sizeof *ring->steps[i].shares);
-    wake_open(&ring->wake, session->worker_count, 1);
-    pthread_mutex_init(&ring->lock, NULL);
-    pthread_cond_init(&ring->work, NULL);
-    pthread_cond_init(&ring->space, NULL);
 }
 
 void
@@ -445,7 +441,7 @@ helped_server_live(void *argument)
 void
 helped_server_close(struct helped_server *server)
 {
-    struct session_ring *ring = &server->session.ring;
+    struct ring *ring = &server->session.ring;
 
     for (uint32_t i = 0; i < ring->capacity; i++) {
         deal_round_release(&ring->steps[i].round);

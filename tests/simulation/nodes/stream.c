@@ -24,8 +24,7 @@ struct stream {
 
 /* These stand for what is left out. */
 const struct order_digest *__wrap_dealer_digest(const struct dealer *dealer);
-void __wrap_session_fail(struct session *session, tundish_status status, const char *text,
-                         bool kept);
+void __wrap_ring_fail(struct session *session, tundish_status status, const char *text, bool kept);
 void __wrap_feed_tell_lost(struct feed *feed, const char *group, const char *text);
 
 const struct order_digest *
@@ -35,7 +34,7 @@ __wrap_dealer_digest(const struct dealer *dealer)
 }
 
 void
-__wrap_session_fail(struct session *session, tundish_status status, const char *text, bool kept)
+__wrap_ring_fail(struct session *session, tundish_status status, const char *text, bool kept)
 {
     struct stream *stream = (struct stream *)session;
 
@@ -156,7 +155,7 @@ void
 stream_tell_error(struct session *session, const char *text)
 {
     session_link_tell_error(session, 0, 0, TUNDISH_E_DATA, text);
-    __wrap_session_fail(session, TUNDISH_E_DATA, text, true);
+    __wrap_ring_fail(session, TUNDISH_E_DATA, text, true);
 }
 
 void

@@ -1,11 +1,8 @@
-/* session_steps.c - the ring of steps: finding room for them, cutting them into parts, publishing.
+/* ring_parts.c - workers at the ring: they open steps, take and finish parts, and wait for work.
  *
- * A step waits for slots, is opened by one worker, is made in parts by all, and is published by the
- * worker that finishes its last part. `unfinished` counts the parts in work, and one more while
- * parts are left to take. So it reaches 0 exactly once.
+ * `unfinished` of a step counts the parts in work, and one more while parts are left to take. So it
+ * reaches 0 exactly once.
  */
-#include "session/session_private.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,12 +11,16 @@
 #include "core/log.h"
 #include "core/must.h"
 #include "deliver/wakeup.h"
+#include "session/ring.h"
+#include "session/session_private.h"
 
 /* Until the ring is looked at again that is full of steps which are being published. */
 static const int64_t RETRY_NS = 100000;
+/* A worker without work polls this long before it sleeps: about the cost of waking it. */
+static const int64_t SPIN_NS = 20000;
 
 struct step *
-session_step(struct session *session, uint32_t index)
+ring_step(struct session *session, uint32_t index)
 {
     uint32_t entry = session->ring.first + index;
 
@@ -44,134 +45,45 @@ unlock_for(struct session *session, struct wake_whom whom)
 }
 
 void
-session_unlock_and_wake(struct session *session)
+ring_unlock_and_wake(struct session *session)
 {
     unlock_for(session, wake_a_worker(&session->ring.wake));
 }
 
 void
-session_unlock(struct session *session)
+ring_unlock_due(struct session *session)
 {
-    unlock_for(session, wake_due(&session->ring.wake));
-}
-
-void
-session_fail_step(struct step *step, tundish_status status)
-{
-    if (step->status != TUNDISH_OK)
-        return;
-    step->status = status;
-    snprintf(step->text, sizeof step->text, "epoch %llu, step %llu: %.900s",
-             (unsigned long long)step->epoch, (unsigned long long)step->number, tnd_error_text());
-}
-
-void
-session_name_slot(const struct step *step, struct share *share)
-{
-    bool is_batch = step->kind == TND_SLOT_BATCH;
-
-    share->slot.position = step->position;
-    share->slot.epoch = step->epoch;
-    share->slot.step = step->number;
-    share->slot.kind = step->kind;
-    share->slot.shard = is_batch ? step->shard : -1;
-    share->slot.flags = is_batch ? step->flags : 0;
-    /* A batch that fails becomes an ERROR first. Until then another thread may set its status. */
-    share->slot.status = is_batch ? TUNDISH_OK : step->status;
-    share->slot.text = is_batch ? NULL : step->text;
-}
-
-/* Find room for a share. True: there is room, or *failure says why there never will be. For a batch
- * this touches only the share and the lane, which has a lock of its own. So the session's lock need
- * not be held. */
-static bool
-open_share(struct session *session, struct step *step, uint32_t replica, tundish_status *failure)
-{
-    const struct deal_slice *slice;
-    struct share *share = &step->shares[replica];
-    struct lane *lane = feed_lane(session->feed, replica);
-    tundish_status status;
-
-    if (share->reserved)
-        return true;
-    if (step->kind == STEP_PASSED) {
-        status = lane_pass(lane, step->position, step->passed_kind, step->epoch, step->number);
-        share->reserved = status == TUNDISH_OK;
-        return share->reserved;
-    }
-    if (step->kind != TND_SLOT_BATCH) {
-        session_name_slot(step, share);
-        status = lane_reserve(lane, &share->slot);
-        share->reserved = status == TUNDISH_OK;
-        return share->reserved;
-    }
-    if (!share->fill->in_place)
-        /* The sizes are not known before the content is made: make_whole reserves. */
-        return lane_has_slot(lane, step->position);
-    slice = &step->round.slices[replica];
-    if (share->rows_of_part == 0) {
-        session_name_slot(step, share);
-        share->rows = fill_rows(share->fill, slice);
-        share->rows_of_part = fill_describe(share->fill, slice, &share->slot);
-    }
-    status = feed_reserve(session->feed, replica, &share->slot);
-    if (status == TUNDISH_E_TIMEOUT) {
-        fill_bring_near(slice);
-        return false;
-    }
-    if (status != TUNDISH_OK)
-        *failure = status;
+    if (wake_is_anyone_due(&session->ring.wake))
+        unlock_for(session, wake_due(&session->ring.wake));
     else
-        fill_begin(share->fill, slice, &share->slot);
-    share->reserved = status == TUNDISH_OK;
-    return true;
+        pthread_mutex_unlock(&session->ring.lock);
 }
 
-/* Choose how each share is stored, once: all threads that make it must agree. Lanes differ by their
- * trainers, and a lane's trainers come and go. */
-static void
-choose_fills(struct session *session, struct step *step)
-{
-    for (uint32_t r = 0; r < session->plan->replicas; r++)
-        if (step->shares[r].fill == NULL)
-            step->shares[r].fill =
-                session->packed.columns != NULL && lane_is_for_device(feed_lane(session->feed, r))
-                    ? &session->packed
-                    : &session->fill;
-}
+static void finish_step(struct worker *worker, struct step *step);
+static void turn_to_error(struct session *session, struct step *step);
 
-/* Find room for every share. Each lane is looked at, and laying texts out takes time in proportion
- * to the rows, so release the lock for batches. STEP_OPENING keeps other workers away from the step
- * meanwhile. */
+/* Find room for every share. That takes long for batches, so release the lock for them. */
 static bool
 open_shares(struct session *session, struct step *step)
 {
     bool is_batch = step->kind == TND_SLOT_BATCH;
     bool is_long = is_batch && !wake_is_for_one(&session->ring.wake);
     tundish_status failure = TUNDISH_OK;
-    bool all = true;
+    bool all;
 
     must(step->state == STEP_WAITS);
     step->state = STEP_OPENING;
     if (is_long)
-        session_unlock(session);
-    if (is_batch)
-        choose_fills(session, step);
-    for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        step->shares[r].has_room = open_share(session, step, r, &failure);
-        all &= step->shares[r].has_room;
-    }
+        ring_unlock_due(session);
+    all = step_find_room(session, step, &failure);
     if (is_long)
         pthread_mutex_lock(&session->ring.lock);
     must(step->state == STEP_OPENING);
     if (failure != TUNDISH_OK)
-        session_fail_step(step, failure);
+        step_fail(step, failure);
     step->state = all ? STEP_OPEN : STEP_WAITS;
     return all;
 }
-
-static void finish_step(struct worker *worker, struct step *step);
-static void turn_to_error(struct session *session, struct step *step);
 
 /* Try to open the step, and count how long each lane made it wait. */
 static void
@@ -235,8 +147,7 @@ has_part(const struct session *session, struct step *step)
     return step->next_share < replicas;
 }
 
-/* Take the next part of an open step. The count for parts to come goes to the last one, so that
- * the worker that makes it publishes the step as soon as it is back. */
+/* Take the next part of an open step; false: none is left, or the step has failed. */
 static bool
 take_of_step(const struct session *session, struct step *step, struct part *ret_part)
 {
@@ -254,11 +165,37 @@ take_of_step(const struct session *session, struct step *step, struct part *ret_
     } else {
         step->next_share++;
     }
+    /* The count for parts to come goes to the last one, so that the worker that makes it publishes
+     * the step as soon as it is back. */
     if (has_part(session, step))
         step->unfinished++;
     else
         step->next_share = UINT32_MAX;
     return true;
+}
+
+void
+ring_take_more(struct part *part, int64_t times)
+{
+    struct share *share = &part->step->shares[part->replica];
+    int64_t left = share->rows - share->next_row, more;
+
+    if (!share->fill->in_place || share->next_row != part->end || times <= 1)
+        return;
+    more = share->rows_of_part * (times - 1);
+    part->end += more < left ? more : left;
+    share->next_row = part->end;
+}
+
+/* Has the step parts that no worker has taken? */
+static bool
+has_parts_left(const struct session *session, const struct step *step)
+{
+    uint32_t last = session->plan->replicas - 1;
+
+    return step->next_share < last ||
+           (step->next_share == last && step->shares[last].fill->in_place &&
+            step->shares[last].next_row < step->shares[last].rows);
 }
 
 /* No part can be taken, of a step that has none or has failed: remove the count for the parts to
@@ -273,12 +210,14 @@ settle_taken(struct worker *worker, struct step *step)
 }
 
 bool
-session_take_part(struct worker *worker, struct part *ret_part)
+ring_take_part(struct worker *worker, struct part *ret_part)
 {
     struct session *session = worker->session;
 
-    for (uint32_t i = 0; i < session->ring.count && !session->ring.paused; i++) {
-        struct step *step = session_step(session, i);
+    uint32_t i = 0;
+
+    while (i < session->ring.count && !session->ring.paused) {
+        struct step *step = ring_step(session, i);
 
         if (step->state == STEP_OPENING) {
             wake_on_missed(&session->ring.wake);
@@ -286,36 +225,25 @@ session_take_part(struct worker *worker, struct part *ret_part)
         }
         if (step->state == STEP_WAITS && !find_room(worker, step))
             return false; /* later ones need the same lanes */
-        if (step->state != STEP_OPEN || step->next_share == UINT32_MAX)
+        if (step->state != STEP_OPEN || step->next_share == UINT32_MAX) {
+            i++;
             continue;
+        }
         if (take_of_step(session, step, ret_part))
             return true;
         settle_taken(worker, step);
-        i = UINT32_MAX; /* steps may have been removed: start at the first again */
+        i = 0; /* steps may have been removed */
     }
     wake_on_none(&session->ring.wake);
     return false;
-}
-
-void
-session_take_more(struct part *part, int64_t times)
-{
-    struct share *share = &part->step->shares[part->replica];
-    int64_t left = share->rows - share->next_row, more;
-
-    if (!share->fill->in_place || share->next_row != part->end || times <= 1)
-        return;
-    more = share->rows_of_part * (times - 1);
-    part->end += more < left ? more : left;
-    share->next_row = part->end;
 }
 
 static void
 drop_finished(struct session *session)
 {
     /* Steps finish in any order, but the ring only shrinks at its first step. */
-    while (session->ring.count > 0 && session_step(session, 0)->state == STEP_DONE) {
-        struct step *step = session_step(session, 0);
+    while (session->ring.count > 0 && ring_step(session, 0)->state == STEP_DONE) {
+        struct step *step = ring_step(session, 0);
 
         deal_round_forget(&step->round); /* of a batch: already forgotten */
         if (step->kind == TND_SLOT_BATCH) {
@@ -335,13 +263,7 @@ static void
 turn_to_error(struct session *session, struct step *step)
 {
     must(step->status != TUNDISH_OK && step->state != STEP_OPENING && step->state != STEP_DONE);
-    for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        struct share *share = &step->shares[r];
-
-        if (share->reserved)
-            lane_cancel(feed_lane(session->feed, r), &share->slot);
-        share->reserved = false;
-    }
+    step_cancel(session, step);
     step->kind = TND_SLOT_ERROR;
     step->state = STEP_WAITS;
     session->ring.failed = true;
@@ -360,7 +282,7 @@ step_to_fail(struct session *session)
     uint32_t index = 0;
 
     for (; index < session->ring.count; index++) {
-        step = session_step(session, index);
+        step = ring_step(session, index);
         if (step->state != STEP_PUBLISHING && step->state != STEP_DONE)
             return step;
         epoch = step->epoch;
@@ -368,7 +290,7 @@ step_to_fail(struct session *session)
     }
     if (index == session->ring.capacity)
         return NULL;
-    step = session_step(session, index);
+    step = ring_step(session, index);
     *step = (struct step){
         .shares = step->shares,
         .kind = TND_SLOT_ERROR,
@@ -390,7 +312,7 @@ can_fail(const struct session *session)
 }
 
 void
-session_fail(struct session *session, tundish_status status, const char *text, bool kept)
+ring_fail(struct session *session, tundish_status status, const char *text, bool kept)
 {
     struct step *step = NULL;
 
@@ -414,11 +336,11 @@ session_fail(struct session *session, tundish_status status, const char *text, b
         session->ring.kept_status = status;
         snprintf(session->ring.kept_text, sizeof session->ring.kept_text, "%.1000s", text);
     }
-    session_unlock_and_wake(session);
+    ring_unlock_and_wake(session);
 }
 
 void
-session_fail_as_kept(struct session *session)
+ring_fail_as_kept(struct session *session)
 {
     tundish_status status;
     char text[sizeof session->ring.kept_text];
@@ -429,46 +351,7 @@ session_fail_as_kept(struct session *session)
     session->ring.kept_status = TUNDISH_OK;
     pthread_mutex_unlock(&session->ring.lock);
     if (status != TUNDISH_OK)
-        session_fail(session, status, text, true);
-}
-
-/* Rows of a batch in its slot, as its first column says. */
-static uint64_t
-rows_of(const struct slot *slot)
-{
-    return slot->column_count > 0 && slot->columns[0].shape[0] > 0
-               ? (uint64_t)slot->columns[0].shape[0]
-               : 0;
-}
-
-/* Sealed in every lane before one shows it: if the server dies between two lanes, a trainer that
- * was shown the stream's end may leave, and the next server can still give it to the others
- * (lane.h). */
-static void
-publish_shares(struct session *session, struct step *step)
-{
-    if (session->plan->replicas == 1) {
-        lane_seal_and_publish(feed_lane(session->feed, 0), &step->shares[0].slot);
-        return;
-    }
-    for (uint32_t r = 0; r < session->plan->replicas; r++)
-        lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
-    for (uint32_t r = 0; r < session->plan->replicas; r++)
-        lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
-}
-
-/* Checksums read every byte of the batch, and trainers are woken: without the lock. Every part is
- * made, so no other worker touches the step. Returns its rows. */
-static uint64_t
-publish_batch(struct session *session, struct step *step)
-{
-    uint64_t rows = 0;
-
-    for (uint32_t r = 0; r < session->plan->replicas; r++)
-        rows += rows_of(&step->shares[r].slot);
-    publish_shares(session, step);
-    deal_round_forget(&step->round);
-    return rows;
+        ring_fail(session, status, text, true);
 }
 
 static void
@@ -485,8 +368,8 @@ finish_step(struct worker *worker, struct step *step)
         uint64_t rows;
 
         step->state = STEP_PUBLISHING;
-        session_unlock(session);
-        rows = publish_batch(session, step);
+        ring_unlock_due(session);
+        rows = step_publish(session, step);
         worker->now_ns = tnd_clock_ns();
         pthread_mutex_lock(&session->ring.lock);
         session->ring.rows_published += rows;
@@ -494,7 +377,7 @@ finish_step(struct worker *worker, struct step *step)
         tnd_stats_observe(&session->counters.stream->step_make,
                           (uint64_t)(worker->now_ns - step->opened_ns));
     } else if (step->kind != STEP_PASSED) {
-        publish_shares(session, step);
+        (void)step_publish(session, step);
     }
     if (step->kind == TND_SLOT_END_OF_STREAM)
         session->ring.ended = true;
@@ -506,7 +389,7 @@ static void
 finish_part(struct worker *worker, struct step *step, tundish_status status)
 {
     if (status != TUNDISH_OK)
-        session_fail_step(step, status);
+        step_fail(step, status);
     must(step->state == STEP_OPEN && step->unfinished > 0);
     if (--step->unfinished == 0 && step->status == TUNDISH_OK) {
         finish_step(worker, step); /* which reads the clock when it has published */
@@ -528,14 +411,101 @@ add_skips(struct session *session, struct worker *worker)
 }
 
 void
-session_finish_part(struct worker *worker, const struct part *part, tundish_status status)
+ring_finish(struct worker *worker, const struct part *part, tundish_status status)
 {
     if (status == TUNDISH_OK)
         status = add_skips(worker->session, worker);
-    /* Cut short by a stop: the step stays unfinished, and session_halt drops it. */
+    /* Cut short by a stop: the step stays unfinished, and ring_clear drops it. */
     if (status == TUNDISH_STOPPED && atomic_load(&worker->session->stop)) {
         worker->now_ns = tnd_clock_ns();
         return;
     }
     finish_part(worker, part->step, status);
+}
+/* Does a worker without work wait for slots, or for steps? */
+static enum worker_wait
+waits_for(struct session *session)
+{
+    return session->ring.count > 0 &&
+                   ring_step(session, session->ring.count - 1)->state == STEP_WAITS
+               ? WAITS_FOR_SLOTS
+               : WAITS_FOR_STEPS;
+}
+
+/* No part can be taken. One worker waits for the wakeup of trainers' releases, the others for that
+ * worker. A step that is added between the unlock and wakeup_wait is not missed: ring_push sees
+ * under the lock that a worker polls, and then signals the wakeup, which remembers it. Looking for
+ * a part may have released the lock: if the session was stopped meanwhile, its signal may be gone,
+ * taken by another worker. */
+static void
+wait_for_work(struct session *session, struct worker *worker)
+{
+    bool polls;
+
+    if (atomic_load_explicit(&session->stop, memory_order_relaxed))
+        return;
+    worker_note_wait(worker, waits_for(session));
+    polls = wake_on_wait(&session->ring.wake);
+    if (!polls) {
+        if (wake_due_dealer(&session->ring.wake))
+            pthread_cond_signal(&session->ring.space);
+        pthread_cond_wait(&session->ring.work, &session->ring.lock);
+    } else {
+        ring_unlock_due(session);
+        wakeup_wait(session->wakeup, SPIN_NS, -1);
+        pthread_mutex_lock(&session->ring.lock);
+        if (session->options.shards != NULL) /* its reader may have asked */
+            pthread_cond_signal(&session->ring.space);
+    }
+    wake_on_return(&session->ring.wake, polls);
+}
+
+bool
+ring_take(struct worker *worker, struct part *ret_part)
+{
+    struct session *session = worker->session;
+    bool wakes;
+
+    for (;;) {
+        if (atomic_load_explicit(&session->stop, memory_order_relaxed)) {
+            /* Other workers may wait for the one that polled. */
+            pthread_cond_broadcast(&session->ring.work);
+            pthread_mutex_unlock(&session->ring.lock);
+            return false;
+        }
+        /* Enough: this worker and another. */
+        if (!wake_has_enough(&session->ring.wake, 2) && ring_take_part(worker, ret_part))
+            break;
+        wait_for_work(session, worker);
+    }
+    worker_note_wait(worker, WAITS_FOR_NOTHING);
+    /* Under the lock, so in the order in which parts are taken. */
+    budget_begin(&worker->memory);
+    wakes = wake_on_take(worker->part_ns, has_parts_left(session, ret_part->step));
+    if (wakes)
+        helpers_wake(session->helpers);
+    ring_unlock_due(session);
+    if (wakes)
+        pthread_cond_signal(&session->ring.work);
+    return true;
+}
+
+void
+ring_note_made(struct worker *worker, int64_t busy_ns)
+{
+    wake_on_made(&worker->session->ring.wake, worker->part_ns, busy_ns, worker->now_ns);
+}
+
+void
+ring_wait(struct session *session, pthread_cond_t *condition, int64_t wait_ns)
+{
+    int64_t until_ns = tnd_clock_deadline_ns(wait_ns);
+    struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
+
+    if (wake_is_anyone_due(&session->ring.wake)) {
+        ring_unlock_due(session);
+        pthread_mutex_lock(&session->ring.lock);
+    }
+    if (atomic_load_explicit(&session->stop, memory_order_relaxed) == 0)
+        pthread_cond_timedwait(condition, &session->ring.lock, &until);
 }
