@@ -184,6 +184,7 @@ class Fresh(Job):
         self.is_fresh = set()  # trainers of which nothing was heard yet
         self.begins_with = 0  # the epoch
         self.leaves_at = {}  # the last batch of each, counted through
+        self.begun_by_one = set()  # epochs that others may never have seen
 
     def deliver(self):
         return super().deliver().replace(f"epochs: {EPOCHS}", f"epochs: {self.EPOCHS}")
@@ -204,8 +205,9 @@ class Fresh(Job):
     def follow(self, trainer, status):
         if status < 0:
             if trainer in self.leaves_at:
-                epoch, step = trainer.last
-                trainer.batches_left = max(1, self.leaves_at[trainer] - epoch * STEPS - step)
+                trainer.until = divmod(self.leaves_at[trainer], STEPS)
+                if trainer.last == trainer.until:  # its follower takes one more
+                    self.begun_by_one.add((self.leaves_at[trainer] + 1) // STEPS)
             trainer.start()
         elif all(other.is_over or other.process.stdout.closed for other in self.trainers):
             self.begins_with = max(other.last[0] for other in self.trainers) + 1
@@ -213,7 +215,7 @@ class Fresh(Job):
             self.leaves_at.clear()
             for other in self.trainers:
                 if not other.is_over:
-                    other.batches_left = count
+                    other.batches_left, other.until = count, None
                     other.start()
                     self.is_fresh.add(other)
             self.troubles["fresh"] += 1
@@ -229,7 +231,8 @@ class Fresh(Job):
         for trainer in self.trainers:
             for epoch in range(self.EPOCHS):
                 steps = sorted(s for e, s in trainer.ledger.batches if e == epoch)
-                if steps != list(range(len(steps))) or not steps:
+                is_missed = not steps and epoch not in self.begun_by_one
+                if steps != list(range(len(steps))) or is_missed:
                     raise Failure(f"{trainer.name}, epoch {epoch}: has steps {steps}")
         seen = [(epoch, value) for ledger in self.ledgers
                 for (epoch, _), values in ledger.batches.items() for value in values]  # fmt: skip

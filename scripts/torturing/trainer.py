@@ -15,6 +15,7 @@ class Trainer:
         self.job, self.ledger, self.name, self.group = job, ledger, name, group
         self.delay_ms, self.environment = delay_ms, environment
         self.places = {}  # by what was given last: the token
+        self.until = None  # the batch after which the next one closes, if it is known
         self.is_over = False
         self.batches_left = batches  # after which it closes; None: it goes on to the end
         self.is_late = job.random.random() < 0.5  # gives each batch back after it has the next
@@ -35,7 +36,9 @@ class Trainer:
         command = [self.job.reader, "--survive", "--places", "--delay-ms", str(self.delay_ms)]
         if self.is_late:
             command.append("--late")
-        if self.batches_left is not None:
+        if self.until is not None:
+            command += ["--until", "{}:{}".format(*self.until)]
+        elif self.batches_left is not None:
             command += ["--batches", str(self.batches_left)]
         if self.job.opens_at_places and self.places:
             command += ["--place", list(self.places.values())[-1]]

@@ -9,6 +9,7 @@
  *     left TOKEN                     the same with --places, after --restart-after
  *
  * --batches N     stop after N batches, print the place and end
+ * --until EPOCH:STEP  the same after that batch, or a later one
  * --hold          then wait for ever with the last batch unreleased
  * --place TOKEN   open there
  * --delay-ms N    after each batch
@@ -34,6 +35,8 @@
 
 struct wishes {
     unsigned long batches; /* 0: all */
+    unsigned long until_epoch, until_step;
+    int has_until;
     unsigned long delay_ms, pause_ms, keep;
     unsigned long restart_after; /* 0: never */
     int hold, late, paced, survive, places, widen, no_close, restart;
@@ -164,6 +167,16 @@ give_back(tundish_reader *reader, const struct wishes *wishes, const tundish_bat
     before = batch;
 }
 
+static int
+is_last(const struct wishes *wishes, const tundish_batch *batch, unsigned long taken)
+{
+    if (taken == wishes->batches)
+        return 1;
+    return wishes->has_until &&
+           (batch->epoch > wishes->until_epoch ||
+            (batch->epoch == wishes->until_epoch && batch->step >= wishes->until_step));
+}
+
 /* Returns what ended it; OK: as many batches as wished for. */
 static tundish_status
 read_all(tundish_reader *reader, const struct wishes *wishes)
@@ -200,7 +213,7 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
          */
         if (!wishes->paced)
             fflush(stdout);
-        if (++taken == wishes->batches) {
+        if (is_last(wishes, batch, ++taken)) {
             print_place(reader, "place");
             fflush(stdout);
             while (wishes->hold)
@@ -230,6 +243,7 @@ main(int argc, char **argv)
 {
     enum {
         BATCHES = 256,
+        UNTIL,
         HOLD,
         PLACE,
         DELAY,
@@ -246,6 +260,7 @@ main(int argc, char **argv)
     };
     static const struct option options[] = {
         { "batches", required_argument, NULL, BATCHES },
+        { "until", required_argument, NULL, UNTIL },
         { "hold", no_argument, NULL, HOLD },
         { "place", required_argument, NULL, PLACE },
         { "delay-ms", required_argument, NULL, DELAY },
@@ -270,6 +285,10 @@ main(int argc, char **argv)
         switch (option) {
         case BATCHES:
             wishes.batches = strtoul(optarg, NULL, 10);
+            break;
+        case UNTIL:
+            wishes.has_until =
+                sscanf(optarg, "%lu:%lu", &wishes.until_epoch, &wishes.until_step) == 2;
             break;
         case HOLD:
             wishes.hold = 1;
