@@ -5,10 +5,11 @@
  * gradients up in memory that they share, as a job on GPUs would with all-reduce, so all take equal
  * steps.
  *
- *     tundish-launch FILE --replicas 2 -- ./train [STEPS BETWEEN LINES]
+ *     tundish-launch FILE --replicas 2 -- ./train [STEPS BETWEEN LINES [MILLISECONDS]]
  *
  * Prints loss, rows per second and the share of time spent waiting for batches, which is large,
- * because a step takes next to no time. At the end it prints how many rows there were.
+ * because a step takes next to no time. With MILLISECONDS each step rests so long, as a process
+ * does while a GPU works for it. At the end it prints how many rows there were.
  */
 #define _GNU_SOURCE 1 /* memfd_create */
 
@@ -276,9 +277,23 @@ train_on(struct model *model, const struct replicas *replicas, const tundish_bat
     return TUNDISH_OK;
 }
 
+struct habits {
+    uint64_t say_every;
+    uint64_t rest_ms;
+};
+
+static void
+rest(uint64_t milliseconds)
+{
+    struct timespec time = { .tv_sec = (time_t)(milliseconds / 1000),
+                             .tv_nsec = (long)(milliseconds % 1000) * 1000000 };
+
+    nanosleep(&time, NULL);
+}
+
 static tundish_status
 train(tundish_reader *reader, struct model *model, const struct replicas *replicas,
-      uint64_t say_every)
+      const struct habits *habits)
 {
     struct progress progress = { .began = seconds() };
 
@@ -295,7 +310,8 @@ train(tundish_reader *reader, struct model *model, const struct replicas *replic
         if (status != TUNDISH_OK)
             return status;
         status = train_on(model, replicas, batch, &progress);
-        if (status == TUNDISH_OK && batch->step % say_every == say_every - 1)
+        rest(habits->rest_ms);
+        if (status == TUNDISH_OK && batch->step % habits->say_every == habits->say_every - 1)
             say(replicas, &progress, batch);
         tundish_release(reader, batch);
         if (status != TUNDISH_OK)
@@ -327,19 +343,22 @@ main(int argc, char **argv)
         .weights = calloc(WEIGHTS, sizeof(float)),
         .squares = calloc(WEIGHTS, sizeof(float)),
     };
-    uint64_t say_every = argc > 1 ? strtoull(argv[1], NULL, 10) : 50;
+    struct habits habits = {
+        .say_every = argc > 1 ? strtoull(argv[1], NULL, 10) : 50,
+        .rest_ms = argc > 2 ? strtoull(argv[2], NULL, 10) : 0,
+    };
     tundish_reader *reader;
     tundish_status status;
 
-    if (argc > 2 || say_every == 0) {
-        fprintf(stderr, "usage: %s [STEPS BETWEEN LINES]\n", argv[0]);
+    if (argc > 3 || habits.say_every == 0) {
+        fprintf(stderr, "usage: %s [STEPS BETWEEN LINES [MILLISECONDS]]\n", argv[0]);
         return 2;
     }
     if (model.weights == NULL || model.squares == NULL || join(&replicas) != 0)
         return 1;
     status = open_reader(&reader);
     if (status == TUNDISH_OK) {
-        status = train(reader, &model, &replicas, say_every);
+        status = train(reader, &model, &replicas, &habits);
         tundish_close(reader);
     }
     free(model.squares);
