@@ -70,5 +70,14 @@ class Types(unittest.TestCase):
         self.assertIn("Found 3 errors", self.check(WRONG))
 
 
+class Help(unittest.TestCase):
+    def test_the_page_of_the_package_names_all_that_it_has(self):
+        import tundish
+
+        page = tundish.__doc__
+        for name in ("open", "Reader", "Batch", *tundish._LAZY, *tundish._MODULES):
+            self.assertRegex(page, rf"(?m)\b{name}\b")
+
+
 if __name__ == "__main__":
     unittest.main()
