@@ -178,7 +178,7 @@ ring_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint
         step_fail(step, status);
         session->ring.failed = true;
         tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
-        session_link_tell_error(session, epoch, number, step->status, step->text);
+        session->nodes->tell_error(session, epoch, number, step->status, step->text);
     }
     step->state = STEP_WAITS;
     step->dealt_ns = session->dealing.now_ns;

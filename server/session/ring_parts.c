@@ -269,7 +269,7 @@ turn_to_error(struct session *session, struct step *step)
     session->ring.failed = true;
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
     if (!step->from_outside)
-        session_link_tell_error(session, step->epoch, step->number, step->status, step->text);
+        session->nodes->tell_error(session, step->epoch, step->number, step->status, step->text);
 }
 
 /* The first step of the ring that is not published, or a new one if there is none. NULL: the ring

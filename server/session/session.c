@@ -17,7 +17,6 @@
 #include "plan/memory_cost.h"
 #include "session/deliverable.h"
 #include "session/lane_size.h"
-#include "session/nodes/session_marks.h"
 #include "session/patience.h"
 #include "session/session_lanes.h"
 #include "session/session_private.h"
@@ -66,7 +65,7 @@ session_open_dealer(struct session *session)
                                                                       : session->options.stop,
         .samples = !session->is_measured && !leaves_files(session->plan->graph),
         .skip_bad = session->plan->stream->deliver.skip_errors,
-        .digest_steps = session->linked.link != NULL ? SESSION_MARK_STEPS : 0,
+        .digest_steps = session->nodes->mark_steps,
         .counters = session->is_measured ? &session->dealing.counters.evaluation : NULL,
     };
 

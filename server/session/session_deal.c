@@ -5,10 +5,6 @@
 
 #include "core/clock.h"
 #include "session/checkpoint/session_state.h"
-#include "session/nodes/session_cut.h"
-#include "session/nodes/session_replay.h"
-#include "session/nodes/session_seeds.h"
-#include "session/session_split.h"
 #include "source/files/ask_ahead.h"
 
 /* The limit on other nodes' rows that are asked for ahead, for steps that are dealt and not
@@ -53,21 +49,6 @@ deal_step(struct session *session, struct deal_round *ret_round)
     return status;
 }
 
-/* Are there rows for the step on some node? Waiting for others is not counted as dealing. */
-static tundish_status
-ask_nodes(struct session *session, uint64_t number, const struct deal_round *round,
-          enum job_step *ret_step)
-{
-    tundish_status status;
-
-    if (session->linked.link == NULL)
-        return session_link_step(session, number, round->present_count, ret_step);
-    count_dealing(session, number);
-    status = session_link_step(session, number, round->present_count, ret_step);
-    session->dealing.deals_since_ns = tnd_clock_ns();
-    return status;
-}
-
 /* Deal the steps of an epoch from `number` on. False: stop dealing, for whatever reason. */
 static bool
 deal_steps(struct session *session, uint64_t epoch, uint64_t number)
@@ -78,15 +59,15 @@ deal_steps(struct session *session, uint64_t epoch, uint64_t number)
         bool cut = false;
         tundish_status status = TUNDISH_OK;
 
-        session_seeds_tell(session);
+        session->nodes->tell_seed(session);
         if (atomic_load(&session->restart_epoch) == epoch) { /* all trainers asked for the next */
-            status = session_cut(session, number, &cut);
+            status = session->nodes->leave_epoch(session, number, &cut);
             session->dealing.deals_since_ns = tnd_clock_ns();
         }
         if (status == TUNDISH_OK && !cut)
             status = deal_step(session, &round);
         if (status == TUNDISH_OK && !cut)
-            status = ask_nodes(session, number, &round, &step);
+            status = session->nodes->step(session, number, round.present_count, &step);
         if (status != TUNDISH_OK || step == JOB_STEP_END)
             deal_round_release(&round);
         else
@@ -94,7 +75,7 @@ deal_steps(struct session *session, uint64_t epoch, uint64_t number)
         if (status == TUNDISH_OK && step == JOB_STEP_END) {
             count_dealing(session, number);
             session->dealing.deals_since_ns = 0;
-            status = session_link_end_epoch(session, number);
+            status = session->nodes->end_epoch(session, number);
         }
         if (status != TUNDISH_OK) {
             ring_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
@@ -133,7 +114,7 @@ session_epoch_place(struct session *session, uint64_t epoch, struct place *ret_p
     ret_place->split = session->dealing.start.split;
     ret_place->state_count = (uint32_t)count;
     memcpy(ret_place->state, words, count * sizeof *words);
-    return session_link_gather(session, epoch, ret_place);
+    return session->nodes->gather(session, epoch, ret_place);
 }
 
 /* Give the lanes the content of places in this epoch. Before its first step: a trainer may save a
@@ -183,7 +164,7 @@ start_next_epoch(struct session *session, uint64_t epoch)
 {
     tundish_status status = dealer_start_epoch(session->dealer);
 
-    return status == TUNDISH_OK ? session_cut_follow(session, epoch) : status;
+    return status == TUNDISH_OK ? session->nodes->follow(session, epoch) : status;
 }
 
 static tundish_status
@@ -200,7 +181,7 @@ start_epoch(struct session *session, uint64_t epoch, uint64_t *ret_number)
     else
         status = start_next_epoch(session, epoch);
     if (status == TUNDISH_OK)
-        status = session_link_start_epoch(session, epoch, *ret_number);
+        status = session->nodes->begin_epoch(session, epoch, *ret_number);
     return status == TUNDISH_OK ? publish_place(session, epoch) : status;
 }
 
@@ -221,13 +202,7 @@ session_deal(void *argument)
                    session->dealing.start.end_steps, NULL, TUNDISH_OK))
         return NULL;
     first = session->dealing.start.given ? session->dealing.start.epoch : 0;
-    session_cut_begin(session, first);
-    session_seeds_begin(session);
-    status = session_split_agrees(session);
-    if (status == TUNDISH_OK)
-        status = session_cut_learn(session, first);
-    if (status == TUNDISH_OK)
-        status = session_replay(session);
+    status = session->nodes->begin(session, first);
     if (status != TUNDISH_OK) {
         ring_push(session, TND_SLOT_ERROR, first, session->dealing.start.step, NULL, status);
         return NULL;
@@ -241,7 +216,7 @@ session_deal(void *argument)
             return NULL;
         }
         if (epoch == first) {
-            session_cut_tell_state(session, epoch);
+            session->nodes->tell_state(session, epoch);
             /* Trainers that know where the lanes begin have a place of this run. So has the next
              * server, before that. */
             session_state_begin(session, epoch, number);

@@ -20,6 +20,7 @@
 #include "session/evaluation/session_shards.h"
 #include "session/evaluation/shards.h"
 #include "session/helpers/helpers.h"
+#include "session/nodes/nodes.h"
 #include "session/nodes/session_link.h"
 #include "session/ring.h"
 #include "session/session.h"
@@ -52,6 +53,7 @@ struct session {
     struct plan *plan, **old_plans; /* those before: files refer to what they said of formats */
     uint32_t old_plan_count;
     struct session_options options;
+    const struct nodes_ops *nodes;
     struct session_link linked;
     struct fill fill;
     struct fill packed; /* for lanes of trainers with a device; without columns: as the others */

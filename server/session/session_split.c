@@ -127,7 +127,7 @@ session_split_agrees(const struct session *session)
     struct link_total total = { 0 };
     tundish_status status = TUNDISH_OK;
 
-    if (session->linked.link != NULL && link_find_total(session->linked.link, &key, &total))
+    if (link_find_total(session->linked.link, &key, &total))
         status = compare(session, (struct byte_view){ total.bytes, total.byte_count });
     free(total.bytes);
     return status;

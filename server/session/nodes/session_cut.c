@@ -144,8 +144,6 @@ session_cut_begin(struct session *session, uint64_t epoch)
     bool is_known =
         start->given && start->place_epoch == epoch && session->plan->policy == SHARD_DATA;
 
-    if (linked->link == NULL)
-        return;
     pthread_mutex_lock(&linked->lock);
     linked->first = epoch;
     linked->has_begun = true;
@@ -234,7 +232,7 @@ session_cut_learn(struct session *session, uint64_t epoch)
     struct told_left told;
     tundish_status status;
 
-    if (session->linked.link == NULL || !is_unsure(session, epoch))
+    if (!is_unsure(session, epoch))
         return TUNDISH_OK;
     status = link_wait(session->linked.link, are_all_read, session, -1, &session->stop);
     if (status != TUNDISH_OK || !find_other_state(session, epoch, &told, count, NULL))
@@ -252,7 +250,7 @@ session_cut_tell_state(struct session *session, uint64_t epoch)
     const uint64_t *state;
     size_t count = dealer_epoch_state(session->dealer, &state);
 
-    if (linked->link == NULL || linked->left >= epoch || count > PLACE_STATE_MAX)
+    if (linked->left >= epoch || count > PLACE_STATE_MAX)
         return;
     pthread_mutex_lock(&linked->lock);
     linked->left = epoch;
@@ -280,8 +278,6 @@ session_cut(struct session *session, uint64_t number, bool *ret_cut)
     tundish_status status;
 
     *ret_cut = true;
-    if (linked->link == NULL)
-        return TUNDISH_OK;
     if (linked->left <= linked->epoch)
         leave(session, linked->epoch + 1);
     if (linked->cut_step == UINT64_MAX && !session_cut_is_due(session)) {
@@ -310,7 +306,7 @@ tundish_status
 session_cut_follow(struct session *session, uint64_t epoch)
 {
     struct session_link *linked = &session->linked;
-    bool was_cut = linked->link != NULL && linked->cut_step != UINT64_MAX;
+    bool was_cut = linked->cut_step != UINT64_MAX;
     const uint64_t *own;
     size_t count = dealer_epoch_state(session->dealer, &own);
     struct told_left told;

@@ -52,12 +52,16 @@ session_link_open(struct session *session, const struct session_options *options
     linked->stream = options->stream_number;
     if (is_named)
         linked->stream = EXTRA | (uint32_t)tnd_hash_farm(options->name, strlen(options->name));
+    session->nodes = &nodes_alone;
     if (options->link == NULL || link_size(options->link) == 1 ||
         (is_named && stream->distribute.from_function))
         return;
     linked->job = options->link;
-    if (stream->distribute.delivery == DELIVER_LANES)
-        linked->link = options->link;
+    session->nodes = &nodes_apart;
+    if (stream->distribute.delivery != DELIVER_LANES)
+        return;
+    linked->link = options->link;
+    session->nodes = &nodes_together;
 }
 
 void
@@ -221,8 +225,6 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
 {
     struct session_link *linked = &session->linked;
 
-    if (linked->link == NULL)
-        return TUNDISH_OK;
     pthread_mutex_lock(&linked->lock);
     linked->epoch = epoch;
     linked->dealt = step;
@@ -332,9 +334,8 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
     bool has = drop_partial ? present == session->plan->replicas : present > 0;
     bool told;
 
-    if (session->linked.link != NULL)
-        session_marks_post(session);
-    if (session->linked.link == NULL || steps_are_known(session)) {
+    session_marks_post(session);
+    if (steps_are_known(session)) {
         *ret_step = has ? JOB_STEP_ROWS : JOB_STEP_END;
         return TUNDISH_OK;
     }
@@ -357,8 +358,6 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
 tundish_status
 session_link_end_epoch(struct session *session, uint64_t number)
 {
-    if (session->linked.link == NULL)
-        return TUNDISH_OK;
     session_cut_tell_end(session, number);
     return session_marks_end(session);
 }
@@ -389,12 +388,12 @@ session_link_gather(struct session *session, uint64_t epoch, struct place *place
     struct link_tally own = { .merge = LINK_KINDS,
                               .bytes = (const uint8_t *)place->state,
                               .byte_count = place->state_count * sizeof *place->state };
-    uint32_t workers = link != NULL ? link_size(link) : 1;
+    uint32_t workers = link_size(link);
     struct link_total total;
     tundish_status status;
     bool same;
 
-    if (workers == 1 || place->worker_count == 0 || own.byte_count == 0)
+    if (place->worker_count == 0 || own.byte_count == 0)
         return TUNDISH_OK;
     status = link_tally_all(link, &key, &own, -1, &session->stop, &total);
     if (status != TUNDISH_OK)
@@ -427,7 +426,7 @@ session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
     uint8_t bytes[sizeof error + TEXT_BYTES];
     size_t text_bytes = strnlen(text, TEXT_BYTES);
 
-    if (session->linked.link == NULL || status == TUNDISH_E_PEER_LOST)
+    if (status == TUNDISH_E_PEER_LOST)
         return;
     memcpy(bytes, &error, sizeof error);
     memcpy(bytes + sizeof error, text, text_bytes);

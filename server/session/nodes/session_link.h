@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "link/link.h"
-#include "session/checkpoint/place_contents.h"
+#include "session/nodes/nodes.h"
 
 struct session;
 struct session_options;
@@ -58,8 +58,6 @@ struct session_link {
 /* In `part` of keys: the restart is above the numbers of marks and of session_cut.h. */
 enum { RESTART_SHIFT = 32 };
 
-enum job_step { JOB_STEP_ROWS, JOB_STEP_EMPTY, JOB_STEP_END };
-
 /* Facts about an epoch hold until all go back, and for one root seed, if that matters at all. */
 struct link_key session_link_key(const struct session *session, enum link_topic topic,
                                  uint64_t epoch);
@@ -73,8 +71,9 @@ tundish_status session_link_wait_for_number(struct session *session, const struc
 /* Does the epoch of one node need all? Not where every node knows the steps of all. */
 bool session_link_needs_all(const struct session *session);
 
-/* Nodes do not take steps of whole batches (queue, broadcast) together. Neither do they share the
- * steps of sessions that each worker asked for itself, to read at its own pace (from_function). */
+/* Sets session->nodes. Nodes do not take steps of whole batches (queue, broadcast) together.
+ * Neither do they share the steps of sessions that each worker asked for itself, to read at its own
+ * pace (from_function). */
 void session_link_open(struct session *session, const struct session_options *options);
 void session_link_close(struct session *session);
 
@@ -83,24 +82,17 @@ void session_link_close(struct session *session);
  * again. No thread of the session runs. */
 void session_link_restart(struct session *session, uint64_t number);
 
-/* The dealing thread: an epoch begins. E_PEER_LOST: the job has failed. */
+/* As nodes_together's (nodes.h). Before the end of an epoch a node waits for the others only where
+ * its steps are not known without them. */
 tundish_status session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step);
-
-/* The dealing thread: this worker has `present` slices at step `number`. What is it for the job?
- * Waits only where that is not known. */
 tundish_status session_link_step(struct session *session, uint64_t number, uint32_t present,
                                  enum job_step *ret_step);
-
-/* The dealing thread: the epoch ends before step `number`. May wait for the other nodes, and fail
- * because theirs was another (session_marks.h). */
 tundish_status session_link_end_epoch(struct session *session, uint64_t number);
-
-/* Make the state in the place that of all workers, where it is not the same. */
 tundish_status session_link_gather(struct session *session, uint64_t epoch, struct place *place);
-
-/* Tell the other nodes: a step failed, for all; a trainer died. */
 void session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
                              tundish_status status, const char *text);
+
+/* Tell the other nodes that a trainer died. */
 void session_link_tell_death(struct session *session, const char *group, uint32_t replica);
 
 /* The trainers of all nodes are being ended. Until the next trainer comes, no death is told. */

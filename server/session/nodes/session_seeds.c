@@ -98,8 +98,8 @@ void
 session_seeds_begin(struct session *session)
 {
     uint64_t ahead = ring_steps_ahead(&session->ring) + TAKEN_AHEAD_MAX;
-    bool is_compared = session->linked.job != NULL && session->plan->policy == SHARD_DATA &&
-                       start_barrier_depends_on_seed(session);
+    bool is_compared =
+        session->plan->policy == SHARD_DATA && start_barrier_depends_on_seed(session);
     bool is_brought = session->dealing.start.given && !session->control.restored;
 
     session->linked.untold = !is_compared ? 0 : is_brought ? 1 : ahead;

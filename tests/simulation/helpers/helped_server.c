@@ -387,6 +387,7 @@ helped_server_open(struct helped_server *server)
     server->plan.replicas = 1;
     server->lane.values = &server->lane_values;
     session->plan = &server->plan;
+    session->nodes = &nodes_alone;
     session->fill.in_place = true;
     session->feed = (struct feed *)server;
     session->wakeup = (struct wakeup *)server;
