@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "content/images/pixel_format.h"
+#include "content/images/png_stored.h"
 
 /* Deflate expands a byte to at most so many. */
 #define INFLATED_MAX 1032
@@ -12,6 +13,7 @@ struct png_job {
     png_infop info;
     const struct picture_options *options;
     struct byte_view left; /* of the file */
+    bool is_stored;        /* its checksums are not those of its pixels any more */
     struct picture_fault *fault;
 
     png_uint_32 width, height;
@@ -113,6 +115,10 @@ read_header(struct png_job *job)
     uint64_t row_bytes;
 
     png_set_read_fn(job->png, job, take_bytes);
+    if (job->is_stored) {
+        png_set_crc_action(job->png, PNG_CRC_QUIET_USE, PNG_CRC_DEFAULT);
+        png_set_option(job->png, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
+    }
     png_read_info(job->png, job->info);
     png_get_IHDR(job->png, job->info, &job->width, &job->height, &job->depth, &job->colour, NULL,
                  NULL, NULL);
@@ -207,7 +213,7 @@ png_read(const struct picture_options *options, struct byte_view bytes,
     struct png_job job = { .options = options, .left = bytes, .fault = ret_fault };
 
     (void)size;
-    (void)scratch;
+    job.is_stored = png_store(bytes, scratch, &job.left);
     return decompress(&job, values);
 }
 
