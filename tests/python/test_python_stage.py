@@ -27,6 +27,8 @@ FUNCTIONS = '''
 import os, pathlib, random, time, typing
 import numpy as np
 
+def where(row): return {"path": __import__("sys").executable}
+
 def draw(row, rng):
     n = int(row["value"])
     return {"x": np.full((2, 3), n, np.float32) + rng.random(), "list": np.arange(n % 4),
@@ -216,6 +218,14 @@ class Peeked(unittest.TestCase):
     def peek(self, *stages, steps=100, **parameters):
         (self.folder / "pipeline.yaml").write_text(rig.pipeline(*stages, **parameters))
         return tundish.peek(self.folder / "pipeline.yaml", steps)
+
+    def test_without_a_name_the_interpreter_is_the_callers(self):
+        del os.environ["TUNDISH_PYTHON"]
+        stages = ("range: {stop: 1}", stage("where", "{path: {dtype: string, shape: []}}"))
+        (batch,) = self.peek(*stages)
+        self.assertEqual(batch["path"].numpy(), os.fsencode(sys.executable))
+        plan = tundish.plan(self.folder / "pipeline.yaml")
+        self.assertEqual([each["name"] for each in plan["root"]["columns"]], ["value", "path"])
 
     def refused(self, error, *stages, **parameters):
         with self.assertRaises(error) as caught:

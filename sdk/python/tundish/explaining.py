@@ -185,7 +185,11 @@ def _paths(reader: Reader) -> dict[str, Any]:
 def _run(*words: str) -> bytes:
     """What a command prints. A status that is not 0 is an error only if it prints nothing."""
     done = subprocess.run(
-        [programs.find(), *words], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        [programs.find(), *words],
+        env=programs.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
     )
     if done.returncode != 0 and not done.stdout:
         raise programs.failed(done.returncode, done.stderr.decode("utf-8", "replace"))

@@ -245,7 +245,12 @@ def outline(text: str, root: str) -> dict[str, Any]:
     """The last stage of a pipeline in a plan, and its inputs. Files that cannot be read do not matter."""
     with tempfile.TemporaryDirectory(prefix="tundish-") as folder:
         words = programs.pipeline(None, text, folder, {"json": True, "root": root})
-        done = subprocess.run([programs.find(), "plan", *words], stdin=subprocess.DEVNULL, capture_output=True)
+        done = subprocess.run(
+            [programs.find(), "plan", *words],
+            env=programs.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
     if not done.stdout.startswith(b"{"):
         raise programs.failed(done.returncode, done.stderr.decode("utf-8", "replace"))
     found: dict[str, Any] = json.loads(done.stdout)["root"]
@@ -289,6 +294,7 @@ def _run(command: str, file: PipelineFile | None, text: str | None, options: dic
     with tempfile.TemporaryDirectory(prefix="tundish-") as folder:
         done = subprocess.run(
             [programs.find(), command, *programs.pipeline(file, text, folder, options)],
+            env=programs.environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
