@@ -49,7 +49,7 @@ class Command(unittest.TestCase):
         self.assertIn("2 batches of 1 column are the same, to the bit", done.stderr)
 
     def test_all_that_is_not_carried_over_is_listed_and_no_file_written(self):
-        done = self.run_port(f"{rig.PROGRAMS}/refused.py:functions", "-o", "out.yaml")
+        done = self.run_port(f"{rig.PROGRAMS}/refused.py:functions", "--no-python", "-o", "out.yaml")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stdout, r"refused.py:13  tf.py_function: .*\n.*refused.py:14  tf.numpy_function")
         self.assertEqual(list(self.folder.iterdir()), [])

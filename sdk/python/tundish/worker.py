@@ -49,13 +49,13 @@ class _Job:
         self.outputs = [Spec(column) for column in described.get("outputs", ())]
         self.is_learned = described.get("learned", "outputs" not in described)
         self.length = 0
-        self.digest = _digest(self.name)
         self.data: Any = None
         if self.rows == "item":
             self._make_data(described["arguments"] or {})
             self.call = self._items()
         else:
             self.call = _callable(self.name, described["arguments"] or {})
+        self.digest = _digest(self.name, getattr(self.call, "tundish_source", None))
         if "outputs" not in described:
             self.learn(_annotated(self.call))
         self.takes_rng = _takes_rng(self.call)
@@ -162,11 +162,12 @@ def _annotated(call: Callable[..., Any]) -> dict[str, Any]:
     return found
 
 
-def _digest(name: str) -> int:
-    """Of the module's own source, by which nodes see that they have the same."""
+def _digest(name: str, source_file: str | None) -> int:
+    """Of the module's own source, by which nodes see that they have the same. source_file: of one that calls
+    functions of another file."""
     module = importlib.import_module(name.partition(":")[0])
     try:
-        with open(module.__file__ or "", "rb") as file:
+        with open(source_file or module.__file__ or "", "rb") as file:
             source = file.read()
     except OSError:  # it is in no file, as the interpreter's own
         source = name.encode()

@@ -73,6 +73,7 @@ class Emission:
         self.drawing: list[Node] = []  # the nodes that draw, in the order in which they are written
         self.named: dict[str, list[Stage]] = {}  # datasets that others mention by name
         self._names: dict[Node, str] = {}  # of this stream's
+        self.failing: list[Node] = []  # of what is not carried over
 
     @property
     def seed(self) -> int | None:
@@ -135,6 +136,7 @@ class Emission:
         if self.is_part:  # it may be right as a whole
             self.is_short = True
             return
+        self.failing.append(node)
         if told not in self.unsupported:
             self.unsupported.append(told)
 
@@ -218,6 +220,7 @@ class Emission:
                 self.outer_name,
             )
             self.unsupported += unsupported
+            self.failing += [node] if unsupported else []
             if not unsupported:
                 stage.params["window_size_func"] = lowered[0].params["size"]
         stages.append(stage)
@@ -259,6 +262,41 @@ class Emission:
         name = outputs[0][0].text
         return [Stage("map", {name: column_name(name)}, [node.origin])]
 
+    def _python(self, node: Node) -> list[Stage]:
+        """Columns of the interpreters' making, in the place of those before."""
+        return self._of_python(node, [leaf.name.text for leaf in nest.flatten(node.structure)])
+
+    def _of_python(self, node: Node, kept: list[str]) -> list[Stage]:
+        before = by_path(node.inputs[0].structure)
+        gives = by_path(node.facts["gives"])
+        names = {"takes": [leaf.name.text for leaf in before], "gives": [leaf.name.text for leaf in gives]}
+        written = {"call": node.params["call"], "arguments": {**node.params["arguments"], **names}}
+        written["columns"] = names["takes"]
+        if all(leaf.spec.shape is not None for leaf in gives):
+            written["output"] = described(gives)
+        if _is_batched(node.inputs[0]):
+            written["rows"] = "batch"
+        stages = [Stage("python", written, [node.origin], is_written=True)]
+        gone = [leaf.name.text for leaf in nest.flatten(node.inputs[0].structure) if leaf.name.text not in kept]
+        return stages + ([Stage("drop", {"columns": gone}, [node.origin])] if gone else [])
+
+    def _python_filter(self, node: Node) -> list[Stage]:
+        (keep,) = nest.flatten(node.facts["gives"])
+        names = [leaf.name.text for leaf in nest.flatten(node.structure)]
+        while keep.name.text in names:
+            keep.name.text += "_"
+        return [
+            *self._of_python(node, names),
+            Stage("filter", {"predicate": column_name(keep.name.text)}, [node.origin]),
+            Stage("drop", {"columns": [keep.name.text]}, [node.origin]),
+        ]
+
+    def _program(self, node: Node) -> list[Stage]:
+        gives = by_path(node.structure)
+        command = [*node.params["command"], *node.params["words"]([leaf.name.text for leaf in gives])]
+        written = {"command": command, "spec": described(gives)}
+        return [Stage("program", written, [node.origin], is_written=True)]
+
     def _filter(self, node: Node) -> list[Stage]:
         stages, text, made = self._own_expression(node, node.facts["result"])
         stages.append(Stage("filter", {"predicate": text}, [node.origin]))
@@ -296,6 +334,7 @@ class Emission:
             inputs, outputs, node.facts["scope"], node.origin, self.outer_name, is_exact, not is_exact
         )
         self.unsupported += [each for each in unsupported if each not in self.unsupported]
+        self.failing += [node] if unsupported else []
         for stage in stages:
             self.beside.vocabulary(stage.name, stage.params)
         return stages
@@ -339,6 +378,18 @@ class Emission:
             return self.value(node, value)
         file = self.beside.array(column, value)
         return _tensor(value) if file is None else {"npy": file}
+
+
+def by_path(structure: Any) -> list[Field]:
+    """The components in an order that does not depend on that of keys."""
+    return [leaf for _, leaf in sorted(nest.paths(structure), key=lambda each: tuple(map(str, each[0])))]
+
+
+def described(fields: list[Field]) -> dict[str, Any]:
+    """Columns as `output` of a stage has them."""
+    return {
+        leaf.name.text: {"dtype": leaf.spec.dtype, "shape": list(leaf.spec.shape or ())} for leaf in fields
+    }
 
 
 def _tensor(value: Any) -> Any:
@@ -464,6 +515,9 @@ def _made(stage: Stage) -> list[str]:
 _MAKERS = {
     "by_hand": Emission._by_hand,
     "map": Emission._map,
+    "python": Emission._python,
+    "python_filter": Emission._python_filter,
+    "program": Emission._program,
     "filter": Emission._filter,
     "interleave": Emission._of_datasets,
     "flat_map": Emission._of_datasets,

@@ -44,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
                 compared_in if options.check is not None else None,
                 options.transform,
                 porting.Place(options.replicas, options.map_path),
+                options.python,
             )
             return _answer(options, ported, compared_in)
         except program.ProgramFailed as error:
@@ -98,6 +99,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         type=_pair,
         metavar="OLD=NEW",
         help="in the file paths that begin with OLD begin with NEW, as /data=s3://bucket/data; may be repeated",
+    )
+    parser.add_argument(
+        "--no-python",
+        dest="python",
+        action="store_false",
+        help="list what has no stage, and do not leave it to TensorFlow in interpreters",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="the pipeline file (default: standard output)")
     parser.add_argument(

@@ -52,7 +52,7 @@ class Traced:
 
     `inputs` is the nest of Values that it got, one for each argument, `result` the nest that it gave:
     Values, constants, or a tf.data.Dataset. `variables`: the Values that its variables had at its end, and
-    their names.
+    their names. operations: the types of those that TensorFlow made for it.
     """
 
     origin: Origin
@@ -62,6 +62,7 @@ class Traced:
     variables: list[tuple[Any, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    operations: set[str] = field(default_factory=set)
 
 
 Path = tuple[Any, ...]

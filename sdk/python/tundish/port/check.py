@@ -58,7 +58,7 @@ class Question:
     make: the dataset of a worker, whose elements go to its replicas in turn. structure: the nest of names
     of its columns. unordered: why TensorFlow promises no order; None: it does. races: why its own values
     change from run to run; None: they do not. again: makes the dataset once more, as if for the first time.
-    before: why another epoch than the first is compared.
+    before: why another epoch than the first is compared. draws: Python draws other random numbers.
     """
 
     file: Path
@@ -72,6 +72,7 @@ class Question:
     races: str | None = None
     again: Callable[[], Any] | None = None
     before: str = ""
+    draws: bool = False
 
     @property
     def job(self) -> str:
@@ -102,6 +103,7 @@ def questions(ported: Ported, file: Path, root: str) -> Iterator[Question]:
             replicas = stream.replicas
             question = Question(file, root, stream.name, make, stream.structure, stream.unordered, workers, replicas)
             question.races, question.again = stream.races, stream.repeated
+            question.draws = ported.draws
             yield question
 
 
@@ -120,6 +122,8 @@ def check(question: Question, count: int) -> Checked:
         _as_sets(question, checked, batches, count)
     else:
         _in_order(question, checked, batches)
+        if checked.failed and question.draws:
+            checked = _alike(question, batches)
         if question.before:
             checked.lines.append(question.job + question.before)
         if checked.failed:
@@ -304,6 +308,24 @@ def _in_order(question: Question, checked: Checked, found: list[Batches]) -> Che
         text += f", but {', '.join(sorted(near))} within {within:g}, as documented for {function}"
     ended = found[0].ended
     checked.lines.append(question.job + text + (f"; then both end at step {count}: {ended}" if ended else ""))
+    return checked
+
+
+def _alike(question: Question, found: list[Batches]) -> Checked:
+    """Compare what draws at random: shapes, dtypes, and how the values of rows are spread."""
+    checked = Checked(question.stream)
+    for each in found:
+        if len(each.theirs) != len(each.ours):
+            return checked.fail(f"{question.job}TensorFlow has {len(each.theirs)} batches, Tundish {len(each.ours)}")
+        for name in each.theirs[0] if each.theirs else ():
+            halves = ([batch[name] for batch in half] for half in (each.theirs, each.ours))
+            told = compare.unlike(*halves)
+            if told is not None:
+                return checked.fail(f"{question.job}column {name}: {told}")
+    checked.lines.append(
+        f"{question.job}the same shapes, dtypes and spread of values, in all {_number(len(found[0].ours), 'batch')}:"
+        " what runs in Python draws random numbers of its own"
+    )
     return checked
 
 

@@ -71,6 +71,33 @@ def _kind(parts: Parts) -> str:
     return "a sparse column" if first == "shape" else "a dense one" if first == "values" else "a ragged one"
 
 
+_ERRORS = 6  # how many standard errors two means may be apart
+
+
+def unlike(expected: list[Parts], found: list[Parts]) -> str | None:
+    """How two columns differ that are drawn at random, batch by batch; None: in nothing but chance."""
+    for one, other in zip(expected, found, strict=True):
+        kinds = [[(name, part.dtype, part.ndim) for name, part in each] for each in (one, other)]
+        if kinds[0] != kinds[1]:
+            return f"TensorFlow gives {kinds[0]}, Tundish {kinds[1]}"
+        if len(one) == 1 and one[0][1].shape != other[0][1].shape:
+            return f"TensorFlow has shape {list(one[0][1].shape)}, Tundish {list(other[0][1].shape)}"
+    means = [np.concatenate([_row_means(each[-1][1]) for each in half] or [[]]) for half in (expected, found)]
+    if min(len(each) for each in means) < 2:
+        return None
+    spread = sum(each.var(ddof=1) / len(each) for each in means) ** 0.5
+    centres = [float(each.mean()) for each in means]
+    if abs(centres[0] - centres[1]) > _ERRORS * spread + 1e-6 * max(map(abs, centres)):
+        return f"the mean is {centres[0]:g} in TensorFlow, {centres[1]:g} in Tundish"
+    return None
+
+
+def _row_means(array: Any) -> Any:
+    if array.dtype == object or not array.size:
+        return np.zeros(0)
+    return array.reshape(len(array) if array.ndim else 1, -1).astype(np.float64).mean(axis=1)
+
+
 def _part_difference(name: str, one: Any, other: Any, within: float) -> tuple[int | None, str] | None:
     if name == "values" and one.dtype != other.dtype:
         return None, f"TensorFlow has dtype {one.dtype}, Tundish {other.dtype}"

@@ -39,7 +39,7 @@ READERS = {
     "SqlDataset": tf.data.experimental.SqlDataset,
 }
 # By method: the parameters that are functions of an element, or of a key.
-_FUNCTIONS = {
+FUNCTIONS = {
     "map": ("map_func",), "flat_map": ("map_func",), "interleave": ("map_func",), "filter": ("predicate",),
     "take_while": ("predicate",), "scan": ("scan_func",), "bucket_by_sequence_length": ("element_length_func",),
     "group_by_window": ("key_func", "reduce_func", "window_size_func"),
@@ -65,6 +65,11 @@ class Step:
     filled: int | None = None
     iterations: int = 0
     depth: int = 0
+    element: Any = None  # tf.data's element_spec
+    number: int = 0  # among those that the program has made: the same in each run of it
+
+
+made_steps: list[tuple[Step, Any]] = []  # by this run of the program, and the dataset
 
 
 class Draws:
@@ -80,6 +85,7 @@ class Draws:
         """A program begins. fills: stages that would be random get a seed."""
         tf.random.set_seed(None)
         cls.fills, cls.filled = fills, 0
+        made_steps.clear()
 
     @classmethod
     def state(cls) -> Any:
@@ -216,7 +222,7 @@ def _noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         where = origin.here()
         bound = signature.bind(*args, **kwargs)
         asked = _asked(name, bound)
-        for parameter in _FUNCTIONS.get(name, ()):
+        for parameter in FUNCTIONS.get(name, ()):
             if callable(bound.arguments.get(parameter)):
                 asked[parameter] = Traced(where)
                 run = tracing.trace(bound.arguments[parameter], asked[parameter])
@@ -232,7 +238,10 @@ def _noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         drew = before if Draws.count > before else None
         trace = tracing.current()
         depth = 0 if trace is None else trace.depth
-        dataset._tundish_step = Step(name, inputs, asked, where, drew, filled, depth=depth)
+        step = Step(name, inputs, asked, where, drew, filled, depth=depth)
+        step.element, step.number = dataset.element_spec, len(made_steps)
+        made_steps.append((step, dataset))
+        dataset._tundish_step = step
         return made
 
     return noting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ import tensorflow as tf
 from ..data import nest
 from ..data.emit import Emission, document, entry
 from . import (
-    composed, control, datasets, dealing, distribute, epochs, functions, layers, paths, planned, program, streams,
-    tables, variants,
+    composed, control, datasets, dealing, distribute, epochs, functions, layers, paths, planned, program, python,
+    streams, tables, variants,
 )  # fmt: skip
 from .calls import Problem
+from .python import InPython
 from .walk import Walk
 
 
@@ -90,6 +91,8 @@ class Ported:
     problems: list[Any] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
+    failing: list[Any] = field(default_factory=list)  # steps, and the names of what is not carried over there
+    draws: bool = False  # what runs in Python draws at random
     transform: Any = None  # transform.Transform: what tf.Transform computes, and what is learned for it
 
 
@@ -120,14 +123,15 @@ def port(
     compared_in: str | None = None,
     preprocessing: str | None = None,
     place: Place | None = None,
+    in_python: bool = False,
 ) -> Ported:
     """Run the program, and make the pipeline file.
 
     folder: where it will lie, from the current folder on. compared_in: where the file to compare will lie;
     TensorFlow's stages that would be random get seeds, so that its batches can be compared. None: there is
     no comparison. preprocessing: of tf.Transform's preprocessing_fn, which follows on each of the program's
-    datasets. place: where the file will be served, which the comparison does not regard. Raises
-    ProgramFailed."""
+    datasets. place: where the file will be served, which the comparison does not regard. in_python: what has
+    no stage runs under TensorFlow itself. Raises ProgramFailed."""
     if preprocessing is not None:
         from . import transform
 
@@ -142,7 +146,7 @@ def port(
     place = place or Place()
     if preprocessing is not None:
         return _transformed(transform.Transform(preprocessing), found, folder, compared_in, place)
-    ported = _ported(found, folder, compared_in, place)
+    ported = _ported(found, folder, compared_in, place, interpreters=InPython(target, words, in_python))
     if made.again is not None:
         for stream in ported.streams:
             stream.again = functools.partial(_again, made, stream.name)
@@ -174,28 +178,71 @@ def _is_stream(value: Any) -> bool:
 
 
 def _ported(
-    found: dict[str, Any], folder: str, compared_in: str | None, place: Place, transform: Any = None
+    found: dict[str, Any],
+    folder: str,
+    compared_in: str | None,
+    place: Place,
+    transform: Any = None,
+    interpreters: InPython | None = None,
 ) -> Ported:
+    while True:
+        ported = _whole(found, folder, compared_in, place, transform, interpreters)
+        if not ported.problems or interpreters is None or not interpreters.take(ported.failing, map(_dataset, found.values())):
+            break
+        if interpreters.problems:
+            return Ported(problems=interpreters.problems)
+    if interpreters is not None and not ported.problems:
+        ported.notes += interpreters.notes
+        ported.draws = interpreters.draws
+    return ported
+
+
+def _whole(
+    found: dict[str, Any],
+    folder: str,
+    compared_in: str | None,
+    place: Place,
+    transform: Any,
+    interpreters: InPython | None,
+) -> Ported:
+    """The port, with what is known to run in Python."""
     ported = Ported(transform=transform)
-    ported.text, emission, walk = _written(found, ported, folder, place=place)
+    ported.text, emission, walk = _written(found, ported, folder, place=place, interpreters=interpreters)
     told = {(tuple(each.origin), each.name) for each in walk.problems}
     others = [each for each in emission.unsupported if (tuple(each.origin), each.name) not in told]
     ported.problems = [*walk.problems, *others]
     ported.notes = [*walk.notes, *epochs.notes({name: _dataset(value) for name, value in found.items()})]
     ported.files = emission.beside.files
     if not ported.problems and transform is None:  # whose stages learn before the file is whole
-        ported.problems = _refused(found, ported.files)
+        ported.problems = _refused(found, ported.files, interpreters)
     if ported.problems:
         ported.text = ""
+        ported.failing = list(_failing(ported.problems, emission, walk))
     elif compared_in is not None:
-        ported.compared, *_ = _written(found, Ported(transform=transform), compared_in, fills=True)
+        ported.compared, *_ = _written(found, Ported(transform=transform), compared_in, fills=True, interpreters=interpreters)
     return ported
 
 
-def _refused(found: dict[str, Any], files: dict[str, bytes]) -> list[Problem]:
+def _failing(problems: list[Any], emission: Emission, walk: Walk) -> Iterator[tuple[Any, list[str]]]:
+    """The steps that problems are of, and the names of the calls."""
+    yield from ((step, [each.name for each in told]) for step, told in walk.failing)
+    for node in dict.fromkeys(emission.failing):
+        if node in walk.steps:
+            step = walk.steps[node]
+            yield step, [each.name for each in problems if python.is_at(step, each.origin)]
+    if not walk.failing and not emission.failing:  # the server refuses it
+        for problem in problems:
+            at = [step for step in walk.steps.values() if python.is_at(step, problem.origin)]
+            functions = [step for step in at if step.name in ("map", "filter")]
+            yield from ((step, [problem.name]) for step in functions or at)
+
+
+def _refused(
+    found: dict[str, Any], files: dict[str, bytes], interpreters: InPython | None
+) -> list[Problem]:
     """What the server would say of the pipeline file."""
     with tempfile.TemporaryDirectory(prefix="tundish-port-") as folder:
-        text, *_ = _written(found, Ported(), folder)
+        text, *_ = _written(found, Ported(), folder, interpreters=interpreters)
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
         file = Path(folder, "pipeline.yaml")
@@ -204,10 +251,15 @@ def _refused(found: dict[str, Any], files: dict[str, bytes]) -> list[Problem]:
 
 
 def _written(
-    found: dict[str, Any], ported: Ported, folder: str, fills: bool = False, place: Place | None = None
+    found: dict[str, Any],
+    ported: Ported,
+    folder: str,
+    fills: bool = False,
+    place: Place | None = None,
+    interpreters: InPython | None = None,
 ) -> tuple[str, Emission, Walk]:
     """The text of the pipeline file; with `fills` stages have the seeds that TensorFlow's were given."""
-    walk, emission = Walk(fills), Emission(os.path.join(folder, "") if folder else "")
+    walk, emission = Walk(fills, interpreters), Emission(os.path.join(folder, "") if folder else "")
     made: dict[str, Any] = {}
     for name, value in found.items():
         noted = distribute.distributed(value)

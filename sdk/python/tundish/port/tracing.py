@@ -157,6 +157,7 @@ class Trace:
         """A problem for each line that made operations which no recorded call did."""
         found: dict[origin.Origin, dict[str, None]] = {}
         for op in self._operations():
+            self.traced.operations.add(op.type)
             if op.type not in _PLUMBING and op.name not in self._accounted and not is_constant(op):
                 found.setdefault(self._where(op), {})[op.type] = None
         for where, types in found.items():

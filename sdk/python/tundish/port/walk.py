@@ -21,6 +21,7 @@ from . import datasets, sampling
 from .calls import Call, Opaque, Problem, Traced, Value, leaves, map_leaves
 from .context import Symbol
 from .layers import Layer
+from .python import InPython
 from .replay import RENAMED, Columns, Replay
 
 NO_RULE = "Tundish has no stage or expression for it"
@@ -56,10 +57,13 @@ class Order:
 
 class Walk:
     """One walk: all problems of all datasets that are given to it. fills: stages get the seeds that they
-    were given for a comparison."""
+    were given for a comparison. python: what is left to TensorFlow itself."""
 
-    def __init__(self, fills: bool = False) -> None:
+    def __init__(self, fills: bool = False, python: InPython | None = None) -> None:
         self._fills = fills
+        self._python = python
+        self.steps: dict[Any, datasets.Step] = {}  # of tundish.data's nodes
+        self.failing: list[tuple[datasets.Step, list[Problem]]] = []  # by itself, with its inputs right
         self.problems: list[Problem] = []
         self.notes: list[str] = []
         self.ends: list[data.Dataset] = []  # before stages that are not carried over
@@ -89,6 +93,12 @@ class Walk:
             self.problem(datasets.origin_of(dataset), type(dataset).__name__, "how it was made cannot be seen",
                          _REMEDIES.get(type(dataset).__name__, "make it with the methods of tf.data.Dataset"))  # fmt: skip
             return None
+        if self._python is not None and step in self._python.sources:
+            return self._python.source(step, self._fills)
+        if self._python is not None and step in self._python.functions:
+            before = self._try(step.inputs[0])
+            return None if before is None else self._in_python(step, before)
+        told = len(self.problems)
         is_complete = self._note_functions(step)
         inputs = [self._try(each) for each in step.inputs]
         try:
@@ -100,6 +110,10 @@ class Walk:
         if is_complete and len(built) == len(inputs):
             # with_options is read by order_of.
             made = built[0] if step.name == "with_options" else self._called(step, built, others)
+        if made is not None:
+            self.steps[made.node] = step
+        elif len(built) == len(inputs):
+            self.failing.append((step, self.problems[told:]))
         if made is None:
             self.ends += built
             if len(built) < len(inputs):
@@ -107,6 +121,13 @@ class Walk:
         for value in step.arguments.values():
             if isinstance(value, Traced):
                 self._unknown(value.result, set())
+        return made
+
+    def _in_python(self, step: datasets.Step, before: data.Dataset) -> data.Dataset:
+        assert self._python is not None
+        made = self._python.applied(step, before, self._fills)
+        made.node.depth = step.depth
+        self.steps[made.node] = step
         return made
 
     def stands_for(self, dataset: Any, made: data.Dataset) -> None:
@@ -139,6 +160,8 @@ class Walk:
 
     def _note_functions(self, step: datasets.Step) -> bool:
         """All problems of its functions, also of those inside them."""
+        if self._python is not None and step in self._python.functions:
+            return True
         before = len(self.problems)
         for value in step.arguments.values():
             if isinstance(value, Traced):
