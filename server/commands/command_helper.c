@@ -11,7 +11,7 @@
 #include "commands/serve_signals.h"
 #include "core/log.h"
 #include "core/read_at.h"
-#include "session/helpers/helper_serve.h"
+#include "helpers/helper_serve.h"
 
 struct helping {
     struct pipeline_options pipeline_options;

@@ -19,9 +19,9 @@
 #include "core/log.h"
 #include "core/read_at.h"
 #include "deliver/wakeup.h"
+#include "helpers/helpers.h"
 #include "remote/seen.h"
 #include "session/checkpoint/session_state.h"
-#include "session/helpers/helpers.h"
 #include "shm/channel.h"
 #include "shm/segment.h"
 

@@ -15,11 +15,11 @@
 #include <stdatomic.h>
 
 #include "deliver/lane_reader.h"
+#include "helpers/helpers.h"
 #include "session/compress.h"
 #include "session/dealing.h"
 #include "session/evaluation/session_shards.h"
 #include "session/evaluation/shards.h"
-#include "session/helpers/helpers.h"
 #include "session/nodes/nodes.h"
 #include "session/nodes/session_link.h"
 #include "session/ring.h"

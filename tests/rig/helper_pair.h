@@ -4,8 +4,8 @@
 #ifndef RIG_HELPER_PAIR_H
 #define RIG_HELPER_PAIR_H
 
-#include "session/helpers/helper_line.h"
-#include "session/helpers/helper_serve_private.h"
+#include "helpers/helper_line.h"
+#include "helpers/helper_serve_private.h"
 
 struct helper_pair {
     struct spec_file *file;

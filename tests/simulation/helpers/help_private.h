@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "help.h"
+#include "helpers/helpers_private.h"
 #include "nodes/fibers.h"
-#include "session/helpers/helpers_private.h"
 
 static const int64_t MS = 1000000, SECOND = 1000000000;
 enum { SLOTS = 8, ROWS_MAX = 256, CORES_MAX = 16 };
