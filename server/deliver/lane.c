@@ -63,7 +63,7 @@ write_header(struct lane *lane, const struct tnd_batches *header)
     batches->layout_major = TND_LAYOUT_MAJOR;
     batches->layout_minor = TND_LAYOUT_MINOR;
     batches->server_generation = lane->config.server_generation;
-    batches->delivery = lane->config.queue ? TND_DELIVER_QUEUE : TND_DELIVER_LANE;
+    batches->delivery = lane->delivery->number;
     atomic_store_explicit(&batches->heartbeat_ns, (uint64_t)tnd_clock_ns(), memory_order_relaxed);
     tnd_spec_write(lane->config.spec, lane->segment.bytes + header->spec_offset);
     /* Release; partner: the load in tnd_view_open. A consumer that sees `ready` sees the whole
@@ -89,6 +89,7 @@ lane_open(const struct lane_config *config, struct lane **ret_lane)
     lane->memory_node = -1;
     pthread_mutex_init(&lane->lock, NULL);
     lane->config = *config;
+    lane->delivery = config->queue ? &delivery_queue : &delivery_groups;
     lane->segment = (struct tnd_segment)TND_SEGMENT_NONE;
     lane->config.name = lane->name = tnd_strdup(config->name);
     lane->config.arena_bytes = lane_round_up(config->arena_bytes, 4096);

@@ -23,20 +23,13 @@ lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, uint6
                                 memory_order_acquire) == position + 1;
 }
 
-/* Was this position taken back from the trainer? */
-static bool
-is_taken_back(const struct lane_reader *reader, uint64_t position)
-{
-    return position >= reader->back_from && position < reader->back_until;
-}
-
 /* How many more the trainer has taken. It passes over what was taken back, all at once. */
 static uint64_t
 count_taken(const struct lane_reader *reader, uint64_t taken)
 {
     uint64_t from = reader->taken;
 
-    if (taken > from && is_taken_back(reader, from))
+    if (taken > from && lane_reader_lost(reader, from))
         from = taken < reader->back_until ? taken : reader->back_until;
     return taken > from ? taken - from : 0;
 }
@@ -46,7 +39,7 @@ void
 lane_reader_read(struct lane *lane, struct lane_reader *reader)
 {
     struct tnd_returns *page = lane_reader_page(reader);
-    uint64_t limit = lane->config.queue ? reader->granted : lane->published;
+    uint64_t limit = *reader->given;
     /* Sequentially consistent; partner: tnd_ring_release. Either this load sees the release, or the
      * trainer sees `server_waits`. */
     uint64_t released = atomic_load(&page->released);
@@ -57,7 +50,7 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
     uint64_t waited_ns = atomic_load_explicit(&page->waited_ns, memory_order_relaxed);
 
     released = clamp(released, reader->released, limit);
-    if (released != reader->released && lane->config.queue)
+    if (released != reader->released && lane->delivery->counts_releases)
         lane->progress++;
     lane->has_new_wait |= waiting_since_ns != reader->waiting_since_ns && waiting_since_ns != 0;
     reader->released = released;
@@ -74,52 +67,6 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
         reader->waited_ns = waited_ns;
 }
 
-/* What was taken back is free, whatever its trainer still holds from before. */
-static bool
-is_back(const struct lane *lane, const struct lane_slot *slot)
-{
-    for (uint32_t i = 0; lane->config.takes_back && i < lane->reader_limit; i++)
-        if (lane->readers[i] != NULL && is_taken_back(lane->readers[i], slot->position))
-            return true;
-    return false;
-}
-
-/* The position that all replicas of the group have released. Also tells the others how far this one
- * is. The other replicas read other lanes, so their values only decide how long a slot is kept.
- * Relaxed is enough: a stale value is too low and keeps it a little longer. */
-static uint64_t
-released_by_group(const struct lane_reader *reader)
-{
-    uint64_t lowest = reader->released;
-
-    if (reader->tie.released == NULL)
-        return lowest;
-    atomic_store_explicit(&reader->tie.released[reader->tie.index], lowest, memory_order_relaxed);
-    for (uint32_t i = 0; i < reader->tie.count; i++) {
-        uint64_t released = atomic_load_explicit(&reader->tie.released[i], memory_order_relaxed);
-
-        lowest = released < lowest ? released : lowest;
-    }
-    return lowest;
-}
-
-/* Does a trainer that was cut off still use this slot? */
-static bool
-is_pinned(const struct lane *lane, uint32_t index)
-{
-    uint64_t position = lane->slots[index].position;
-
-    for (uint32_t i = 0; i < lane->reader_limit; i++) {
-        const struct lane_reader *reader = lane->readers[i];
-
-        if (reader != NULL && reader->cut_off && reader->connection != NULL &&
-            position >= reader->released && position < reader->taken &&
-            !lane_reader_has_returned(reader, index, position))
-            return true;
-    }
-    return false;
-}
-
 void
 lane_free_visible(struct lane *lane, uint32_t index)
 {
@@ -131,66 +78,10 @@ lane_free_visible(struct lane *lane, uint32_t index)
     lane_free_slot(lane, index);
 }
 
-static bool
-is_passed(const struct lane_look *look, struct lane_until until)
-{
-    return look->published &&
-           (look->epoch < until.epoch || (look->epoch == until.epoch && look->step < until.step));
-}
-
 bool
 lane_reader_passes(const struct lane_reader *reader)
 {
     return reader->passes.epoch > 0 || reader->passes.step > 0;
-}
-
-static void
-pass_over(const struct lane *lane, struct lane_reader *reader)
-{
-    struct lane_look look;
-
-    while (lane_look_at(lane, reader->released, &look) && is_passed(&look, reader->passes))
-        reader->released++;
-    if (reader->taken < reader->released)
-        reader->taken = reader->released;
-}
-
-static void
-collect_lane(struct lane *lane)
-{
-    uint64_t lowest = UINT64_MAX;
-
-    for (uint32_t i = 0; i < lane->reader_limit; i++) {
-        struct lane_reader *reader = lane->readers[i];
-        uint64_t released;
-
-        if (reader == NULL)
-            continue;
-        if (reader->cut_off)
-            continue;
-        if (reader->connection != NULL)
-            lane_reader_read(lane, reader);
-        if (lane_reader_passes(reader))
-            pass_over(lane, reader);
-        released = released_by_group(reader);
-        lowest = released < lowest ? released : lowest;
-    }
-    /* Without readers, keep everything. `released` never goes back: a slot below it may be in use
-     * again. */
-    if (lowest == UINT64_MAX || lowest < lane->released)
-        lowest = lane->released;
-    lane->released = lowest;
-    for (uint32_t i = 0; i < lane->config.slots; i++) {
-        struct lane_slot *slot = &lane->slots[i];
-        bool is_done =
-            slot->state == SLOT_PINNED ||
-            (slot->state == SLOT_PUBLISHED && (slot->position < lowest || is_back(lane, slot)));
-
-        if (is_done && !is_pinned(lane, i))
-            lane_free_visible(lane, i);
-        else if (is_done)
-            slot->state = SLOT_PINNED;
-    }
 }
 
 /* Wake the filling thread only if it can do something. With several groups most releases free no
@@ -200,11 +91,9 @@ lane_collect(struct lane *lane)
 {
     bool all;
 
-    if (lane->config.queue)
-        lane_collect_queue(lane);
-    else
-        collect_lane(lane);
-    if (lane->has_new_wait && (lane->config.queue || lane_count_waiting(lane, &all) > 0))
+    lane->delivery->collect(lane);
+    if (lane->has_new_wait &&
+        (lane->delivery->hears_each_wait || lane_count_waiting(lane, &all) > 0))
         lane->progress++;
     lane->has_new_wait = false;
 }
@@ -225,9 +114,8 @@ lane_take_progress(struct lane *lane)
 void
 lane_set_waits(struct lane *lane, bool waits)
 {
-    /* A queue's trainers always signal, since the hub's thread grants their wishes. Partner of the
-     * store: the load in tnd_ring_release. */
-    atomic_store(&lane->batches->server_waits, waits || lane->config.queue);
+    /* Partner of the store: the load in tnd_ring_release. */
+    atomic_store(&lane->batches->server_waits, waits || lane->delivery->always_waits);
 }
 
 uint32_t
@@ -237,15 +125,13 @@ lane_count_waiting(const struct lane *lane, bool *ret_all)
 
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
-        uint64_t had;
 
         if (reader == NULL || reader->cut_off)
             continue;
-        had = lane->config.queue ? reader->granted : lane->published;
         /* The page may claim a wait while batches are left to take. Only a trainer that has taken
          * all counts. */
-        waiting +=
-            reader->connection != NULL && reader->waiting_since_ns != 0 && reader->taken == had;
+        waiting += reader->connection != NULL && reader->waiting_since_ns != 0 &&
+                   reader->taken == *reader->given;
         count++;
     }
     *ret_all = waiting == count;
@@ -270,8 +156,7 @@ lane_wake(struct lane *lane)
 {
     bool somebody_sleeps = false;
 
-    if (lane->config.queue)
-        lane_grant_all(lane);
+    lane->delivery->grant(lane);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 

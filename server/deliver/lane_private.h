@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "deliver/arena.h"
+#include "deliver/delivery.h"
 #include "deliver/lane.h"
 #include "deliver/lane_reader.h"
 #include "deliver/wakeup_lanes.h"
@@ -70,7 +71,8 @@ struct lane_reader {
     uint64_t waits[TND_WAIT_BUCKETS];
     uint32_t page_waits[TND_WAIT_BUCKETS]; /* of those, as the page last had them */
     uint64_t granted;                      /* queue */
-    uint64_t begins_at; /* queue, until it is granted one: ends before this are not for it */
+    const uint64_t *given; /* its trainer may take no more: see delivery_ops.open_reader */
+    uint64_t begins_at;    /* queue, until it is granted one: ends before this are not for it */
 };
 
 struct place_size {
@@ -79,6 +81,7 @@ struct place_size {
 
 struct lane {
     struct lane_config config;
+    const struct delivery_ops *delivery;
     char *name;
     struct tnd_spec spec;
     struct tnd_segment segment;
@@ -159,6 +162,13 @@ lane_reader_page(const struct lane_reader *reader)
     return (struct tnd_returns *)(void *)reader->returns.bytes;
 }
 
+/* Was this position taken back from the trainer? */
+static inline bool
+lane_reader_lost(const struct lane_reader *reader, uint64_t position)
+{
+    return position >= reader->back_from && position < reader->back_until;
+}
+
 static inline uint64_t
 lane_round_up(uint64_t value, uint64_t unit)
 {
@@ -211,14 +221,6 @@ uint32_t lane_count_waiting(const struct lane *lane, bool *ret_all);
 
 void lane_free_slot(struct lane *lane, uint32_t index);
 void lane_free_visible(struct lane *lane, uint32_t index);
-
-/* For a queue only. */
-void lane_collect_queue(struct lane *lane);
-void lane_grant_all(struct lane *lane);
-bool lane_is_in_vain(const struct lane *lane); /* does some reader wait for a grant? */
-/* Tell the log of batches that nobody who is attached takes any more, and return their number. */
-uint32_t lane_tell_left_behind(const struct lane *lane, const char *what);
-void lane_begin_queue(struct lane *lane, uint32_t reader); /* a trainer is being attached */
 
 /* A segment for one batch: a free one that fits, or a new one, which is announced to all trainers.
  * E_MEMORY where the limit or the kernel leaves no memory. */

@@ -122,8 +122,7 @@ publish_ready(struct lane *lane)
     if (published == lane->published)
         return;
     lane->published = published;
-    if (lane->config.queue)
-        lane_collect(lane); /* frees the slots that were visited before */
+    lane->delivery->published(lane);
     atomic_store_explicit(&lane->batches->newest, newest, memory_order_relaxed);
     tnd_ring_publish(lane->batches, published);
     lane_wake(lane);

@@ -75,8 +75,8 @@ free_batches(struct lane *lane)
 
 /* The end of an epoch stays while a batch before it is out: if its holder dies, whoever is given
  * that batch then is given the end after it. And the place of the queue is then before the end. */
-void
-lane_collect_queue(struct lane *lane)
+static void
+collect_queue(struct lane *lane)
 {
     uint64_t lowest;
 
@@ -213,8 +213,8 @@ find_left_behind(const struct lane *lane)
     return found;
 }
 
-uint32_t
-lane_tell_left_behind(const struct lane *lane, const char *what)
+static uint32_t
+tell_left_behind(const struct lane *lane, const char *what)
 {
     int64_t found = find_left_behind(lane);
     uint32_t count = 0;
@@ -230,6 +230,20 @@ lane_tell_left_behind(const struct lane *lane, const char *what)
     return count;
 }
 
+/* A newcomer to a queue does not get the ends that others have been given, unless it takes a batch
+ * before that whose holder has died. */
+static void
+begin_reader(struct lane *lane, uint32_t reader)
+{
+    uint64_t begins_at = 0;
+
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        if (lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_END &&
+            lane->slots[i].seen != 0 && lane->slots[i].position >= begins_at)
+            begins_at = lane->slots[i].position + 1;
+    lane->readers[reader]->begins_at = begins_at;
+}
+
 /* The ring is full while a reader waits. Do without the oldest batch that is left behind, and let
  * readers that have not asked for anything begin after the ends that others have been given. */
 static bool
@@ -243,14 +257,13 @@ make_room(struct lane *lane)
 
         if (reader != NULL && reader->connection != NULL && reader->granted == 0 &&
             atomic_load(&lane_reader_page(reader)->wanted) == 0)
-            lane_begin_queue(lane, i);
+            begin_reader(lane, i);
     }
-    lane_collect_queue(lane);
+    collect_queue(lane);
     if (found >= 0 && lane->progress == progress) {
-        (void)lane_tell_left_behind(lane,
-                                    "the first of these is given up, since its slot is needed");
+        (void)tell_left_behind(lane, "the first of these is given up, since its slot is needed");
         lane_free_visible(lane, (uint32_t)found);
-        lane_collect_queue(lane);
+        collect_queue(lane);
     }
     return lane->progress != progress;
 }
@@ -285,8 +298,8 @@ waits_for_grant(const struct lane_reader *reader)
            atomic_load(&lane_reader_page(reader)->wanted) > reader->granted;
 }
 
-bool
-lane_is_in_vain(const struct lane *lane)
+static bool
+is_in_vain(const struct lane *lane)
 {
     bool is = false;
 
@@ -314,8 +327,8 @@ tell_starving(struct lane *lane)
     }
 }
 
-void
-lane_grant_all(struct lane *lane)
+static void
+grant_all(struct lane *lane)
 {
     if (lane->grants_no_more)
         return;
@@ -346,24 +359,9 @@ void
 lane_note_ending(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
-    if (lane->config.queue && !lane->grants_no_more)
-        (void)lane_tell_left_behind(lane, "none has come for them");
+    lane->delivery->end(lane);
     lane->grants_no_more = true;
     pthread_mutex_unlock(&lane->lock);
-}
-
-/* A newcomer to a queue does not get the ends that others have been given, unless it takes a batch
- * before that whose holder has died. */
-void
-lane_begin_queue(struct lane *lane, uint32_t reader)
-{
-    uint64_t begins_at = 0;
-
-    for (uint32_t i = 0; i < lane->config.slots; i++)
-        if (lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_END &&
-            lane->slots[i].seen != 0 && lane->slots[i].position >= begins_at)
-            begins_at = lane->slots[i].position + 1;
-    lane->readers[reader]->begins_at = begins_at;
 }
 
 void
@@ -420,3 +418,147 @@ lane_queue_state(struct lane *lane, struct lane_queue_state *ret_state)
     *ret_state = state;
     return true;
 }
+
+/* A queue's readers count what they were given, not positions. */
+static uint64_t
+count_without_holder(const struct lane *lane)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        const struct lane_slot *slot = &lane->slots[i];
+
+        count += slot->state == SLOT_PUBLISHED && !slot->passed && slot->kind == TND_SLOT_BATCH &&
+                 slot->holder == NOBODY;
+    }
+    return count;
+}
+
+/* How many batches of a queue the reader has been granted and not given back. */
+static uint64_t
+count_held(const struct lane_reader *reader)
+{
+    const struct lane *lane = reader->lane;
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        count += lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_BATCH &&
+                 lane->slots[i].holder == (int)reader->line - 1;
+    return count;
+}
+
+/* In what was given, all but what is held. Batches go back in any order. */
+static uint64_t
+count_released(const struct lane_reader *reader)
+{
+    uint64_t ahead = reader->granted - reader->taken, held;
+
+    if (reader->connection == NULL)
+        return reader->released;
+    held = count_held(reader);
+    held = held > ahead ? held - ahead : 0;
+    return reader->taken - (held < reader->taken ? held : reader->taken);
+}
+
+static void
+open_reader(struct lane_reader *reader, uint64_t position)
+{
+    (void)position;
+    reader->given = &reader->granted;
+}
+
+static void
+reset_reader(struct lane_reader *reader)
+{
+    struct lane *lane = reader->lane;
+
+    reader->released = reader->taken = reader->granted = 0;
+    atomic_store(&lane_line(lane, reader->line)->granted, 0);
+    atomic_store(&lane_line(lane, reader->line)->starves, 0);
+}
+
+static void
+attach_reader(struct lane_reader *reader)
+{
+    begin_reader(reader->lane, reader->line - 1);
+}
+
+static void
+welcome(const struct lane_reader *reader, struct tnd_welcome *welcome)
+{
+    (void)reader;
+    welcome->position = 0;
+}
+
+/* The batches that it held are offered again. */
+static bool
+take_holdings(struct lane_reader *reader)
+{
+    struct lane *lane = reader->lane;
+    bool held = false;
+
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        struct lane_slot *slot = &lane->slots[i];
+
+        if (slot->state == SLOT_PUBLISHED && slot->kind == TND_SLOT_BATCH &&
+            slot->holder == (int)reader->line - 1) {
+            slot->holder = NOBODY;
+            slot->visits++;
+            held = true;
+        }
+        /* The line's next reader is another trainer, which has seen no end of an epoch. */
+        slot->seen &= ~(UINT64_C(1) << (reader->line - 1));
+    }
+    return held;
+}
+
+static void
+tell_holdings(struct lane *lane)
+{
+    if (!lane->grants_no_more)
+        (void)tell_left_behind(lane, "the next reader that comes takes them");
+}
+
+/* Anything may go to any reader. */
+static uint64_t
+owes_from(const struct lane_reader *reader)
+{
+    return reader->lane->released;
+}
+
+static void
+count_taken(const struct lane *lane, struct lane_stats *stats)
+{
+    stats->taken -= count_without_holder(lane);
+    stats->starves = stats->trainer_waits && !lane_can_publish(lane) && is_in_vain(lane);
+}
+
+static void
+end(struct lane *lane)
+{
+    if (!lane->grants_no_more)
+        (void)tell_left_behind(lane, "none has come for them");
+}
+
+const struct delivery_ops delivery_queue = {
+    .number = TND_DELIVER_QUEUE,
+    /* A queue's place describes at most so many positions. */
+    .span = TND_SLOTS_MAX,
+    .counts_releases = true,
+    .hears_each_wait = true,
+    /* The hub's thread grants the readers' wishes. */
+    .always_waits = true,
+    .open_reader = open_reader,
+    .reset_reader = reset_reader,
+    .attach_reader = attach_reader,
+    .welcome = welcome,
+    .take_holdings = take_holdings,
+    .tell_holdings = tell_holdings,
+    .collect = collect_queue,
+    .published = lane_collect, /* frees the slots that were visited before */
+    .grant = grant_all,
+    .owes_from = owes_from,
+    .count_taken = count_taken,
+    .count_released = count_released,
+    .end = end,
+};

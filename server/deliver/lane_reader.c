@@ -29,9 +29,7 @@ lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_
             lane->reader_limit = reader->line;
         reader->returns = (struct tnd_segment)TND_SEGMENT_NONE;
         reader->event = reader->wakeup = -1;
-        if (!lane->config.queue)
-            reader->released = reader->taken =
-                position > lane->released ? position : lane->released;
+        lane->delivery->open_reader(reader, position);
     }
     pthread_mutex_unlock(&lane->lock);
     if (reader == NULL)
@@ -49,28 +47,17 @@ close_descriptor(int *descriptor)
     *descriptor = -1;
 }
 
-/* The lock is held. In a queue, the batches that it held are offered again. */
+/* The lock is held. */
 static void
 forget_trainer(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
-    bool held = false;
+    bool held;
 
     if (reader->connection == NULL)
         return;
     lane_collect(lane);
-    for (uint32_t i = 0; i < lane->config.slots; i++) {
-        struct lane_slot *slot = &lane->slots[i];
-
-        if (slot->state == SLOT_PUBLISHED && slot->kind == TND_SLOT_BATCH &&
-            slot->holder == (int)reader->line - 1) {
-            slot->holder = NOBODY;
-            slot->visits++;
-            held = true;
-        }
-        /* The line's next reader is another trainer, which has seen no end of an epoch. */
-        slot->seen &= ~(UINT64_C(1) << (reader->line - 1));
-    }
+    held = lane->delivery->take_holdings(reader);
     if (lane->config.wakeup != NULL)
         wakeup_ignore(lane->config.wakeup, reader->wakeup);
     close_descriptor(&reader->event);
@@ -84,8 +71,8 @@ forget_trainer(struct lane_reader *reader)
     reader->waiting_since_ns = 0;
     lane->progress++;
     lane_wake(lane);
-    if (held && !lane->grants_no_more)
-        (void)lane_tell_left_behind(lane, "the next reader that comes takes them");
+    if (held)
+        lane->delivery->tell_holdings(lane);
 }
 
 void
@@ -181,19 +168,13 @@ welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
     int descriptors[] = { lane->segment.read_descriptor, reader->returns.read_descriptor,
                           reader->wakeup, reader->event };
     struct tnd_message_head head = { .type = TND_WELCOME, .bytes = sizeof *welcome };
-    struct lane_look look;
 
     welcome->line = reader->line;
     if (lane->config.takes_back)
         welcome->flags |= TND_WELCOME_CLAIMS;
     welcome->batches_bytes = lane->segment.segment_bytes;
     welcome->returns_bytes = reader->returns.segment_bytes;
-    welcome->position = lane->config.queue ? 0 : reader->released;
-    if (welcome->first_step == UINT64_MAX && !lane->config.queue &&
-        lane_look_at(lane, reader->released, &look)) {
-        welcome->first_epoch = look.epoch;
-        welcome->first_step = look.step;
-    }
+    lane->delivery->welcome(reader, welcome);
     connection_post(reader->connection, head, welcome, descriptors, 4);
     lane_own_announce(lane, reader->connection);
 }
@@ -207,11 +188,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
 
     must(reader->connection == NULL && !reader->cut_off);
     pthread_mutex_lock(&lane->lock);
-    if (lane->config.queue) {
-        reader->released = reader->taken = reader->granted = 0;
-        atomic_store(&lane_line(lane, reader->line)->granted, 0);
-        atomic_store(&lane_line(lane, reader->line)->starves, 0);
-    }
+    lane->delivery->reset_reader(reader);
     status = make_page(reader);
     if (status == TUNDISH_OK)
         status = make_wakers(reader);
@@ -220,8 +197,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         reader->back_from = reader->back_until = 0;
         if ((welcome->flags & TND_WELCOME_FROM) == 0)
             reader->passes = (struct lane_until){ 0 };
-        if (lane->config.queue)
-            lane_begin_queue(lane, reader->line - 1);
+        lane->delivery->attach_reader(reader);
         welcome_client(reader, welcome);
         lane->progress++;
     } else {
@@ -230,7 +206,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         tnd_segment_close(&reader->returns);
     }
     pthread_mutex_unlock(&lane->lock);
-    if (status == TUNDISH_OK && lane->config.queue)
+    if (status == TUNDISH_OK && lane->delivery->always_waits)
         lane_set_waits(lane, true);
     if (status == TUNDISH_OK)
         lane_lie_near(lane, connection->pid);
@@ -329,15 +305,14 @@ lane_look(struct lane *lane, uint64_t position, struct lane_look *ret_look)
     return found;
 }
 
-/* Of a queue anything may go to any of its readers. */
 static bool
 owes(const struct lane *lane, const struct lane_reader *reader)
 {
     struct lane_look look;
 
     return reader != NULL && !reader->cut_off && reader->connection != NULL &&
-           lane_look_at(lane, lane->config.queue ? lane->released : reader->released, &look) &&
-           look.published && (look.kind == TND_SLOT_BATCH || look.kind == TND_SLOT_END);
+           lane_look_at(lane, lane->delivery->owes_from(reader), &look) && look.published &&
+           (look.kind == TND_SLOT_BATCH || look.kind == TND_SLOT_END);
 }
 
 bool

@@ -97,13 +97,12 @@ find_free_slot(const struct lane *lane)
 }
 
 /* Each unpublished position below this one keeps a slot for itself. So a later one can never take
- * the last slot that an earlier one needs. A queue's place describes at most TND_SLOTS_MAX
- * positions. */
+ * the last slot that an earlier one needs. */
 static bool
 has_slot(const struct lane *lane, uint64_t position)
 {
     return position - lane->published < lane->config.slots - lane->visible_count &&
-           (!lane->config.queue || position - lane->released < TND_SLOTS_MAX);
+           position - lane->released < lane->delivery->span;
 }
 
 bool

@@ -40,47 +40,6 @@ lane_count_encoded(struct lane *lane, const struct slot *slot)
     }
 }
 
-/* A queue's readers count what they were given, not positions. */
-static uint64_t
-count_without_holder(const struct lane *lane)
-{
-    uint64_t count = 0;
-
-    for (uint32_t i = 0; i < lane->config.slots; i++) {
-        const struct lane_slot *slot = &lane->slots[i];
-
-        count += slot->state == SLOT_PUBLISHED && !slot->passed && slot->kind == TND_SLOT_BATCH &&
-                 slot->holder == NOBODY;
-    }
-    return count;
-}
-
-/* How many batches of a queue the reader has been granted and not given back. */
-static uint64_t
-count_held(const struct lane_reader *reader)
-{
-    const struct lane *lane = reader->lane;
-    uint64_t count = 0;
-
-    for (uint32_t i = 0; i < lane->config.slots; i++)
-        count += lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_BATCH &&
-                 lane->slots[i].holder == (int)reader->line - 1;
-    return count;
-}
-
-/* In what was given, all but what is held. Batches go back in any order. */
-static uint64_t
-count_released(const struct lane_reader *reader)
-{
-    uint64_t ahead = reader->granted - reader->taken, held;
-
-    if (!reader->lane->config.queue || reader->connection == NULL)
-        return reader->released;
-    held = count_held(reader);
-    held = held > ahead ? held - ahead : 0;
-    return reader->taken - (held < reader->taken ? held : reader->taken);
-}
-
 void
 lane_stats(struct lane *lane, struct lane_stats *ret_stats)
 {
@@ -110,17 +69,12 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
          * slowest. */
         if (reader == NULL || reader->cut_off)
             continue;
-        if (!lane->config.queue && reader->taken < stats.taken)
-            stats.taken = reader->taken;
         waits_ns = lane_reader_waits_ns(reader);
         stats.trainer_waits |= waits_ns >= 0;
         if (waits_ns > stats.trainer_waits_ns)
             stats.trainer_waits_ns = waits_ns;
     }
-    if (lane->config.queue) {
-        stats.taken -= count_without_holder(lane);
-        stats.starves = stats.trainer_waits && !lane_can_publish(lane) && lane_is_in_vain(lane);
-    }
+    lane->delivery->count_taken(lane, &stats);
     pthread_mutex_unlock(&lane->lock);
     *ret_stats = stats;
 }
@@ -182,9 +136,9 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
         lane_reader_count_waits(reader);
     *ret_stats = (struct lane_reader_stats){
         .attached = reader->connection != NULL,
-        .released = count_released(reader),
+        .released = lane->delivery->count_released(reader),
         .taken = reader->taken,
-        .published = lane->config.queue ? reader->granted : lane->published,
+        .published = *reader->given,
         .taken_in_all = reader->taken_in_all,
         .waits_ns = lane_reader_waits_ns(reader),
         .waited_ns = lane_reader_waited_ns(reader),
