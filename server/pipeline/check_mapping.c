@@ -49,7 +49,8 @@ section_with(const struct stage_info *info, const char *key)
     return is_section ? found : NULL;
 }
 
-static void
+/* Returns the number of the parameter that is meant, or -1. */
+static int
 refuse_key(struct check *check, const struct stage_info *info, const struct spec_value *key)
 {
     const char *words[64] = { NULL };
@@ -66,6 +67,7 @@ refuse_key(struct check *check, const struct stage_info *info, const struct spec
     } else if (nearest != NULL) {
         spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; did you mean %s?",
                       info->name, key->text, nearest);
+        return stage_parameter(info, nearest);
     } else {
         char list[1024];
         size_t used = 0;
@@ -77,22 +79,31 @@ refuse_key(struct check *check, const struct stage_info *info, const struct spec
         spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; it has %s",
                       info->name, key->text, count > 0 ? list : "no parameters");
     }
+    return -1;
 }
 
-void
-check_fill(struct check *check, const struct stage_info *info, uint32_t line, uint32_t column,
-           const struct spec_value **arguments)
+/* Those of `misspelt` (bit i: parameter i) are not missing as well. */
+static void
+fill(struct check *check, const struct stage_info *info, uint32_t line, uint32_t column,
+     uint64_t misspelt, const struct spec_value **arguments)
 {
     for (uint32_t i = 0; i < info->parameter_count; i++) {
         const struct parameter_info *parameter = &info->parameters[i];
 
         if (arguments[i] != NULL)
             continue;
-        if (parameter->required)
+        if (parameter->required && !(misspelt >> i & 1))
             spec_complain(check->errors, line, column, "%s needs %s: %s", info->name,
                           parameter->name, parameter->help);
         arguments[i] = check_default(check, parameter, line, column);
     }
+}
+
+void
+check_fill(struct check *check, const struct stage_info *info, uint32_t line, uint32_t column,
+           const struct spec_value **arguments)
+{
+    fill(check, info, line, column, 0, arguments);
 }
 
 const struct spec_value **
@@ -101,7 +112,7 @@ check_mapping(struct check *check, const struct stage_info *info, const struct s
 {
     const struct spec_value **arguments =
         spec_memory_take(check->memory, info->parameter_count, sizeof *arguments);
-    uint64_t given = 0;
+    uint64_t given = 0, misspelt = 0;
     char found[80];
 
     if (map->kind != SPEC_MAP && map->kind != SPEC_BROKEN)
@@ -115,7 +126,8 @@ check_mapping(struct check *check, const struct stage_info *info, const struct s
             continue;
         index = stage_parameter(info, key->text);
         if (index < 0) {
-            refuse_key(check, info, key);
+            index = refuse_key(check, info, key);
+            misspelt |= index >= 0 ? UINT64_C(1) << index : 0;
             continue;
         }
         /* A key that occurs twice was reported by the reader; the first one counts. */
@@ -126,7 +138,7 @@ check_mapping(struct check *check, const struct stage_info *info, const struct s
     }
     /* Required parameters are missed even if other keys were wrong. */
     if (map->kind == SPEC_MAP)
-        check_fill(check, info, map->line, map->column, arguments);
+        fill(check, info, map->line, map->column, misspelt, arguments);
     if (ret_given != NULL)
         *ret_given = given;
     return arguments;

@@ -105,6 +105,8 @@ refuse(struct check *check, const struct stage_info *owner, const struct paramet
     else if (value->kind == SPEC_TEXT && value->quoted &&
              parameter->types & (TYPE_INTEGER | TYPE_NUMBER | TYPE_BOOL))
         fputs("; remove the quotes if it is not a text", out);
+    else if (value->kind == SPEC_MAP && parameter->types & TYPE_DATASET)
+        fputs("; put `- ` before each stage", out);
     tnd_must_have(fclose(out) == 0);
     spec_complain(check->errors, value->line, value->column, "%s", text);
     free(text);

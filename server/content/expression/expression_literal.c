@@ -61,6 +61,18 @@ default_dtype(struct operand operand)
                                                   : TUNDISH_UINT64;
 }
 
+/* Why an integer is no value of it; the dtype's name follows. */
+static const char *
+why_not(tundish_dtype dtype)
+{
+    if (dtype == TUNDISH_STRING)
+        return "is a number: quote it, or use the stage string_to_number before; the other operand "
+               "is a ";
+    if (dtype == TUNDISH_BOOL)
+        return "is a number: use cast(..., int64) on the other operand, which is a ";
+    return "does not fit ";
+}
+
 /* Store a literal as one value of `dtype`, or complain that it does not fit. */
 bool
 operand_store(struct checker *checker, struct operand operand, tundish_dtype dtype, void *ret_value)
@@ -85,11 +97,11 @@ operand_store(struct checker *checker, struct operand operand, tundish_dtype dty
         return true;
     }
     if (dtype == TUNDISH_BOOL || dtype == TUNDISH_STRING || !fits(operand.integer, dtype)) {
-        operand_complain(
-            checker, operand.at, "%s%llu %s %s", operand.integer < 0 ? "-" : "",
-            (unsigned long long)(operand.integer < 0 ? -operand.integer : operand.integer),
-            dtype == TUNDISH_BOOL || dtype == TUNDISH_STRING ? "cannot meet a" : "does not fit",
-            tnd_dtype_name(dtype));
+        tree_integer value = operand.integer;
+
+        operand_complain(checker, operand.at, "%s%llu %s%s", value < 0 ? "-" : "",
+                         (unsigned long long)(value < 0 ? -value : value), why_not(dtype),
+                         tnd_dtype_name(dtype));
         return false;
     }
     memcpy(ret_value, &bits, tnd_dtype_bytes(dtype)); /* little-endian: the low bytes first */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "column/literal.h"
 #include "content/records/number.h"
@@ -65,6 +66,11 @@ read_default(const struct stage_config *config, const struct spec_value *value,
         column->dtype = tnd_dtype_by_name(value->text);
         return TUNDISH_OK;
     }
+    if (value->kind == SPEC_TEXT && !value->quoted && strcasecmp(value->text, "nan") == 0)
+        return spec_complain(config->errors, value->line, value->column,
+                             "the default of '%s' is the text %s: write .nan for a number, or "
+                             "quote it",
+                             column->name, value->text);
     if (value->kind == SPEC_TEXT)
         column->dtype = TUNDISH_STRING;
     else if (value->kind == SPEC_NUMBER)

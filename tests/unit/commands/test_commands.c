@@ -125,6 +125,9 @@ what_is_wrong_has_its_status(void **state)
     assert_says("peek --cache c --json bad.yaml", "", EXIT_REFUSED, "\"refused\": true");
     assert_says("peek", "", EXIT_USAGE, "usage: tundish peek");
     assert_says("peek --stpes 3 rows.yaml", "", EXIT_USAGE, "usage: tundish peek");
+    put_text("nan.yaml", "streams:\n  a:\n    dataset:\n      - csv: {filenames: rows.csv, "
+                         "record_defaults: [NaN, string], column_names: [a, b]}\n");
+    assert_says("peek --cache c nan.yaml", "", EXIT_REFUSED, "'a' is the text NaN: write .nan");
     assert_says("plan --cache c none.yaml", "", EXIT_SYSTEM, "none.yaml");
     assert_says("vocab", "", EXIT_USAGE, "usage: tundish vocab");
     assert_says("index --kind jpeg rows.csv", "", EXIT_REFUSED, "not as jpeg");

@@ -377,6 +377,7 @@ strings_compare_join_and_have_lengths(void **state)
     views = table->result.values;
     assert_memory_equal(views[0].data, "no", 2);
     assert_refused(table, "s < 'a'", "string", 3);
+    assert_refused(table, "s * 2", "2 is a number: quote it", 5);
     assert_refused(table, "s * 2", "2", 5);
     assert_refused(table, "cast(s, int32)", "string_to_number", 1);
     table_close(table);

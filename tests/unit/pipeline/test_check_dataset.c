@@ -18,7 +18,8 @@ a_dataset_begins_with_what_stands_first(void **state)
     assert_error_has("streams: {case: {dataset: []}}\n", "at least one stage");
     assert_error_has("streams: {case: {dataset: 5}}\n",
                      "the name of a dataset or a list of stages");
-    assert_error_has("streams: {case: {dataset: {range: 5}}}\n", "not a mapping");
+    assert_error_has("streams: {case: {dataset: {range: 5}}}\n",
+                     "not a mapping; put `- ` before each stage");
 }
 
 static void

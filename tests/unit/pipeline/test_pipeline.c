@@ -13,29 +13,27 @@ static void
 all_errors_of_a_file_are_reported_in_order(void **state)
 {
     (void)state;
-    assert_errors(
-        "sead: 1\n"
-        "datasets:\n"
-        "  a: [range: 5, batch: &x 0]\n"
-        "streams:\n"
-        "  train:\n"
-        "    dataset:\n"
-        "      - range: ten\n"
-        "      - shuffle: {bufer_size: 5}\n"
-        "      - zip: [b]\n"
-        "    distribute: {replicas: 0}\n"
-        "    delivr: {}\n"
-        "  eval: {dataset: c}\n",
-        "1:1: pipeline file has no \"sead\"; did you mean seed?\n"
-        "3:24: anchors (&x) are not supported; a text that starts with & must be quoted\n"
-        "7:16: stop of range must be an integer, not \"ten\"\n"
-        "8:18: shuffle needs buffer_size: The number of elements in the buffer; -2: all elements.\n"
-        "8:19: shuffle has no \"bufer_size\"; did you mean buffer_size?\n"
-        "9:9: zip can only be the first stage; move the stages before it to `datasets`\n"
-        "9:15: there is no dataset \"b\"; did you mean a?\n"
-        "10:28: replicas of distribute must be an integer from 1 to 4096, not 0\n"
-        "11:5: stream has no \"delivr\"; did you mean deliver?\n"
-        "12:19: there is no dataset \"c\"; did you mean a?\n");
+    assert_errors("sead: 1\n"
+                  "datasets:\n"
+                  "  a: [range: 5, batch: &x 0]\n"
+                  "streams:\n"
+                  "  train:\n"
+                  "    dataset:\n"
+                  "      - range: ten\n"
+                  "      - shuffle: {bufer_size: 5}\n"
+                  "      - zip: [b]\n"
+                  "    distribute: {replicas: 0}\n"
+                  "    delivr: {}\n"
+                  "  eval: {dataset: c}\n",
+                  "1:1: pipeline file has no \"sead\"; did you mean seed?\n"
+                  "3:24: anchors (&x) are not supported; a text that starts with & must be quoted\n"
+                  "7:16: stop of range must be an integer, not \"ten\"\n"
+                  "8:19: shuffle has no \"bufer_size\"; did you mean buffer_size?\n"
+                  "9:9: zip can only be the first stage; move the stages before it to `datasets`\n"
+                  "9:15: there is no dataset \"b\"; did you mean a?\n"
+                  "10:28: replicas of distribute must be an integer from 1 to 4096, not 0\n"
+                  "11:5: stream has no \"delivr\"; did you mean deliver?\n"
+                  "12:19: there is no dataset \"c\"; did you mean a?\n");
 }
 
 static void

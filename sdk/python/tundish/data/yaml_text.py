@@ -50,7 +50,7 @@ def scalar(value: Any) -> str:
     is_plain = _PLAIN.fullmatch(text) and not _NUMBER.fullmatch(text) and text not in _WORDS
     if (
         is_plain
-        and text.lower() not in (".inf", "-.inf", "+.inf", ".nan")
+        and text.lower() not in (".inf", "-.inf", "+.inf", ".nan", "nan")
         and not text.startswith(("-", "$", "?", "---"))
     ):
         return text
