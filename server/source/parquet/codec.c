@@ -2,10 +2,10 @@
 #include "source/parquet/codec.h"
 
 #include <brotli/decode.h>
+#include <libdeflate.h>
 #include <limits.h>
 #include <lz4.h>
 #include <snappy-c.h>
-#include <zlib.h>
 #include <zstd.h>
 
 const char *
@@ -76,25 +76,31 @@ unpack_old_lz4(struct byte_view packed, uint8_t *to, size_t unpacked_bytes)
     return unpack_lz4(packed, to, unpacked_bytes);
 }
 
+/* A page may be several members, each with GZIP's head or ZLIB's. */
 static bool
 unpack_gzip(struct byte_view packed, uint8_t *to, size_t unpacked_bytes)
 {
-    z_stream stream = { .next_in = (Bytef *)(uintptr_t)packed.data,
-                        .avail_in = (uInt)packed.size,
-                        .next_out = to,
-                        .avail_out = (uInt)unpacked_bytes };
-    int result;
+    static const uint8_t gzip[] = { 0x1f, 0x8b };
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    bool is_good = decompressor != NULL;
+    size_t used, made;
 
-    if (packed.size > UINT_MAX || unpacked_bytes > UINT_MAX ||
-        inflateInit2(&stream, 15 + 32) != Z_OK) /* GZIP's head, or ZLIB's */
-        return false;
-    /* A page may be several members. */
-    do
-        result = inflate(&stream, Z_FINISH);
-    while (result == Z_STREAM_END && stream.avail_in > 0 && stream.avail_out > 0 &&
-           inflateReset(&stream) == Z_OK);
-    inflateEnd(&stream);
-    return result == Z_STREAM_END && stream.avail_out == 0;
+    do {
+        bool is_gzip = packed.size >= sizeof gzip && memcmp(packed.data, gzip, sizeof gzip) == 0;
+
+        is_good = is_good &&
+                  (is_gzip ? libdeflate_gzip_decompress_ex : libdeflate_zlib_decompress_ex)(
+                      decompressor, packed.data, packed.size, to, unpacked_bytes, &used, &made) ==
+                      LIBDEFLATE_SUCCESS;
+        if (is_good) {
+            packed.data += used;
+            packed.size -= used;
+            to += made;
+            unpacked_bytes -= made;
+        }
+    } while (is_good && packed.size > 0 && unpacked_bytes > 0);
+    libdeflate_free_decompressor(decompressor);
+    return is_good && unpacked_bytes == 0;
 }
 
 bool
