@@ -307,9 +307,14 @@ look(const struct place_files *files, const struct place_groups *groups)
 
     if (amount.objects > OBJECTS_MAX || amount.file_bytes > FILES_BYTES_MAX)
         return false;
-    return look_at_all(files, groups, false) ||
-           (amount.objects > 0 && amount.object_bytes + amount.file_bytes <= FILES_BYTES_MAX &&
-            look_at_all(files, groups, true));
+    if (look_at_all(files, groups, false))
+        return true;
+    if (amount.objects == 0 || amount.object_bytes + amount.file_bytes > FILES_BYTES_MAX)
+        return false;
+    tnd_log(TND_LOG_NOTICE, "place",
+            "reading %" PRIu64 " objects, %" PRIu64 " MiB, to compare them with those of the place",
+            amount.objects, amount.object_bytes >> 20);
+    return look_at_all(files, groups, true);
 }
 
 bool
