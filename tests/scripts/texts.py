@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("server", "sdk", "admin", "docs", "scripts", "tests", ".ci")
-QUOTED = ("tests/conformance/cases", "tests/fuzz/corpus", "tests/bench/RESULTS.md")
+QUOTED = ("tests/conformance/cases", "tests/fuzz/corpus", "tests/bench/RESULTS.md", "tests/bench/notes")
 
 _SPAN = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\]\((?!https?:)([^)\s]+)")
