@@ -77,8 +77,8 @@ add_needs(struct doctor *doctor, const struct plan *plan)
     add_tables(doctor, plan->graph);
     if (lanes.lane_bytes < 0)
         doctor_say(doctor, DOCTOR_NOTE, "batches", NULL,
-                   "stream %s: their size is known after data is read, so the needs told here lack "
-                   "them",
+                   "stream %s: their size is known after the first batch, so they are missing from "
+                   "the needs told here",
                    plan->stream->name);
 }
 

@@ -27,7 +27,7 @@ static void
 print_bytes(FILE *file, int64_t bytes)
 {
     if (bytes < 0)
-        fputs("known after data is read", file);
+        fputs("known after the first batch", file);
     else if (bytes < 10 << 20)
         fprintf(file, "%.1f KiB", (double)bytes / 1024);
     else
