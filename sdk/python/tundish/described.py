@@ -18,7 +18,7 @@ import numpy as np
 
 from .dtypes import numpy_dtype
 
-__all__ = ["array", "columns", "leaves"]
+__all__ = ["array", "columns", "items_of", "leaves"]
 
 
 def leaves(sample: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def leaves(sample: Any) -> dict[str, Any]:
 
 
 def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    items = _items(value)
+    items = items_of(value)
     if items is None:
         yield path, value
         return
@@ -42,7 +42,7 @@ def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...],
         yield from _paths(item, (*path, key))
 
 
-def _items(value: Any) -> Iterator[tuple[Any, Any]] | None:
+def items_of(value: Any) -> Iterator[tuple[Any, Any]] | None:
     """The keys and items of a nest; None of a value."""
     if isinstance(value, Mapping):
         return iter(value.items())

@@ -22,7 +22,7 @@ from . import described, worker
 from .dtypes import numpy_dtype
 from .worker_columns import Misfit
 
-__all__ = ["Batches", "Tensor", "columns", "flatten", "load", "nest", "save"]
+__all__ = ["Batches", "Tensor", "columns", "flatten", "load", "nest", "pickled", "save"]
 
 OTHER, SHAPES = "other", "shapes"
 WANTED_ALL = 2**63 - 1
@@ -202,25 +202,31 @@ def convert(item: Any) -> Any:
 
 
 def save(path: str, value: Any) -> None:
-    """Pickle by name what can be imported, and by value what cannot. Raises ArgumentError."""
+    """Write it, pickled, to a file."""
+    content = pickled(value)
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def pickled(value: Any) -> bytes:
+    """By name what can be imported, and by value what cannot. Raises ArgumentError."""
     from .errors import ArgumentError
 
     cloudpickle = _by_value()
     try:
-        pickled: bytes = (cloudpickle or pickle).dumps(value, protocol=5)
+        content: bytes = (cloudpickle or pickle).dumps(value, protocol=5)
     except Exception as error:
         remedy = "" if cloudpickle else "; pip install cloudpickle sends functions and classes by value"
         raise ArgumentError(
             f"the data set cannot be sent to the server's interpreters: {error}: open files and connections "
             f"in its __getitem__, or in worker_init_fn{remedy}"
         ) from error
-    if cloudpickle is None and b"__main__" in pickled:
+    if cloudpickle is None and b"__main__" in content:
         raise ArgumentError(
             "the data set's class, or a function of its DataLoader, is of this script or notebook, which "
             "interpreters cannot import: pip install cloudpickle, or put it into a module"
         )
-    with open(path, "wb") as file:
-        file.write(pickled)
+    return content
 
 
 def _by_value() -> Any:

@@ -335,8 +335,8 @@ def open(
 ) -> Reader:
     """Attach to a server. The caller closes the reader, or uses it in a `with`.
 
-    In place of a stream, a pipeline file ("photos.yaml") or a tundish.data.Dataset: a server of its own, which ends
-    with the reader.
+    In place of a stream, a pipeline file ("photos.yaml"), a tundish.data.Dataset, or what has __len__ and
+    __getitem__ (Dataset.from_indexable, item by item): a server of its own, which ends with the reader.
     stream, server, session, group, replica: which batches; each from the environment (TUNDISH_STREAM,
     TUNDISH_SERVER, ...) if it is None. place: begin there, as reader.place has it. device: "cuda",
     "cuda:1" ...: batches are copied there ahead of the program, and columns are tundish.DeviceArray, or
@@ -369,6 +369,10 @@ def open(
         "check": check,
         "timeout": timeout,
     }
+    if _is_indexable(stream):
+        from .data import Dataset
+
+        stream = Dataset.from_indexable(stream)
     require_source(stream, "tundish.open")
     if stream is None or (isinstance(stream, str) and not is_file(stream)):
         return Reader({"stream": stream, **options})
@@ -377,6 +381,13 @@ def open(
     from .data.plan import open_dataset
 
     return open_dataset(stream, options)
+
+
+def _is_indexable(source: Any) -> bool:
+    """Is it a data set of the program's own, as PyTorch's and Grain's? Lists are taken for mistakes."""
+    kind = type(source)
+    is_plain = isinstance(source, str | bytes | list | tuple | dict)
+    return not is_plain and hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
 
 
 def is_file(source: Any) -> bool:

@@ -14,6 +14,7 @@ from .distribution import AutoShardPolicy, InputContext, Options, distribute
 from .fused import map_and_batch, parallel_interleave, shuffle_and_repeat
 from .graph import Call, Column, Origin, Spec, Unsupported
 from .plan import plan_of, save
+from .python import TensorSpec
 from .sources import (
     CsvDataset,
     DirectoryDataset,
@@ -51,6 +52,7 @@ __all__ = [
     "ParquetDataset",
     "Spec",
     "TFRecordDataset",
+    "TensorSpec",
     "TextLineDataset",
     "TraceError",
     "Unsupported",

@@ -8,7 +8,6 @@ READ = "a dataset is read by a server: use peek(n), or `for batch in tundish.ope
 ABSENT = {
     "as_numpy_iterator": READ,
     "cardinality": "use tundish.plan, or len(reader)",
-    "from_generator": "write the generator's rows with tundish.rows, in a program that the file names: `program:`",
     "get_single_element": READ,
     "ignore_errors": "use tundish.distribute(dataset, deliver={'on_error': 'skip'})",
     "load": "read the files with TFRecordDataset or TextLineDataset",

@@ -43,6 +43,9 @@ class Beside:
         content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + value.tobytes()
         return self._put(f"{column}.npy", content)
 
+    def pickle(self, content: bytes) -> str:
+        return self._put("python.pickle", content)
+
     def vocabulary(self, stage: str, params: Any) -> None:
         """Put a long list of terms into a file, if a file means the same."""
         terms = params.get("vocabulary") if stage in LOOKUPS else None

@@ -163,6 +163,34 @@ class Dataset(metaclass=_Methods):
         return cls._source("list_files", params, Spec("string", ()), origin)
 
     @classmethod
+    def from_generator(
+        cls,
+        generator: Any,
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """What a generator function yields, in a process of its own, which runs it again for each epoch and after
+        a resume. generator: the function, or its name as "data:rows". output_signature: a nest of
+        tundish.data.TensorSpec."""
+        if output_signature is None or output_types is not None or output_shapes is not None:
+            raise TypeError("from_generator takes output_signature, a nest of tundish.data.TensorSpec(shape, dtype)")
+        from .python import generated
+
+        return cls(generated(generator, args, output_signature, origin or caller()))
+
+    @classmethod
+    def from_indexable(cls, source: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """The items of what has __len__ and __getitem__, as PyTorch's map-style data sets and Grain's sources, by
+        their numbers: made in the server's interpreters when they are delivered. It is pickled."""
+        from .python import indexed
+
+        return cls(indexed(source, origin or caller()))
+
+    @classmethod
     def _source(cls, stage: str, params: dict[str, Any], spec: Spec, origin: Origin | None) -> Dataset:
         return cls(Node(stage, params, (), Field(Name("value", False), spec), origin or caller()))
 
@@ -366,6 +394,24 @@ class Dataset(metaclass=_Methods):
             "names": [leaf.name for leaf in nest.flatten(structure)],
         }
         return Dataset(Node("map", {}, (self.node,), structure, origin, facts))
+
+    def map_python(
+        self,
+        function: Any,
+        output_signature: Any,
+        seed: int | None = None,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """The elements that a function makes in the server's interpreters, of NumPy arrays, bytes and numbers.
+
+            ds.map_python("augment:train", TensorSpec([224, 224, 3], "uint8"))
+
+        function: as map takes it, or its name. It may have a parameter rng, the row's own generator, by the seed.
+        output_signature: the nest of TensorSpec that it gives."""
+        from .python import mapped
+
+        return Dataset(mapped(self.node, function, output_signature, seed, origin or caller()))
 
     def filter(
         self, predicate: Callable[..., Any], name: str | None = None, origin: Origin | None = None

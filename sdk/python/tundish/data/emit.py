@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from .distribution import CONTEXT
 from .folding import fold_columns, fold_entries, reads_as_several
 from .graph import Column, Field, Name, Node, Scope, Unsupported
 from .lowering.rule import Refused
+from .python import COMMAND
 from .lowering.schedule import Stage, base_name, leaves, lower
 from .lowering.writer import column_name
 from .yaml_text import Variable, block, flow, scalar
@@ -269,13 +271,16 @@ class Emission:
     def _of_python(self, node: Node, kept: list[str]) -> list[Stage]:
         before = by_path(node.inputs[0].structure)
         gives = by_path(node.facts["gives"])
-        names = {"takes": [leaf.name.text for leaf in before], "gives": [leaf.name.text for leaf in gives]}
-        written = {"call": node.params["call"], "arguments": {**node.params["arguments"], **names}}
-        written["columns"] = names["takes"]
+        names = [[leaf.name.text for leaf in each] for each in (before, gives)]
+        nests = map(_plain_names, (node.inputs[0].structure, node.facts["gives"])) if "nests" in node.facts else names
+        arguments = {**node.params["arguments"], **self._object(node), **dict(zip(("takes", "gives"), nests))}
+        written = {"call": node.params["call"], "arguments": arguments, "columns": names[0]}
         if all(leaf.spec.shape is not None for leaf in gives):
             written["output"] = described(gives)
         if _is_batched(node.inputs[0]):
             written["rows"] = "batch"
+        if "seed" in node.params:
+            written["seed"] = node.params["seed"]
         stages = [Stage("python", written, [node.origin], is_written=True)]
         gone = [leaf.name.text for leaf in nest.flatten(node.inputs[0].structure) if leaf.name.text not in kept]
         return stages + ([Stage("drop", {"columns": gone}, [node.origin])] if gone else [])
@@ -292,10 +297,23 @@ class Emission:
         ]
 
     def _program(self, node: Node) -> list[Stage]:
-        gives = by_path(node.structure)
-        command = [*node.params["command"], *node.params["words"]([leaf.name.text for leaf in gives])]
-        written = {"command": command, "spec": described(gives)}
+        fields = by_path(node.structure)
+        gives = _plain_names(node.structure) if "nests" in node.facts else [leaf.name.text for leaf in fields]
+        job = {**node.params["job"], **self._object(node), "gives": gives, "spec": described(fields)}
+        written = {"command": [*COMMAND, node.params["module"], json.dumps(job)], "spec": described(fields)}
         return [Stage("program", written, [node.origin], is_written=True)]
+
+    def _object(self, node: Node) -> dict[str, str]:
+        """A function or data set, by its name or by the file that it is pickled in."""
+        if "object" not in node.params:
+            return {}
+        name, content = node.params["object"]
+        return {"call": name} if content is None else {"file": self.beside.pickle(content)}
+
+    def _python_dataset(self, node: Node) -> list[Stage]:
+        spec = described([leaf for leaf in nest.flatten(node.structure)])
+        written = {"make": "tundish.elements:indexable", "arguments": self._object(node), "spec": spec}
+        return [Stage("python_dataset", written, [node.origin], is_written=True)]
 
     def _filter(self, node: Node) -> list[Stage]:
         stages, text, made = self._own_expression(node, node.facts["result"])
@@ -378,6 +396,15 @@ class Emission:
             return self.value(node, value)
         file = self.beside.array(column, value)
         return _tensor(value) if file is None else {"npy": file}
+
+
+def _plain_names(structure: Any) -> Any:
+    """The nest of the components' names, with lists for tuples."""
+    if isinstance(structure, Mapping):
+        return {key: _plain_names(item) for key, item in structure.items()}
+    if isinstance(structure, tuple):
+        return [_plain_names(item) for item in structure]
+    return structure.name.text
 
 
 def by_path(structure: Any) -> list[Field]:
@@ -518,6 +545,7 @@ _MAKERS = {
     "python": Emission._python,
     "python_filter": Emission._python_filter,
     "program": Emission._program,
+    "python_dataset": Emission._python_dataset,
     "filter": Emission._filter,
     "interleave": Emission._of_datasets,
     "flat_map": Emission._of_datasets,

@@ -42,7 +42,7 @@ judgement from TensorFlow's tutorials, Keras' code examples and the official mod
 | TensorFlow | instead |
 |---|---|
 """
-OURS = ("yaml", "save", "peek", "element_spec", "stage", "check")
+OURS = ("from_indexable", "map_python", "yaml", "save", "peek", "element_spec", "stage", "check")
 
 
 def table() -> str:

@@ -22,11 +22,6 @@ from .context import Symbol
 from .datasets import Step
 
 _LONGEST_S = 600
-# The package is where the server's caller has it.
-_COMMAND = (
-    'PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$TUNDISH_PYTHONPATH"'
-    ' exec "${TUNDISH_PYTHON:-python3}" -m tundish.port.rerun "$0"'
-)
 # A function that has these depends on how often it was called before.
 _STATE = (
     "Assign", "ResourceApply", "ResourceScatter", "Rng", "StatefulUniform", "StatefulStandardNormal",
@@ -143,14 +138,7 @@ class InPython:
     def source(self, step: Step, fills: bool) -> Dataset:
         """The dataset as the rows of a program."""
         fields = self._fields(step)
-        job = self._job(step, fills)
-
-        def words(gives: list[str]) -> list[str]:
-            from ..data.emit import by_path, described
-
-            return [json.dumps({**job, "gives": gives, "spec": described(by_path(fields))})]
-
-        params = {"command": ["sh", "-c", _COMMAND], "words": words}
+        params = {"module": rerun.__name__, "job": self._job(step, fills)}
         return Dataset(Node("program", params, (), fields, Origin(*step.origin)))
 
     def _fields(self, step: Step) -> Any:

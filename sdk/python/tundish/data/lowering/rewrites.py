@@ -230,7 +230,7 @@ RULES: list[Rule] = [
         Refusal(
             of,
             why="it runs Python for each row",
-            remedy="use functions of tundish.tf, or `program:` or `op:`",
+            remedy="use functions of tundish.tf, or Dataset.map_python(function, output_signature)",
         )
         for of in (
             "tf.py_function(func=None, inp=None, Tout=None, name=None)",
