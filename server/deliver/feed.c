@@ -48,7 +48,7 @@ feed_open(const struct feed_config *config, struct feed **ret_feed)
     must(config->replica_count == 1 || (!config->lane.queue && !config->broadcast));
     feed = tnd_zalloc(1, sizeof *feed);
     feed->first_epoch = feed->first_step = UINT64_MAX;
-    pthread_mutex_init(&feed->lock, NULL);
+    pthread_mutex_init(&feed->lock.mutex, NULL);
     feed->config = *config;
     feed->config.stream = feed->stream = tnd_strdup(config->stream);
     feed->config.session = feed->session = tnd_strdup(config->session);
@@ -81,7 +81,7 @@ feed_close(struct feed *feed)
     feed_begin_forget(feed);
     for (uint32_t i = 0; i < feed->place_count; i++)
         free(feed->places[i].bytes);
-    pthread_mutex_destroy(&feed->lock);
+    pthread_mutex_destroy(&feed->lock.mutex);
     free(feed->places);
     free(feed->lanes);
     free(feed->stream);
@@ -111,10 +111,10 @@ feed_lane(struct feed *feed, uint32_t replica)
 void
 feed_set_first(struct feed *feed, uint64_t epoch, uint64_t step)
 {
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     feed->first_epoch = epoch;
     feed->first_step = step;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }
 
 tundish_status
@@ -155,9 +155,9 @@ feed_knows(struct feed *feed, const char *name)
 {
     bool known;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     known = knows_group(feed, name);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return known;
 }
 
@@ -167,10 +167,10 @@ feed_lacks(struct feed *feed, const char *name, uint32_t replica)
     const struct group *group;
     bool lacks;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     group = feed_find_group(feed, name);
     lacks = group != NULL && replica < group->member_count && !group->members[replica].was_taken;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return lacks;
 }
 
@@ -181,11 +181,11 @@ has_one(struct feed *feed, const char *name, bool is_placed)
     const struct group *group;
     bool found = false;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     group = feed_find_group(feed, name);
     for (uint32_t i = 0; group != NULL && i < group->member_count; i++)
         found |= group->members[i].connection != NULL && group->members[i].has_place == is_placed;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return found;
 }
 
@@ -206,11 +206,11 @@ feed_are_all_placed(struct feed *feed)
 {
     bool all = true;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     for (const struct group *group = feed->groups; group != NULL; group = group->next)
         for (uint32_t i = 0; i < group->member_count; i++)
             all &= group->members[i].connection != NULL && group->members[i].has_place;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return all;
 }
 
@@ -251,13 +251,13 @@ feed_reaches(struct feed *feed, const char *name, uint32_t replica, uint64_t epo
     uint64_t distance = 0;
     bool found;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     found = replica < feed->lane_count && look_at_start(feed, name, replica, &look);
     /* A successor gets the batches that its predecessor had not given back. Some of them may come
      * before its place. */
     if (knows_group(feed, name))
         distance = feed->config.lane.slots;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     if (!found)
         return false;
     /* The END slot comes after all steps of its epoch, so it suits only a trainer that has had all
@@ -292,9 +292,9 @@ feed_is_unused(struct feed *feed)
 {
     bool unused;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     unused = is_unused(feed);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return unused;
 }
 
@@ -347,9 +347,9 @@ feed_has_trainers(struct feed *feed)
 {
     bool found;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     found = has_trainers(feed);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return found;
 }
 
@@ -377,9 +377,9 @@ feed_rewind(struct feed *feed)
 {
     tundish_status status;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     status = rewind_if(feed, is_unused(feed));
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return status;
 }
 
@@ -388,9 +388,9 @@ feed_rewind_groups(struct feed *feed)
 {
     tundish_status status;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     status = rewind_if(feed, !has_trainers(feed));
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return status;
 }
 
@@ -399,11 +399,11 @@ feed_has_reader(struct feed *feed, uint32_t replica)
 {
     bool found = false;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     for (struct group *group = feed->groups; group != NULL && !found; group = group->next)
         for (uint32_t i = 0; i < group->member_count; i++)
             found |= group->members[i].connection != NULL && group->members[i].replica == replica;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return found;
 }
 

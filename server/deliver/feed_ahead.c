@@ -25,10 +25,10 @@ feed_was_taken(struct feed *feed, const char *name, uint32_t replica)
     const struct member *member;
     bool was_taken;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     member = find_member(feed, name, replica);
     was_taken = member != NULL && member->was_taken;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return was_taken;
 }
 
@@ -69,10 +69,10 @@ feed_is_beyond(struct feed *feed, const char *name, uint32_t replica,
 {
     struct lane_look look = { 0 };
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     *ret_known = replica < feed->lane_count &&
                  look_behind(feed, find_member(feed, name, replica), replica, &look);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return *ret_known && is_after(start->epoch, start->step, &look);
 }
 
@@ -108,7 +108,7 @@ feed_find_ahead(struct feed *feed, const char *name, uint32_t replica, struct fe
 {
     const struct member *member, *found = NULL;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     member = find_member(feed, name, replica);
     for (uint32_t i = 0; member != NULL && i < member->group->member_count; i++) {
         const struct member *other = &member->group->members[i];
@@ -118,25 +118,25 @@ feed_find_ahead(struct feed *feed, const char *name, uint32_t replica, struct fe
     }
     if (found != NULL)
         *ret_ahead = ahead_of(feed, found);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return found != NULL;
 }
 
 void
 feed_admit_ahead(struct feed *feed)
 {
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     feed->admits_ahead = true;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }
 
 void
 feed_admit_unplaced(struct feed *feed, const struct feed_elsewhere *ahead)
 {
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     feed->admits_unplaced = true;
     feed->unplaced_by = *ahead;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }
 
 static void
@@ -235,7 +235,7 @@ feed_first_ahead(struct feed *feed, const char *name, struct feed_ahead *ret_ahe
     const struct group *group;
     bool found = false;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     group = feed_find_group(feed, name);
     for (uint32_t i = 0; group != NULL && i < group->member_count && !found; i++) {
         const struct member *member = &group->members[i];
@@ -244,7 +244,7 @@ feed_first_ahead(struct feed *feed, const char *name, struct feed_ahead *ret_ahe
         if (found)
             *ret_ahead = ahead_of(feed, member);
     }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return found;
 }
 
@@ -255,7 +255,7 @@ feed_tell_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere)
     const struct feed_ahead *ahead = &elsewhere->ahead;
     struct group *group;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     group = feed_find_group(feed, elsewhere->group);
     for (uint32_t i = 0; group != NULL && i < group->member_count; i++) {
         struct member *member = &group->members[i];
@@ -265,7 +265,7 @@ feed_tell_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere)
             is_after(ahead->epoch, ahead->step, &come))
             tell_unplaced(feed, elsewhere, member);
     }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }
 
 bool
@@ -274,11 +274,11 @@ feed_is_elsewhere(struct feed *feed, const struct feed_elsewhere *elsewhere, uin
     struct lane_look look;
     bool is_far;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     is_far = replica < feed->lane_count &&
              (!look_behind(feed, find_member(feed, elsewhere->group, replica), replica, &look) ||
               is_after(elsewhere->ahead.epoch, elsewhere->ahead.step, &look));
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return is_far;
 }
 

@@ -43,9 +43,9 @@ feed_tell_groups(struct feed *feed)
 void
 feed_note_ending(struct feed *feed)
 {
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     feed->is_ending = true;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_note_ending(feed->lanes[i]);
 }
@@ -55,6 +55,7 @@ feed_find_awaited(struct feed *feed)
 {
     struct group *found = NULL;
 
+    must_hold(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         if (!group->ended && group->awaited != AWAITED_NOT)
             found = group;
@@ -69,6 +70,7 @@ feed_take_awaited(struct feed *feed, const char *name, bool survivor)
 {
     struct group *found = feed_find_awaited(feed);
 
+    must_hold(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         if (group->awaited == (survivor ? AWAITED_PRESENT : AWAITED_GONE))
             found = group;
@@ -113,7 +115,7 @@ feed_await(struct feed *feed, const struct feed_groups *groups)
     uint32_t present, gone, here, count = 0;
     bool is_open = true; /* the lanes have room for one more cursor */
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     count_groups(feed, &present, &gone);
     here = present + gone;
     /* Some groups may be back already. Count those first, so that no group is awaited twice. */
@@ -125,7 +127,7 @@ feed_await(struct feed *feed, const struct feed_groups *groups)
         count += is_open;
     }
     feed_tell_groups(feed);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return count;
 }
 
@@ -135,12 +137,12 @@ feed_pass_kept(struct feed *feed, const struct member *member, uint64_t epoch, u
 {
     const struct lane_until until = { epoch, step };
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     if (member->has_kept)
         for (struct group *group = feed->groups; group != NULL; group = group->next)
             for (uint32_t i = 0; i < group->member_count; i++)
                 if (!group->members[i].was_taken &&
                     (group->is_back || group->awaited != AWAITED_NOT))
                     lane_reader_pass(group->members[i].reader, until);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }

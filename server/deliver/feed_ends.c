@@ -67,12 +67,12 @@ feed_end_group(struct feed *feed, const char *name, const char *text)
 {
     struct group *group;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     group = feed_find_group(feed, name);
     if (group != NULL)
         end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
     feed_tell_groups(feed);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }
 
 /* When the group's time to come back is over. */
@@ -202,7 +202,7 @@ feed_left_since_ns(struct feed *feed)
 {
     int64_t latest_ns = -1;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     for (const struct group *group = feed->groups; group != NULL; group = group->next) {
         int64_t since_ns = left_since_ns(group);
 
@@ -212,7 +212,7 @@ feed_left_since_ns(struct feed *feed)
         }
         latest_ns = since_ns > latest_ns ? since_ns : latest_ns;
     }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return latest_ns;
 }
 
@@ -240,7 +240,7 @@ feed_make_room(struct feed *feed, const char *name)
     char *left_name = NULL;
     uint32_t count = 0;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     for (const struct group *group = feed->groups; group != NULL; group = group->next)
         count++;
     if (count >= TND_CONSUMERS_MAX && !feed->config.lane.queue &&
@@ -251,7 +251,7 @@ feed_make_room(struct feed *feed, const char *name)
         end_group(feed, left, TND_LOST, TUNDISH_E_PEER_LOST, "");
         feed_tell_groups(feed);
     }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     if (left_name != NULL)
         feed->config.ops->group_ended(feed->config.user, feed, left_name, false);
     free(left_name);
@@ -268,7 +268,7 @@ feed_tick(struct feed *feed, int64_t now_ns)
         bool several;
         struct ending ended;
 
-        pthread_mutex_lock(&feed->lock);
+        tnd_lock_take(&feed->lock);
         ended = end_gone_group(feed, now_ns, &deadline_ns);
         deadline_ns = earlier(deadline_ns, feed_begin_tick(feed, now_ns));
         deadline_ns = earlier(deadline_ns, feed_tell_lacking(feed, now_ns));
@@ -280,7 +280,7 @@ feed_tick(struct feed *feed, int64_t now_ns)
         }
         if (ended.name != NULL)
             feed_tell_groups(feed);
-        pthread_mutex_unlock(&feed->lock);
+        tnd_lock_release(&feed->lock);
         if (ended.name == NULL)
             return earlier(deadline_ns, feed->config.ops->tick(feed->config.user, feed, now_ns));
         feed->config.ops->group_ended(feed->config.user, feed, ended.name, ended.lost);

@@ -297,7 +297,7 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
 
     if (feed->config.forgets)
         request = &only; /* the lane is this trainer's, whatever its number */
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     status = check_request(feed, request);
     /* A survivor is refused what others have passed, also where these have finished. */
     if (status == TUNDISH_OK && !request->start.survivor)
@@ -307,13 +307,13 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
      * attaches and detaches, so the check above still holds afterwards. */
     feed->admitting = request->group;
     feed->admits_ahead = feed->admits_unplaced = false;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     if (ask)
         status =
             ops->admit(feed->config.user, feed, request->group, request->replica, &request->start);
     if (status == TUNDISH_OK)
         feed_make_room(feed, request->group);
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     feed->admitting = NULL;
     if (status == TUNDISH_OK)
         drop_closed(feed, request);
@@ -324,7 +324,7 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
         full = count_full_groups(feed);
         feed_tell_groups(feed);
     }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     if (status != TUNDISH_OK) {
         ops->refused(feed->config.user, feed);
         return status;
@@ -437,7 +437,7 @@ feed_detach(struct feed *feed, struct member *member, bool died)
     char *name;
     uint32_t replica = member->replica;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     /* leave_group may free the group, and the callback needs its name. */
     name = tnd_strdup(member->group->name);
     feed_begin_note(feed, member, died);
@@ -447,7 +447,7 @@ feed_detach(struct feed *feed, struct member *member, bool died)
         leaving = FEED_LEFT; /* no other trainer is left that waits for it */
     leave_group(feed, member, leaving);
     feed_tell_groups(feed);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     feed->config.ops->left(feed->config.user, feed, name, replica, leaving);
     free(name);
 }
@@ -455,12 +455,12 @@ feed_detach(struct feed *feed, struct member *member, bool died)
 void
 feed_tell_lost(struct feed *feed, const char *name, const char *text)
 {
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     /* A queue's readers are groups of one name. */
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         if (!group->ended && (name == NULL || strcmp(group->name, name) == 0))
             tell_others(group, NULL, TUNDISH_OK, text);
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }
 
 void
@@ -497,10 +497,10 @@ feed_beat(struct feed *feed, int64_t now_ns)
 {
     bool somebody = false;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         somebody |= feed_count_present(group) > 0;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     for (uint32_t i = 0; somebody && i < feed->lane_count; i++)
         lane_beat(feed->lanes[i], now_ns);
     return somebody;

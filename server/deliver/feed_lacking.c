@@ -41,6 +41,7 @@ feed_tell_lacking(struct feed *feed, int64_t now_ns)
 {
     int64_t next_ns = TND_CLOCK_NEVER;
 
+    must_hold(&feed->lock);
     if (feed->config.forgets)
         return next_ns;
     for (struct group *group = feed->groups; group != NULL; group = group->next) {

@@ -21,7 +21,7 @@ feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t by
         return tnd_fail(TUNDISH_E_MEMORY, "a place of %llu bytes is larger than %llu",
                         (unsigned long long)byte_count,
                         (unsigned long long)(TND_PLACE_BYTES_MAX / 2));
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     place = &feed->places[feed->place_next];
     feed->place_next = (feed->place_next + 1) % feed->place_count;
     free(place->bytes);
@@ -37,7 +37,7 @@ feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t by
                 connection_post_parts(group->members[i].connection, head, place->bytes, byte_count);
                 lane_reader_notify(group->members[i].reader);
             }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return TUNDISH_OK;
 }
 
@@ -55,6 +55,7 @@ tell_begin(const struct feed *feed, struct connection *connection)
 void
 feed_send_places(struct feed *feed, struct connection *connection)
 {
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < feed->place_count; i++) {
         const struct epoch_place *place = &feed->places[i];
         struct tnd_message_head head = { .type = TND_EPOCH, .id = place->epoch };
@@ -68,7 +69,7 @@ feed_send_places(struct feed *feed, struct connection *connection)
 void
 feed_tell_begin(struct feed *feed, uint64_t epoch, uint64_t step)
 {
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     feed->has_begin = true;
     feed->begin_epoch = epoch;
     feed->begin_step = step;
@@ -78,7 +79,7 @@ feed_tell_begin(struct feed *feed, uint64_t epoch, uint64_t step)
                 tell_begin(feed, group->members[i].connection);
                 lane_reader_notify(group->members[i].reader);
             }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }
 
 bool
@@ -86,7 +87,7 @@ feed_place_of(struct feed *feed, uint64_t epoch, uint8_t **ret_bytes, uint64_t *
 {
     bool found = false;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     for (uint32_t i = 0; i < feed->place_count && !found; i++) {
         const struct epoch_place *place = &feed->places[i];
 
@@ -97,6 +98,6 @@ feed_place_of(struct feed *feed, uint64_t epoch, uint8_t **ret_bytes, uint64_t *
         memcpy(*ret_bytes, place->bytes, place->byte_count);
         *ret_count = place->byte_count;
     }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return found;
 }

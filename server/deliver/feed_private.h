@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "core/lock.h"
 #include "deliver/feed_hub.h"
 #include "deliver/lane_reader.h"
 #include "shm/place.h"
@@ -92,7 +93,7 @@ struct feed {
     struct lane **lanes;
     uint32_t lane_count;
 
-    pthread_mutex_t lock; /* of all below; taken before a lane's, never held in a callback */
+    struct tnd_lock lock; /* of all below; taken before a lane's, never held in a callback */
     struct group *groups;
     struct feed_losses losses;
     bool is_ending;

@@ -41,7 +41,7 @@ feed_find_standing(struct feed *feed, const char *name, struct feed_standing *re
     struct lane_look look;
     struct group *group;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     group = feed->config.lane.queue ? NULL : feed_find_group(feed, name);
     standing.is_known = group != NULL;
     for (uint32_t i = 0; standing.is_known && i < group->member_count; i++) {
@@ -49,7 +49,7 @@ feed_find_standing(struct feed *feed, const char *name, struct feed_standing *re
         if (standing.is_known)
             widen(&standing, look.epoch, look.step, i == 0);
     }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     *ret_standing = standing;
 }
 

@@ -86,9 +86,9 @@ fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *l
 void
 feed_losses(struct feed *feed, struct feed_losses *ret_losses)
 {
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     *ret_losses = feed->losses;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
 }
 
 uint32_t
@@ -96,7 +96,7 @@ feed_stats(struct feed *feed, struct feed_reader_stats *lines, uint32_t capacity
 {
     uint32_t count = 0;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         for (uint32_t i = 0; i < group->member_count; i++) {
             if (group->members[i].reader == NULL)
@@ -105,6 +105,6 @@ feed_stats(struct feed *feed, struct feed_reader_stats *lines, uint32_t capacity
                 fill_stats(feed, &group->members[i], &lines[count]);
             count++;
         }
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     return count;
 }

@@ -23,12 +23,12 @@ feed_count_votes(struct feed *feed)
     uint64_t all;
     bool is_new;
 
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     all = lowest_vote(feed);
     is_new = all != UINT64_MAX && all > feed->restarts_done;
     if (is_new)
         feed->restarts_done = all;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     if (is_new)
         feed->config.ops->restart(feed->config.user, feed, all - 1);
 }
@@ -36,10 +36,10 @@ feed_count_votes(struct feed *feed)
 void
 feed_vote_restart(struct feed *feed, struct member *member, uint64_t epoch)
 {
-    pthread_mutex_lock(&feed->lock);
+    tnd_lock_take(&feed->lock);
     /* The epoch comes from the trainer: UINT64_MAX would wrap, and a vote never goes back. */
     if (epoch < UINT64_MAX && epoch + 1 > member->restart_votes)
         member->restart_votes = epoch + 1;
-    pthread_mutex_unlock(&feed->lock);
+    tnd_lock_release(&feed->lock);
     feed_count_votes(feed);
 }

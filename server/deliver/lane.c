@@ -87,7 +87,7 @@ lane_open(const struct lane_config *config, struct lane **ret_lane)
     lane = tnd_zalloc(1, sizeof *lane);
     lane->passed_from = UINT64_MAX;
     lane->memory_node = -1;
-    pthread_mutex_init(&lane->lock, NULL);
+    pthread_mutex_init(&lane->lock.mutex, NULL);
     lane->config = *config;
     lane->delivery = config->queue ? &delivery_queue : &delivery_groups;
     lane->segment = (struct tnd_segment)TND_SEGMENT_NONE;
@@ -139,7 +139,7 @@ lane_close(struct lane *lane)
     tnd_segment_close(&lane->segment);
     tnd_spec_close(&lane->spec);
     arena_close(&lane->arena);
-    pthread_mutex_destroy(&lane->lock);
+    pthread_mutex_destroy(&lane->lock.mutex);
     free(lane->slots);
     free(lane->index_of);
     free(lane->places);
@@ -205,7 +205,7 @@ lane_free_slot(struct lane *lane, uint32_t index)
 void
 lane_reset(struct lane *lane)
 {
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++)
         must(lane->readers[i] == NULL || lane->readers[i]->connection == NULL);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
@@ -236,5 +236,5 @@ lane_reset(struct lane *lane)
     atomic_store(&lane->batches->published, 0);
     atomic_store(&lane->batches->newest, 0);
     lane->progress++;
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }

@@ -51,10 +51,10 @@ lane_take_back(struct lane *lane, uint64_t from, uint64_t until)
 {
     bool is_back;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     is_back = take_back(lane, from, until);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (is_back && lane->config.wakeup != NULL)
         wakeup_signal(lane->config.wakeup);
     return is_back;
@@ -66,11 +66,11 @@ claim_of(struct lane *lane)
     const struct lane_reader *reader;
     uint64_t claim = 0;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     reader = only_reader(lane);
     if (reader != NULL)
         claim = atomic_load(&lane_reader_page(reader)->claim);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return claim;
 }
 

@@ -49,6 +49,7 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
     uint64_t waiting_since_ns = atomic_load(&page->waiting_since_ns);
     uint64_t waited_ns = atomic_load_explicit(&page->waited_ns, memory_order_relaxed);
 
+    must_hold(&lane->lock);
     released = clamp(released, reader->released, limit);
     if (released != reader->released && lane->delivery->counts_releases)
         lane->progress++;
@@ -72,6 +73,7 @@ lane_free_visible(struct lane *lane, uint32_t index)
 {
     enum slot_state state = lane->slots[index].state;
 
+    must_hold(&lane->lock);
     must((state == SLOT_PUBLISHED || state == SLOT_PINNED) && lane->visible_count > 0);
     lane->visible_count--;
     lane->progress++;
@@ -91,6 +93,7 @@ lane_collect(struct lane *lane)
 {
     bool all;
 
+    must_hold(&lane->lock);
     lane->delivery->collect(lane);
     if (lane->has_new_wait &&
         (lane->delivery->hears_each_wait || lane_count_waiting(lane, &all) > 0))
@@ -103,11 +106,11 @@ lane_take_progress(struct lane *lane)
 {
     bool happened;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     happened = lane->progress != lane->progress_seen;
     lane->progress_seen = lane->progress;
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return happened;
 }
 
@@ -123,6 +126,7 @@ lane_count_waiting(const struct lane *lane, bool *ret_all)
 {
     uint32_t count = 0, waiting = 0;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
 
@@ -144,10 +148,10 @@ lane_is_awaited(struct lane *lane)
     uint32_t waiting;
     bool all;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     waiting = lane_count_waiting(lane, &all);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return waiting > 0;
 }
 
@@ -156,6 +160,7 @@ lane_wake(struct lane *lane)
 {
     bool somebody_sleeps = false;
 
+    must_hold(&lane->lock);
     lane->delivery->grant(lane);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
@@ -177,9 +182,9 @@ lane_lowest(struct lane *lane)
 {
     uint64_t lowest;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     lowest = lane->released;
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return lowest;
 }

@@ -71,6 +71,7 @@ collect(struct lane *lane)
 {
     uint64_t lowest = UINT64_MAX;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
         uint64_t released;
@@ -160,6 +161,7 @@ owes_from(const struct lane_reader *reader)
 static void
 count_taken(const struct lane *lane, struct lane_stats *stats)
 {
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
 

@@ -22,7 +22,7 @@ lane_lie_near(struct lane *lane, pid_t trainer)
 
     if (node < 0 || node == lane->memory_node)
         return;
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     if (count_trainers(lane) != 1)
         node = -1;
     else
@@ -30,7 +30,7 @@ lane_lie_near(struct lane *lane, pid_t trainer)
     for (uint32_t i = 0; node >= 0 && i < lane->own_count; i++)
         tnd_numa_move(lane->own[i]->memory.bytes, lane->own[i]->memory.segment_bytes,
                       (uint32_t)node);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (node < 0)
         return;
     if (tnd_numa_move(lane->segment.bytes, lane->segment.segment_bytes, (uint32_t)node))

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "core/clock.h"
+#include "core/lock.h"
 #include "deliver/arena.h"
 #include "deliver/delivery.h"
 #include "deliver/lane.h"
@@ -90,7 +91,7 @@ struct lane {
     uint32_t column_capacity, buffer_capacity;
     uint64_t slots_offset, slot_stride, lines_offset, payload_offset;
 
-    pthread_mutex_t lock; /* of all below; never held while filling a batch */
+    struct tnd_lock lock; /* of all below; never held while filling a batch */
     struct arena arena;
     struct lane_slot *slots;
     uint32_t *index_of; /* position % slots -> slot, for those not yet published */

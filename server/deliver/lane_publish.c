@@ -171,27 +171,27 @@ void
 lane_seal(struct lane *lane, struct slot *slot)
 {
     add_checksums(lane, slot);
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     seal(lane, slot);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }
 
 void
 lane_publish(struct lane *lane, struct slot *slot)
 {
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     publish(lane, slot);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }
 
 void
 lane_seal_and_publish(struct lane *lane, struct slot *slot)
 {
     add_checksums(lane, slot);
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     seal(lane, slot);
     publish(lane, slot);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }
 
 tundish_status
@@ -234,8 +234,8 @@ lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kind kind, uint64_
 void
 lane_set_place_bytes(struct lane *lane, uint64_t epoch, uint64_t place_bytes)
 {
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane->places[lane->place_next] = (struct place_size){ .epoch = epoch, .bytes = place_bytes };
     lane->place_next = (lane->place_next + 1) % (lane->config.slots + 2);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }

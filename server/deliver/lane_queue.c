@@ -80,6 +80,7 @@ collect_queue(struct lane *lane)
 {
     uint64_t lowest;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++)
         if (lane->readers[i] != NULL && lane->readers[i]->connection != NULL)
             lane_reader_read(lane, lane->readers[i]);
@@ -161,6 +162,7 @@ grant_one(struct lane *lane, uint32_t index)
     int64_t found = find_grant(lane, index);
     struct lane_slot *slot;
 
+    must_hold(&lane->lock);
     if (found < 0)
         return false;
     slot = &lane->slots[found];
@@ -252,6 +254,7 @@ make_room(struct lane *lane)
     int64_t found = find_left_behind(lane);
     uint64_t progress = lane->progress;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
 
@@ -330,6 +333,7 @@ tell_starving(struct lane *lane)
 static void
 grant_all(struct lane *lane)
 {
+    must_hold(&lane->lock);
     if (lane->grants_no_more)
         return;
     while (grant_round(lane) && !lane_can_publish(lane) && make_room(lane))
@@ -345,12 +349,12 @@ lane_grant(struct lane *lane)
     uint64_t progress;
     bool happened;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     progress = lane->progress;
     lane_collect(lane);
     lane_wake(lane);
     happened = lane->progress != progress;
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (happened && lane->config.wakeup != NULL)
         wakeup_signal(lane->config.wakeup);
 }
@@ -358,19 +362,19 @@ lane_grant(struct lane *lane)
 void
 lane_note_ending(struct lane *lane)
 {
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane->delivery->end(lane);
     lane->grants_no_more = true;
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }
 
 void
 lane_set_visited(struct lane *lane, const uint8_t *bits, uint64_t bit_count)
 {
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     memcpy(lane->visited, bits, (bit_count + 7) / 8);
     lane->visited_count = bit_count;
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }
 
 static void
@@ -406,11 +410,11 @@ lane_queue_state(struct lane *lane, struct lane_queue_state *ret_state)
     struct lane_look look;
     bool found;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     found = lane_look_at(lane, lane->released, &look);
     tell_visited(lane, &state);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (!found)
         return false;
     state.epoch = look.epoch;
@@ -529,6 +533,7 @@ owes_from(const struct lane_reader *reader)
 static void
 count_taken(const struct lane *lane, struct lane_stats *stats)
 {
+    must_hold(&lane->lock);
     stats->taken -= count_without_holder(lane);
     stats->starves = stats->trainer_waits && !lane_can_publish(lane) && is_in_vain(lane);
 }
@@ -536,6 +541,7 @@ count_taken(const struct lane *lane, struct lane_stats *stats)
 static void
 end(struct lane *lane)
 {
+    must_hold(&lane->lock);
     if (!lane->grants_no_more)
         (void)tell_left_behind(lane, "none has come for them");
 }

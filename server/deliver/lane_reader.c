@@ -17,7 +17,7 @@ lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_
 {
     struct lane_reader *reader = NULL;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     for (uint32_t i = 0; i < TND_CONSUMERS_MAX && reader == NULL; i++) {
         if (lane->readers[i] != NULL)
@@ -31,7 +31,7 @@ lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_
         reader->event = reader->wakeup = -1;
         lane->delivery->open_reader(reader, position);
     }
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (reader == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "lane %s has %d readers, the largest number allowed",
                         lane->name, TND_CONSUMERS_MAX);
@@ -80,9 +80,9 @@ lane_reader_detach(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     forget_trainer(reader);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (lane->config.wakeup != NULL)
         wakeup_signal(lane->config.wakeup);
 }
@@ -95,7 +95,7 @@ lane_reader_close(struct lane_reader *reader)
     if (reader == NULL)
         return;
     lane = reader->lane;
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     forget_trainer(reader);
     /* The line may be reused at once, so clear its words before another reader opens it. */
     lane->readers[reader->line - 1] = NULL;
@@ -103,7 +103,7 @@ lane_reader_close(struct lane_reader *reader)
     atomic_store(&lane_line(lane, reader->line)->granted, 0);
     lane->progress++;
     lane_collect(lane);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     free(reader);
     if (lane->config.wakeup != NULL)
         wakeup_signal(lane->config.wakeup);
@@ -187,7 +187,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
     tundish_status status;
 
     must(reader->connection == NULL && !reader->cut_off);
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane->delivery->reset_reader(reader);
     status = make_page(reader);
     if (status == TUNDISH_OK)
@@ -205,7 +205,7 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         close_descriptor(&reader->wakeup);
         tnd_segment_close(&reader->returns);
     }
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (status == TUNDISH_OK && lane->delivery->always_waits)
         lane_set_waits(lane, true);
     if (status == TUNDISH_OK)
@@ -218,7 +218,7 @@ lane_reader_cut_off(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     if (reader->connection != NULL) {
         atomic_store(&lane_line(lane, reader->line)->told, TND_TOLD_DETACHED);
@@ -232,7 +232,7 @@ lane_reader_cut_off(struct lane_reader *reader)
     lane->progress++;
     lane_collect(lane);
     lane_wake(lane);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (lane->config.wakeup != NULL)
         wakeup_signal(lane->config.wakeup);
 }
@@ -242,19 +242,19 @@ lane_reader_notify(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     tnd_ring_notify(lane->batches);
     lane_wake(lane);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }
 
 void
 lane_reader_tie(struct lane_reader *reader, struct lane_tie tie)
 {
-    pthread_mutex_lock(&reader->lane->lock);
+    tnd_lock_take(&reader->lane->lock);
     atomic_store(&tie.released[tie.index], reader->released);
     reader->tie = tie;
-    pthread_mutex_unlock(&reader->lane->lock);
+    tnd_lock_release(&reader->lane->lock);
 }
 
 void
@@ -262,12 +262,12 @@ lane_reader_move(struct lane_reader *reader, uint64_t position)
 {
     struct lane *lane = reader->lane;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     must(reader->connection == NULL);
     must(position >= lane->released || lane_reader_passes(reader));
     reader->released = reader->taken = position > lane->released ? position : lane->released;
     lane_collect(lane);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }
 
 void
@@ -275,12 +275,12 @@ lane_reader_pass(struct lane_reader *reader, struct lane_until until)
 {
     struct lane *lane = reader->lane;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     if (reader->passes.epoch < until.epoch ||
         (reader->passes.epoch == until.epoch && reader->passes.step < until.step))
         reader->passes = until;
     lane_collect(lane);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     if (lane->config.wakeup != NULL)
         wakeup_signal(lane->config.wakeup);
 }
@@ -288,9 +288,9 @@ lane_reader_pass(struct lane_reader *reader, struct lane_until until)
 void
 lane_reader_pass_no_more(struct lane_reader *reader)
 {
-    pthread_mutex_lock(&reader->lane->lock);
+    tnd_lock_take(&reader->lane->lock);
     reader->passes = (struct lane_until){ 0 };
-    pthread_mutex_unlock(&reader->lane->lock);
+    tnd_lock_release(&reader->lane->lock);
 }
 
 bool
@@ -298,10 +298,10 @@ lane_look(struct lane *lane, uint64_t position, struct lane_look *ret_look)
 {
     bool found;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     found = lane_look_at(lane, position, ret_look);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return found;
 }
 
@@ -320,11 +320,11 @@ lane_is_owed(struct lane *lane)
 {
     bool found = false;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     for (uint32_t i = 0; i < lane->reader_limit && !found; i++)
         found = owes(lane, lane->readers[i]);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return found;
 }
 

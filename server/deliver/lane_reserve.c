@@ -116,10 +116,10 @@ lane_has_slot(struct lane *lane, uint64_t position)
 {
     bool has;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     has = has_slot(lane, position);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return has;
 }
 
@@ -168,17 +168,17 @@ lane_reserve(struct lane *lane, struct slot *slot)
 {
     tundish_status status;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     status = reserve_locked(lane, slot);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return status;
 }
 
 void
 lane_cancel(struct lane *lane, struct slot *slot)
 {
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_RESERVED);
     must(lane->slots[slot->index].position == slot->position);
     lane->index_of[slot->position % lane->config.slots] = LANE_NO_SLOT;
@@ -186,5 +186,5 @@ lane_cancel(struct lane *lane, struct slot *slot)
     lane_free_slot(lane, slot->index);
     lane->progress++;
     slot->index = LANE_NO_SLOT;
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }

@@ -45,7 +45,7 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
 {
     struct lane_stats stats = { .trainer_waits_ns = -1 };
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     stats.published = stats.taken = lane->published;
     stats.released = lane->released;
@@ -75,7 +75,7 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
             stats.trainer_waits_ns = waits_ns;
     }
     lane->delivery->count_taken(lane, &stats);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     *ret_stats = stats;
 }
 
@@ -117,11 +117,11 @@ lane_is_for_device(struct lane *lane)
 {
     bool is = false;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit && !is; i++)
         is = lane->readers[i] != NULL && !lane->readers[i]->cut_off &&
              device_of(lane->readers[i]).mode != 0;
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
     return is;
 }
 
@@ -130,7 +130,7 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
 {
     struct lane *lane = reader->lane;
 
-    pthread_mutex_lock(&lane->lock);
+    tnd_lock_take(&lane->lock);
     lane_collect(lane);
     if (reader->connection != NULL)
         lane_reader_count_waits(reader);
@@ -145,5 +145,5 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
         .device = device_of(reader),
     };
     memcpy(ret_stats->waits, reader->waits, sizeof reader->waits);
-    pthread_mutex_unlock(&lane->lock);
+    tnd_lock_release(&lane->lock);
 }

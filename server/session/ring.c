@@ -29,7 +29,7 @@ ring_open(struct ring *ring, const char *stream, uint64_t skip_limit)
 {
     ring->skips.stream = stream;
     ring->skips.limit = skip_limit;
-    init_lock(&ring->lock);
+    init_lock(&ring->lock.mutex);
     pthread_cond_init(&ring->work, NULL);
     pthread_cond_init(&ring->space, NULL);
 }
@@ -57,13 +57,13 @@ ring_steps_ahead(const struct ring *ring)
 void
 ring_lock(struct session *session)
 {
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
 }
 
 void
 ring_unlock(struct session *session)
 {
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
 }
 
 /* Slots are made once and reused by every step in their entry, so that no step allocates them. */
@@ -87,10 +87,10 @@ ring_begin(struct session *session)
 {
     must(session->ring.count == 0);
     open_steps(session);
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     session->ring.draining = session->ring.failed = session->ring.ended = false;
     wake_on_none(&session->ring.wake);
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
 }
 
 /* The dealing thread. Its clock was read just now. */
@@ -99,7 +99,8 @@ wait_for_space(struct session *session)
 {
     int64_t began_ns = session->dealing.now_ns;
 
-    pthread_cond_wait(&session->ring.space, &session->ring.lock);
+    must_hold(&session->ring.lock);
+    tnd_lock_wait(&session->ring.lock, &session->ring.space);
     dealing_count_wait(&session->dealing, session->counters.stream, began_ns);
 }
 
@@ -107,6 +108,7 @@ wait_for_space(struct session *session)
 static void
 await_room(struct session *session, uint32_t at_most)
 {
+    must_hold(&session->ring.lock);
     session->ring.wake.dealer_wakes_at = at_most;
     while (session->ring.count > at_most && !session->ring.draining && !session->ring.failed)
         wait_for_space(session);
@@ -118,6 +120,7 @@ next_step(struct session *session)
 {
     struct step *step;
 
+    must_hold(&session->ring.lock);
     if (session->ring.count == session->ring.capacity)
         /* Down to half: the dealer then wakes once for many steps. */
         await_room(session, session->ring.capacity / 2);
@@ -155,10 +158,10 @@ ring_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint
     struct step *step;
 
     dealing_count(&session->dealing, session->counters.stream, number);
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     step = next_step(session);
     if (step == NULL) {
-        pthread_mutex_unlock(&session->ring.lock);
+        tnd_lock_release(&session->ring.lock);
         if (round != NULL)
             deal_round_release(round);
         return false;
@@ -187,7 +190,7 @@ ring_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint
     if (wake_on_push(&session->ring.wake))
         ring_unlock_and_wake(session);
     else
-        pthread_mutex_unlock(&session->ring.lock);
+        tnd_lock_release(&session->ring.lock);
     dealer_take_back(session->dealer, &spent);
     return true;
 }
@@ -195,21 +198,21 @@ ring_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint
 void
 ring_await_few(struct session *session)
 {
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     await_room(session, session->ring.few - 1);
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
 }
 
 void
 ring_await_while(struct session *session, bool (*is_too_much)(const struct session *))
 {
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     while (is_too_much(session) && session->ring.count > 0 && !session->ring.draining &&
            !session->ring.failed) {
         session->ring.wake.dealer_wakes_at = session->ring.count - 1;
         wait_for_space(session);
     }
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
 }
 
 /* Until a worker returns from the wakeup, or there is room, or the session is stopped, or `wait_ns`
@@ -223,16 +226,21 @@ wait_briefly(struct session *session, int64_t wait_ns)
     until.tv_nsec += wait_ns;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (!session->ring.draining)
-        pthread_cond_clockwait(&session->ring.space, &session->ring.lock, CLOCK_MONOTONIC, &until);
+    if (session->ring.draining)
+        return;
+    must_hold(&session->ring.lock);
+    tnd_lock_note(&session->ring.lock, 0);
+    pthread_cond_clockwait(&session->ring.space, &session->ring.lock.mutex, CLOCK_MONOTONIC,
+                           &until);
+    tnd_lock_note(&session->ring.lock, pthread_self());
 }
 
 void
 ring_wait_briefly(struct session *session, int64_t wait_ns)
 {
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     wait_briefly(session, wait_ns);
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
 }
 
 bool
@@ -240,7 +248,7 @@ ring_look_for_room(struct session *session, uint32_t *at_most, int64_t wait_ns)
 {
     bool has_room;
 
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     if (*at_most == 0) {
         *at_most = session->ring.capacity - 1;
         if (session->ring.count > *at_most)
@@ -250,7 +258,7 @@ ring_look_for_room(struct session *session, uint32_t *at_most, int64_t wait_ns)
     has_room = session->ring.count <= *at_most || session->ring.draining || session->ring.failed;
     if (!has_room)
         wait_briefly(session, wait_ns);
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
     return has_room;
 }
 
@@ -259,9 +267,9 @@ ring_add_skips(struct session *session, uint64_t count, const char *text)
 {
     tundish_status status;
 
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     status = skips_add(&session->ring.skips, count, text);
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
     return status;
 }
 
@@ -276,34 +284,37 @@ ring_count_dealt(struct session *session)
 {
     uint64_t dealt;
 
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     dealt = session->ring.next_position;
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
     return dealt;
 }
 
 bool
 ring_has_idle_workers(const struct session *session)
 {
+    must_hold(&session->ring.lock);
     return session->ring.wake.idle_workers > 0;
 }
 
 bool
 ring_has_more_work(const struct session *session)
 {
+    must_hold(&session->ring.lock);
     return session->ring.wake.idle_workers == 0 && session->ring.count > 0 && !session->ring.paused;
 }
 
 bool
 ring_is_first(struct session *session, const struct step *step)
 {
+    must_hold(&session->ring.lock);
     return step == ring_step(session, 0);
 }
 
 void
 session_pause(struct session *session, bool paused)
 {
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     session->ring.paused = paused;
     ring_unlock_and_wake(session);
 }
@@ -313,7 +324,7 @@ ring_show(struct session *session, struct tnd_stats_stream *stream)
 {
     struct ring *ring = &session->ring;
 
-    pthread_mutex_lock(&ring->lock);
+    tnd_lock_take(&ring->lock);
     tnd_stats_set(&stream->epoch, ring->last_epoch);
     tnd_stats_set(&stream->step, ring->last_number);
     tnd_stats_set(&stream->steps, ring->steps_published);
@@ -323,7 +334,7 @@ ring_show(struct session *session, struct tnd_stats_stream *stream)
     tnd_stats_set(&stream->failed, ring->failed);
     tnd_stats_set(&stream->paused, ring->paused);
     tnd_stats_set(&stream->ready_steps, ring->count);
-    pthread_mutex_unlock(&ring->lock);
+    tnd_lock_release(&ring->lock);
 }
 
 bool
@@ -331,18 +342,18 @@ ring_has_ended(struct session *session)
 {
     bool ended;
 
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     ended = session->ring.ended;
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
     return ended;
 }
 
 void
 ring_shut(struct session *session)
 {
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     session->ring.draining = true;
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
 }
 
 void
@@ -354,14 +365,14 @@ ring_rewind(struct session *session)
 void
 ring_stop(struct session *session)
 {
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     /* Set under the lock, so that no thread can check them and go to sleep after the broadcasts. */
     session->ring.draining = true;
     atomic_store(&session->stop, 1);
     pthread_cond_broadcast(&session->ring.space);
     pthread_cond_broadcast(&session->ring.work);
     helpers_wake(session->helpers);
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
     /* One worker does not wait for a condition but for the wakeup. */
     wakeup_signal(session->wakeup);
 }
@@ -379,10 +390,10 @@ ring_clear(struct session *session)
         deal_round_release(&step->round);
         step->state = STEP_EMPTY;
     }
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     session->ring.first = (session->ring.first + session->ring.count) % session->ring.capacity;
     session->ring.count = 0;
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
 }
 
 void
@@ -403,5 +414,5 @@ ring_close(struct ring *ring)
 {
     pthread_cond_destroy(&ring->space);
     pthread_cond_destroy(&ring->work);
-    pthread_mutex_destroy(&ring->lock);
+    pthread_mutex_destroy(&ring->lock.mutex);
 }

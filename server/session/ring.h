@@ -11,12 +11,13 @@
 
 #include <pthread.h>
 
+#include "core/lock.h"
 #include "session/skips.h"
 #include "session/wake.h"
 #include "session/worker.h"
 
 struct ring {
-    pthread_mutex_t lock;
+    struct tnd_lock lock;
     pthread_cond_t work;  /* a step has come, or room */
     pthread_cond_t space; /* a step was removed: the dealer may continue */
     struct step *steps;   /* a ring: first .. first + count */

@@ -35,7 +35,7 @@ ring_step(struct session *session, uint32_t index)
 static void
 unlock_for(struct session *session, struct wake_whom whom)
 {
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
     if (whom.sleeper)
         pthread_cond_signal(&session->ring.work);
     if (whom.poller)
@@ -56,7 +56,7 @@ ring_unlock_due(struct session *session)
     if (wake_is_anyone_due(&session->ring.wake))
         unlock_for(session, wake_due(&session->ring.wake));
     else
-        pthread_mutex_unlock(&session->ring.lock);
+        tnd_lock_release(&session->ring.lock);
 }
 
 static void finish_step(struct worker *worker, struct step *step);
@@ -71,13 +71,14 @@ open_shares(struct session *session, struct step *step)
     tundish_status failure = TUNDISH_OK;
     bool all;
 
+    must_hold(&session->ring.lock);
     must(step->state == STEP_WAITS);
     step->state = STEP_OPENING;
     if (is_long)
         ring_unlock_due(session);
     all = step_find_room(session, step, &failure);
     if (is_long)
-        pthread_mutex_lock(&session->ring.lock);
+        tnd_lock_take(&session->ring.lock);
     must(step->state == STEP_OPENING);
     if (failure != TUNDISH_OK)
         step_fail(step, failure);
@@ -122,6 +123,7 @@ find_room(struct worker *worker, struct step *step)
     struct session *session = worker->session;
     struct wake *wake = &session->ring.wake;
 
+    must_hold(&session->ring.lock);
     do {
         wake_on_look(wake);
         open_step(worker, step);
@@ -151,6 +153,7 @@ has_part(const struct session *session, struct step *step)
 static bool
 take_of_step(const struct session *session, struct step *step, struct part *ret_part)
 {
+    must_in_debug(step->state == STEP_OPEN && step->next_share != UINT32_MAX);
     if (step->status != TUNDISH_OK || !has_part(session, step))
         return false;
     *ret_part = (struct part){ .step = step, .replica = step->next_share };
@@ -203,6 +206,7 @@ has_parts_left(const struct session *session, const struct step *step)
 static void
 settle_taken(struct worker *worker, struct step *step)
 {
+    must_hold(&worker->session->ring.lock);
     must(step->state == STEP_OPEN && step->unfinished > 0);
     step->next_share = UINT32_MAX;
     if (--step->unfinished == 0)
@@ -214,6 +218,7 @@ ring_take_part(struct worker *worker, struct part *ret_part)
 {
     struct session *session = worker->session;
 
+    must_hold(&session->ring.lock);
     uint32_t i = 0;
 
     while (i < session->ring.count && !session->ring.paused) {
@@ -241,6 +246,7 @@ ring_take_part(struct worker *worker, struct part *ret_part)
 static void
 drop_finished(struct session *session)
 {
+    must_hold(&session->ring.lock);
     /* Steps finish in any order, but the ring only shrinks at its first step. */
     while (session->ring.count > 0 && ring_step(session, 0)->state == STEP_DONE) {
         struct step *step = ring_step(session, 0);
@@ -262,6 +268,7 @@ drop_finished(struct session *session)
 static void
 turn_to_error(struct session *session, struct step *step)
 {
+    must_hold(&session->ring.lock);
     must(step->status != TUNDISH_OK && step->state != STEP_OPENING && step->state != STEP_DONE);
     step_cancel(session, step);
     step->kind = TND_SLOT_ERROR;
@@ -281,6 +288,7 @@ step_to_fail(struct session *session)
     struct step *step;
     uint32_t index = 0;
 
+    must_hold(&session->ring.lock);
     for (; index < session->ring.count; index++) {
         step = ring_step(session, index);
         if (step->state != STEP_PUBLISHING && step->state != STEP_DONE)
@@ -316,11 +324,11 @@ ring_fail(struct session *session, tundish_status status, const char *text, bool
 {
     struct step *step = NULL;
 
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     while (can_fail(session) && (step = step_to_fail(session)) == NULL) {
-        pthread_mutex_unlock(&session->ring.lock);
+        tnd_lock_release(&session->ring.lock);
         nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
-        pthread_mutex_lock(&session->ring.lock);
+        tnd_lock_take(&session->ring.lock);
     }
     if (can_fail(session)) {
         step->status = status;
@@ -345,11 +353,11 @@ ring_fail_as_kept(struct session *session)
     tundish_status status;
     char text[sizeof session->ring.kept_text];
 
-    pthread_mutex_lock(&session->ring.lock);
+    tnd_lock_take(&session->ring.lock);
     status = session->ring.kept_status;
     memcpy(text, session->ring.kept_text, sizeof text);
     session->ring.kept_status = TUNDISH_OK;
-    pthread_mutex_unlock(&session->ring.lock);
+    tnd_lock_release(&session->ring.lock);
     if (status != TUNDISH_OK)
         ring_fail(session, status, text, true);
 }
@@ -359,6 +367,7 @@ finish_step(struct worker *worker, struct step *step)
 {
     struct session *session = worker->session;
 
+    must_hold(&session->ring.lock);
     must(step->unfinished == 0 && step->state == STEP_OPEN);
     if (step->kind == TND_SLOT_BATCH && step->status != TUNDISH_OK) {
         turn_to_error(session, step);
@@ -371,7 +380,7 @@ finish_step(struct worker *worker, struct step *step)
         ring_unlock_due(session);
         rows = step_publish(session, step);
         worker->now_ns = tnd_clock_ns();
-        pthread_mutex_lock(&session->ring.lock);
+        tnd_lock_take(&session->ring.lock);
         session->ring.rows_published += rows;
         session->ring.steps_published++;
         tnd_stats_observe(&session->counters.stream->step_make,
@@ -388,6 +397,7 @@ finish_step(struct worker *worker, struct step *step)
 static void
 finish_part(struct worker *worker, struct step *step, tundish_status status)
 {
+    must_hold(&worker->session->ring.lock);
     if (status != TUNDISH_OK)
         step_fail(step, status);
     must(step->state == STEP_OPEN && step->unfinished > 0);
@@ -413,6 +423,7 @@ add_skips(struct session *session, struct worker *worker)
 void
 ring_finish(struct worker *worker, const struct part *part, tundish_status status)
 {
+    must_hold(&worker->session->ring.lock);
     if (status == TUNDISH_OK)
         status = add_skips(worker->session, worker);
     /* Cut short by a stop: the step stays unfinished, and ring_clear drops it. */
@@ -442,6 +453,7 @@ wait_for_work(struct session *session, struct worker *worker)
 {
     bool polls;
 
+    must_hold(&session->ring.lock);
     if (atomic_load_explicit(&session->stop, memory_order_relaxed))
         return;
     worker_note_wait(worker, waits_for(session));
@@ -449,11 +461,11 @@ wait_for_work(struct session *session, struct worker *worker)
     if (!polls) {
         if (wake_due_dealer(&session->ring.wake))
             pthread_cond_signal(&session->ring.space);
-        pthread_cond_wait(&session->ring.work, &session->ring.lock);
+        tnd_lock_wait(&session->ring.lock, &session->ring.work);
     } else {
         ring_unlock_due(session);
         wakeup_wait(session->wakeup, SPIN_NS, -1);
-        pthread_mutex_lock(&session->ring.lock);
+        tnd_lock_take(&session->ring.lock);
         if (session->options.shards != NULL) /* its reader may have asked */
             pthread_cond_signal(&session->ring.space);
     }
@@ -470,7 +482,7 @@ ring_take(struct worker *worker, struct part *ret_part)
         if (atomic_load_explicit(&session->stop, memory_order_relaxed)) {
             /* Other workers may wait for the one that polled. */
             pthread_cond_broadcast(&session->ring.work);
-            pthread_mutex_unlock(&session->ring.lock);
+            tnd_lock_release(&session->ring.lock);
             return false;
         }
         /* Enough: this worker and another. */
@@ -493,6 +505,7 @@ ring_take(struct worker *worker, struct part *ret_part)
 void
 ring_note_made(struct worker *worker, int64_t busy_ns)
 {
+    must_hold(&worker->session->ring.lock);
     wake_on_made(&worker->session->ring.wake, worker->part_ns, busy_ns, worker->now_ns);
 }
 
@@ -502,10 +515,14 @@ ring_wait(struct session *session, pthread_cond_t *condition, int64_t wait_ns)
     int64_t until_ns = tnd_clock_deadline_ns(wait_ns);
     struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
 
+    must_hold(&session->ring.lock);
     if (wake_is_anyone_due(&session->ring.wake)) {
         ring_unlock_due(session);
-        pthread_mutex_lock(&session->ring.lock);
+        tnd_lock_take(&session->ring.lock);
     }
-    if (atomic_load_explicit(&session->stop, memory_order_relaxed) == 0)
-        pthread_cond_timedwait(condition, &session->ring.lock, &until);
+    if (atomic_load_explicit(&session->stop, memory_order_relaxed) != 0)
+        return;
+    tnd_lock_note(&session->ring.lock, 0);
+    pthread_cond_timedwait(condition, &session->ring.lock.mutex, &until);
+    tnd_lock_note(&session->ring.lock, pthread_self());
 }
