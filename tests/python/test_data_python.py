@@ -111,6 +111,18 @@ class OwnPython(unittest.TestCase):
         with self.assertRaisesRegex(tundish.ArgumentError, "not list"):
             tundish.open([1, 2])
 
+    def test_an_opened_data_set_is_resumed_by_its_place(self):
+        rows = Dataset.from_indexable(Pairs(40)).shuffle(-2, seed=1).batch(4)
+        with tundish.open(rows) as reader:
+            batches = iter(reader)
+            for _ in range(7):
+                next(batches)
+            place = reader.place
+            wanted = next(batches)["value_1"].tolist()
+            del batches
+        with tundish.open(rows, place=place) as reader:
+            self.assertEqual(next(iter(reader))["value_1"].tolist(), wanted)
+
     def test_what_is_wrong_is_told_at_once(self):
         with self.assertRaisesRegex(ValueError, "is not MODULE:FUNCTION"):
             self.rows.map_python("square", TensorSpec([]))

@@ -1,13 +1,15 @@
 """Functions, generators and data sets of a program with tundish.data, as interpreters of the server call them.
 
-They are named, as "augment:train", or lie pickled in a file beside the pipeline file.
+They are named, as "augment:train", or pickled: in the pipeline file, as base64, or in a file beside it.
 """
 
 from __future__ import annotations
 
+import base64
 import importlib
 import inspect
 import json
+import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -19,11 +21,18 @@ class Mapped:
     """The function of Dataset.map_python, on rows. takes, gives: the nests of the columns' names, in which lists
     are tuples."""
 
-    def __init__(self, takes: Any, gives: Any, call: str | None = None, file: str | None = None) -> None:
-        self._function: Callable[..., Any] = _found(call, file)
+    def __init__(
+        self,
+        takes: Any,
+        gives: Any,
+        call: str | None = None,
+        file: str | None = None,
+        pickled: str | None = None,
+    ) -> None:
+        self._function: Callable[..., Any] = _found(call, file, pickled)
         self._takes, self._gives = takes, dict(_paths(gives))
         self._draws = "rng" in inspect.signature(self._function).parameters
-        self.tundish_source = file or inspect.getsourcefile(inspect.unwrap(self._function))
+        self.tundish_source = file if call is None else inspect.getsourcefile(inspect.unwrap(self._function))
 
     def __call__(self, row: dict[str, Any], rng: Any = None) -> dict[str, Any]:
         element = _nest(self._takes, row)
@@ -32,12 +41,14 @@ class Mapped:
         return {name: _at(made, path, name) for name, path in self._gives.items()}
 
 
-def indexable(file: str) -> Any:
+def indexable(file: str | None = None, pickled: str | None = None) -> Any:
     """A data set that was pickled."""
-    return _found(None, file)
+    return _found(None, file, pickled)
 
 
-def _found(call: str | None, file: str | None) -> Any:
+def _found(call: str | None, file: str | None, pickled: str | None) -> Any:
+    if pickled is not None:
+        return pickle.loads(base64.b64decode(pickled))
     if call is None:
         from .loading import load
 
@@ -83,7 +94,7 @@ def main(words: list[str]) -> None:
     job = json.loads(words[0])
     with RowWriter(job["spec"]) as rows:
         columns = dict(_paths(job["gives"]))
-        for element in _found(job.get("call"), job.get("file"))(*job.get("args", ())):
+        for element in _found(job.get("call"), job.get("file"), job.get("pickled"))(*job.get("args", ())):
             rows.write(**{name: _at(element, path, name) for name, path in columns.items()})
 
 

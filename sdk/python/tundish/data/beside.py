@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ __all__ = ["Beside"]
 
 ARRAY_VALUES = 64  # more go to a file
 TERMS = 50  # likewise
+PICKLED_BYTES = 1 << 16  # likewise
 LOOKUPS = ("string_lookup", "integer_lookup", "text_vectorization")
 
 
@@ -43,8 +45,12 @@ class Beside:
         content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + value.tobytes()
         return self._put(f"{column}.npy", content)
 
-    def pickle(self, content: bytes) -> str:
-        return self._put("python.pickle", content)
+    def pickle(self, content: bytes) -> dict[str, str]:
+        """An object's bytes for tundish.elements. A place holds the parameters, and a file's folder may be another
+        one when it is resumed, so that only large ones are in files."""
+        if len(content) <= PICKLED_BYTES:
+            return {"pickled": base64.b64encode(content).decode()}
+        return {"file": self._put("python.pickle", content)}
 
     def vocabulary(self, stage: str, params: Any) -> None:
         """Put a long list of terms into a file, if a file means the same."""

@@ -304,11 +304,11 @@ class Emission:
         return [Stage("program", written, [node.origin], is_written=True)]
 
     def _object(self, node: Node) -> dict[str, str]:
-        """A function or data set, by its name or by the file that it is pickled in."""
+        """A function or data set, by its name or pickled."""
         if "object" not in node.params:
             return {}
         name, content = node.params["object"]
-        return {"call": name} if content is None else {"file": self.beside.pickle(content)}
+        return {"call": name} if content is None else self.beside.pickle(content)
 
     def _python_dataset(self, node: Node) -> list[Stage]:
         spec = described([leaf for leaf in nest.flatten(node.structure)])
