@@ -236,7 +236,7 @@ class Job:
         """A sibling that was let in meanwhile, with nobody there, took it back to its own step."""
         if left.last is not None:
             near = [t.came_at for t in self.trainers if t.group == left.group and t is not left and t.came_at
-                    and t.came_at <= left.last and _steps(left.last) - _steps(t.came_at) <= AHEAD]  # fmt: skip
+                    and t.came_at <= left.last and steps_of(left.last) - steps_of(t.came_at) <= AHEAD]  # fmt: skip
             left.stands = min([left.last, *near])
 
     def allow_beyond_state(self):
@@ -335,5 +335,5 @@ class Job:
             self.admin.close()
 
 
-def _steps(key):
+def steps_of(key):
     return key[0] * STEPS + key[1]

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from .job import BUILD, EPOCHS, KEYS, ROWS, STEPS, Job
+from .job import BUILD, EPOCHS, KEYS, ROWS, STEPS, Job, steps_of
 from .launched import Launched, LaunchedApart, LaunchedFiles, LaunchedNodes, LaunchedStore
 from .ledger import Failure, Ledger, require_rows
 
@@ -184,7 +184,6 @@ class Fresh(Job):
         self.is_fresh = set()  # trainers of which nothing was heard yet
         self.begins_with = 0  # the epoch
         self.leaves_at = {}  # the last batch of each, counted through
-        self.begun_by_one = set()  # epochs that others may never have seen
 
     def deliver(self):
         return super().deliver().replace(f"epochs: {EPOCHS}", f"epochs: {self.EPOCHS}")
@@ -194,6 +193,24 @@ class Fresh(Job):
 
     def draw_batches(self):
         return self.random.randrange(1, STEPS * 3 // 2)
+
+    def kill_trainers(self, victims):
+        """None that has its last batch: nobody could say whether it closed before it was killed."""
+        victims = [victim for victim in victims if not self.has_all(victim)]
+        if victims:
+            super().kill_trainers(victims)
+
+    def has_all(self, trainer):
+        """It stands still afterwards, unless it has."""
+        trainer.process.send_signal(signal.SIGSTOP)
+        state = Path(f"/proc/{trainer.process.pid}/stat")
+        while state.read_text().rpartition(")")[2].split()[0] not in "TZX":
+            time.sleep(0.001)
+        trainer.read()
+        has_all = trainer.last is not None and self.leaves_at.get(trainer) == steps_of(trainer.last)
+        if has_all:
+            trainer.process.send_signal(signal.SIGCONT)
+        return has_all
 
     def start_trainers(self):
         count = self.draw_batches()
@@ -206,8 +223,6 @@ class Fresh(Job):
         if status < 0:
             if trainer in self.leaves_at:
                 trainer.until = divmod(self.leaves_at[trainer], STEPS)
-                if trainer.last == trainer.until:  # its follower takes one more
-                    self.begun_by_one.add((self.leaves_at[trainer] + 1) // STEPS)
             trainer.start()
         elif all(other.is_over or other.process.stdout.closed for other in self.trainers):
             self.begins_with = max(other.last[0] for other in self.trainers) + 1
@@ -231,8 +246,7 @@ class Fresh(Job):
         for trainer in self.trainers:
             for epoch in range(self.EPOCHS):
                 steps = sorted(s for e, s in trainer.ledger.batches if e == epoch)
-                is_missed = not steps and epoch not in self.begun_by_one
-                if steps != list(range(len(steps))) or is_missed:
+                if steps != list(range(len(steps))) or not steps:
                     raise Failure(f"{trainer.name}, epoch {epoch}: has steps {steps}")
         seen = [(epoch, value) for ledger in self.ledgers
                 for (epoch, _), values in ledger.batches.items() for value in values]  # fmt: skip
