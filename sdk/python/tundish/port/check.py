@@ -103,7 +103,7 @@ def questions(ported: Ported, file: Path, root: str) -> Iterator[Question]:
             replicas = stream.replicas
             question = Question(file, root, stream.name, make, stream.structure, stream.unordered, workers, replicas)
             question.races, question.again = stream.races, stream.repeated
-            question.draws = ported.draws
+            question.draws = stream.draws
             yield question
 
 
@@ -312,20 +312,25 @@ def _in_order(question: Question, checked: Checked, found: list[Batches]) -> Che
 
 
 def _alike(question: Question, found: list[Batches]) -> Checked:
-    """Compare what draws at random: shapes, dtypes, and how the values of rows are spread."""
-    checked = Checked(question.stream)
+    """Compare what draws at random: columns that differ by shapes, dtypes, and how the values of rows are spread."""
+    checked, drawn = Checked(question.stream), set()
     for each in found:
         if len(each.theirs) != len(each.ours):
             return checked.fail(f"{question.job}TensorFlow has {len(each.theirs)} batches, Tundish {len(each.ours)}")
         for name in each.theirs[0] if each.theirs else ():
-            halves = ([batch[name] for batch in half] for half in (each.theirs, each.ours))
+            halves = [[batch[name] for batch in half] for half in (each.theirs, each.ours)]
+            if all(compare.difference(name, *pair) is None for pair in zip(*halves, strict=True)):
+                continue
+            drawn.add(name)
             told = compare.unlike(*halves)
             if told is not None:
                 return checked.fail(f"{question.job}column {name}: {told}")
-    checked.lines.append(
-        f"{question.job}the same shapes, dtypes and spread of values, in all {_number(len(found[0].ours), 'batch')}:"
-        " what runs in Python draws random numbers of its own"
-    )
+    columns, batches = len(found[0].theirs[0]), _number(len(found[0].ours), "batch")
+    text = f"the same shapes, dtypes and spread of values of {', '.join(sorted(drawn))}, in all {batches}"
+    text += ": what runs in Python draws random numbers of its own"
+    if columns > len(drawn):
+        text += f"; {_number(columns - len(drawn), 'other column')} the same to the bit"
+    checked.lines.append(question.job + text)
     return checked
 
 

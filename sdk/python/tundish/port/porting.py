@@ -28,6 +28,7 @@ class Stream:
     """A stream: the nest of its columns' names, why it has no order, and how it is made.
 
     races: why TensorFlow's own values change from run to run; None: they do not.
+    draws: what runs in Python draws random numbers of its own.
     again: gives the program's value of this stream once more, as if for the first time; None: it cannot.
     """
 
@@ -37,6 +38,7 @@ class Stream:
     unordered: str | None
     again: Callable[[], Any] | None = None
     races: str | None = None
+    draws: bool = False
 
     @property
     def replicas(self) -> int:
@@ -92,7 +94,6 @@ class Ported:
     notes: list[str] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     failing: list[Any] = field(default_factory=list)  # steps, and the names of what is not carried over there
-    draws: bool = False  # what runs in Python draws at random
     transform: Any = None  # transform.Transform: what tf.Transform computes, and what is learned for it
 
 
@@ -193,7 +194,8 @@ def _ported(
             return Ported(problems=interpreters.problems)
     if interpreters is not None and not ported.problems:
         ported.notes += interpreters.notes
-        ported.draws = interpreters.draws
+        for stream in ported.streams:
+            stream.draws = interpreters.draws_in(_dataset(stream.value))
     return ported
 
 

@@ -107,10 +107,10 @@ class InPython:
             if "why" in tried and (step in self.functions or step in self.sources)
         ]
 
-    @property
-    def draws(self) -> bool:
-        """Whether some of it draws at random, in an order of its own."""
-        return any(_draws(step) for step in (*self.functions, *self.sources))
+    def draws_in(self, dataset: Any) -> bool:
+        """Whether what runs in Python for a dataset draws at random, in an order of its own."""
+        steps = datasets.steps_of(dataset)
+        return any(_draws(step) for step in steps if step in self.functions or step in self.sources)
 
     @property
     def notes(self) -> list[str]:
