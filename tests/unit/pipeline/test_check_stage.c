@@ -162,7 +162,6 @@ unknown_names_bring_the_nearest(void **state)
     (void)state;
     assert_errors(STREAM_OF("range: 5", "shufle: 5", "batch: {batchsize: 5}", "scan: x", "xyzzy"),
                   "5:9: there is no stage \"shufle\"; did you mean shuffle?\n"
-                  "6:16: batch needs batch_size: Elements of a batch.\n"
                   "6:17: batch has no \"batchsize\"; did you mean batch_size?\n"
                   "7:9: scan is not supported\n"
                   "8:9: there is no stage \"xyzzy\"; `tundish help stages` lists them\n");
