@@ -170,7 +170,7 @@ void link_open_mailbox(struct link *link, enum link_mailbox mailbox, link_messag
                        void *user);
 
 /* As link_wait, for what only `rank` can give: E_PEER_LOST if that one is lost, or has left and
- * does not answer any more; the others do not matter. */
+ * does not answer any more. Of the others matters only that one is lost: then it has 20 s. */
 tundish_status link_wait_for_one(struct link *link, uint32_t rank,
                                  bool (*ready)(struct link *link, void *context), void *context,
                                  int64_t timeout_ns, const _Atomic int *stop);

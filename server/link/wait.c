@@ -9,6 +9,9 @@
 
 static const int64_t LOOK_NS = 20000000;   /* how often a wait checks whether to stop */
 static const int64_t LEFT_NS = 5000000000; /* how long a node that has left may take to answer */
+/* The same of any, once one is lost. A node hears of losses by way of others. If it is cut off from
+ * all, it hears of the first of them only. */
+static const int64_t DOUBTED_NS = 20000000000;
 
 uint32_t
 link_rank(const struct link *link)
@@ -151,17 +154,30 @@ link_check_all(struct link *link)
     return status;
 }
 
+static tundish_status
+does_not_answer(const struct link *link, uint32_t rank)
+{
+    char name[NODE_NAME_BYTES];
+
+    return tnd_fail(TUNDISH_E_PEER_LOST, "%s does not answer either. %s",
+                    node_name(link->node, rank, name), node_failure(link->node));
+}
+
 /* The wait needs one node, which keeps answering for a while after it has left. */
 static tundish_status
 look_at_one(struct link *link, uint32_t rank, int64_t *patient_until_ns)
 {
+    bool has_left = node_has_left(link->node, rank);
+
     if (node_is_lost(link->node, rank) || node_is_lost(link->node, link->rank))
         return tnd_fail(TUNDISH_E_PEER_LOST, "%s", node_failure(link->node));
-    if (!node_has_left(link->node, rank))
+    if (!has_left && node_failure(link->node) == NULL)
         return TUNDISH_OK;
     if (*patient_until_ns == TND_CLOCK_NEVER)
-        *patient_until_ns = tnd_clock_deadline_ns(LEFT_NS);
-    return tnd_clock_left_ns(*patient_until_ns) == 0 ? has_ended(link, rank) : TUNDISH_OK;
+        *patient_until_ns = tnd_clock_deadline_ns(has_left ? LEFT_NS : DOUBTED_NS);
+    if (tnd_clock_left_ns(*patient_until_ns) > 0)
+        return TUNDISH_OK;
+    return has_left ? has_ended(link, rank) : does_not_answer(link, rank);
 }
 
 /* Wait until `ready`. `rank`: the node that matters, or link_size for all. `ready` is called
