@@ -72,7 +72,8 @@ stream_open(struct link *link, const struct stream_options *options)
     session->plan = &stream->plan;
     session->dealer = (struct dealer *)stream;
     session_link_open(session, &(struct session_options){ .stream = &stream->spec, .link = link });
-    session_cut_begin(session, 0);
+    if (session->linked.link != NULL)
+        session_cut_begin(session, 0);
     return session;
 }
 
@@ -113,11 +114,11 @@ stream_begin_epoch(struct session *session, uint64_t epoch)
         .state_count = STATE_WORDS,
         .state = { epoch, stream->places_differ && !are_known ? session->plan->options.worker : 0 }
     };
-    tundish_status status = session_link_start_epoch(session, epoch, 0);
+    tundish_status status = session->nodes->begin_epoch(session, epoch, 0);
 
     stream->digest = (struct order_digest){ .interval = STEPS_A_MARK };
     if (status == TUNDISH_OK)
-        status = session_link_gather(session, epoch, &place);
+        status = session->nodes->gather(session, epoch, &place);
     if (status == TUNDISH_OK && !is_of_all(stream, &place))
         status = tnd_fail(TUNDISH_E_DATA, "the place is not that of all nodes");
     return status;
@@ -126,9 +127,9 @@ stream_begin_epoch(struct session *session, uint64_t epoch)
 tundish_status
 stream_cut(struct session *session, uint64_t number, bool *ret_cut)
 {
-    tundish_status status = session_cut(session, number, ret_cut);
+    tundish_status status = session->nodes->leave_epoch(session, number, ret_cut);
 
-    return status == TUNDISH_OK && *ret_cut ? session_link_end_epoch(session, number) : status;
+    return status == TUNDISH_OK && *ret_cut ? session->nodes->end_epoch(session, number) : status;
 }
 
 tundish_status
@@ -136,7 +137,9 @@ stream_deal(struct session *session, uint64_t number, bool has, bool *ret_more)
 {
     struct order_digest *digest = &((struct stream *)session)->digest;
     enum job_step step;
-    tundish_status status = session_link_step(session, number, has, &step);
+    tundish_status status = session->linked.link == NULL
+                                ? session->nodes->step(session, number, has, &step)
+                                : session_link_step(session, number, has, &step);
 
     if (status != TUNDISH_OK)
         return status;
@@ -148,13 +151,13 @@ stream_deal(struct session *session, uint64_t number, bool has, bool *ret_more)
             digest->passed + ((struct stream *)session)->error_in_order;
     }
     digest->is_over = !*ret_more && session->plan->policy == SHARD_DATA;
-    return *ret_more ? TUNDISH_OK : session_link_end_epoch(session, number);
+    return *ret_more ? TUNDISH_OK : session->nodes->end_epoch(session, number);
 }
 
 void
 stream_tell_error(struct session *session, const char *text)
 {
-    session_link_tell_error(session, 0, 0, TUNDISH_E_DATA, text);
+    session->nodes->tell_error(session, 0, 0, TUNDISH_E_DATA, text);
     __wrap_ring_fail(session, TUNDISH_E_DATA, text, true);
 }
 
