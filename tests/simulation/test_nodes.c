@@ -75,6 +75,16 @@ every_job_agrees_or_all_its_nodes_are_told_the_same(void **state)
     seeds_end(&seeds);
 }
 
+static void
+a_job_of_one_node_waits_for_nobody(void **state)
+{
+    struct story_options options = story_of_seed(1);
+
+    (void)state;
+    options.nodes = 1;
+    play(&options);
+}
+
 /* It hears of the first loss only, and has asked others for rows by then. */
 static void
 a_node_that_is_cut_off_from_all_ends(void **state)
@@ -136,6 +146,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_job_agrees_or_all_its_nodes_are_told_the_same),
+        cmocka_unit_test(a_job_of_one_node_waits_for_nobody),
         cmocka_unit_test(a_node_that_is_cut_off_from_all_ends),
         cmocka_unit_test(many_nodes_agree_and_are_told_of_a_loss),
         cmocka_unit_test(an_evaluation_goes_on_without_the_nodes_between),
