@@ -201,7 +201,9 @@ class Fresh(Job):
             super().kill_trainers(victims)
 
     def has_all(self, trainer):
-        """It stands still afterwards, unless it has."""
+        """It stands still afterwards, unless it has, or has ended."""
+        if trainer.process.poll() is not None:
+            return True
         trainer.process.send_signal(signal.SIGSTOP)
         state = Path(f"/proc/{trainer.process.pid}/stat")
         while state.read_text().rpartition(")")[2].split()[0] not in "TZX":
