@@ -9,6 +9,8 @@
 enum { SIGNATURE_BYTES = 8, WORD_BYTES = 4, FRAME_BYTES = 3 * WORD_BYTES, HEADER_BYTES = 13 };
 /* Deflate expands a byte to at most INFLATED_MAX. */
 enum { INFLATED_MAX = 1032, BLOCK_BYTES = 65535, BLOCK_HEAD_BYTES = 5 };
+/* Of larger ones libpng inflates row by row: here they would lie in memory twice. */
+enum { UNPACKED_BYTES_MAX = 64 << 20 };
 /* Of a stream: its first bytes and its checksum. */
 enum { STREAM_HEAD_BYTES = 2, STREAM_CHECK_BYTES = 4, FULL_WINDOW = 7 };
 
@@ -168,6 +170,7 @@ png_store(struct byte_view bytes, struct scratch *scratch, struct byte_view *ret
     uint8_t *unpacked, *to;
 
     if (!lay_out(bytes, &layout) || layout.unpacked_bytes == 0 || layout.packed_bytes == 0 ||
+        layout.unpacked_bytes > UNPACKED_BYTES_MAX ||
         layout.unpacked_bytes / INFLATED_MAX > layout.packed_bytes)
         return false;
     blocks = (layout.unpacked_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
@@ -175,8 +178,7 @@ png_store(struct byte_view bytes, struct scratch *scratch, struct byte_view *ret
         STREAM_HEAD_BYTES + BLOCK_HEAD_BYTES * blocks + layout.unpacked_bytes + STREAM_CHECK_BYTES;
     before = (size_t)(layout.pixels - bytes.data);
     after = (size_t)(bytes.data + bytes.size - layout.behind);
-    if (stored > INT32_MAX ||
-        scratch_ask(scratch, stored + layout.unpacked_bytes + bytes.size) != TUNDISH_OK)
+    if (scratch_ask(scratch, stored + layout.unpacked_bytes + bytes.size) != TUNDISH_OK)
         return false;
     stream = gather(&layout, scratch);
     unpacked = scratch_alloc(scratch, layout.unpacked_bytes);
