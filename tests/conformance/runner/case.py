@@ -68,7 +68,7 @@ def load(path):
         workers = record.get("tundish", {}).get("workers", record["workers"])
         return Case(
             path=path,
-            root=_root_of(path),
+            root=root_of(path),
             epochs=record.get("epochs", 1),
             max_steps=record.get("max_steps"),
             element_spec=record.get("element_spec"),
@@ -80,7 +80,7 @@ def load(path):
         raise BadCase(f"{path.with_suffix('.json')}: {type(error).__name__}: {error}") from error
 
 
-def _root_of(path):
+def root_of(path):
     for folder in path.parents:
         if (folder / "data").is_dir():
             return folder
