@@ -13,6 +13,7 @@
 #include "core/must.h"
 #include "core/status.h"
 #include "deliver/feed_begin.h"
+#include "deliver/feed_delivery.h"
 
 static tundish_status
 open_lanes(struct feed *feed)
@@ -50,6 +51,9 @@ feed_open(const struct feed_config *config, struct feed **ret_feed)
     feed->first_epoch = feed->first_step = UINT64_MAX;
     pthread_mutex_init(&feed->lock.mutex, NULL);
     feed->config = *config;
+    feed->delivery = config->lane.queue ? &feed_queue
+                     : config->forgets  ? &feed_evaluation
+                                        : &feed_replicas;
     feed->config.stream = feed->stream = tnd_strdup(config->stream);
     feed->config.session = feed->session = tnd_strdup(config->session);
     feed->lanes = tnd_zalloc(config->replica_count, sizeof(struct lane *));
@@ -418,35 +422,8 @@ feed_is_owed(struct feed *feed)
 }
 
 bool
-feed_queue_state(struct feed *feed, struct lane_queue_state *ret_state)
-{
-    return lane_queue_state(feed->lanes[0], ret_state);
-}
-
-bool
 feed_standing(struct feed *feed, uint64_t *ret_epoch, uint64_t *ret_step,
               struct lane_queue_state *ret_queue)
 {
-    bool found = false;
-
-    if (feed->config.lane.queue) {
-        found = feed_queue_state(feed, ret_queue);
-        *ret_epoch = ret_queue->epoch;
-        *ret_step = ret_queue->step;
-        return found;
-    }
-    for (uint32_t i = 0; i < feed->lane_count; i++) {
-        struct lane_look look;
-
-        if (!lane_look(feed->lanes[i], lane_lowest(feed->lanes[i]), &look) ||
-            (look.published && look.kind == TND_SLOT_ERROR))
-            return false;
-        if (!found || look.epoch < *ret_epoch ||
-            (look.epoch == *ret_epoch && look.step < *ret_step)) {
-            *ret_epoch = look.epoch;
-            *ret_step = look.step;
-        }
-        found = true;
-    }
-    return found;
+    return feed->delivery->find_standing(feed, ret_epoch, ret_step, ret_queue);
 }

@@ -21,6 +21,7 @@
 #ifndef DELIVER_FEED_H
 #define DELIVER_FEED_H
 
+#include "deliver/departure.h"
 #include "deliver/lane.h"
 #include "deliver/lane_reader.h"
 #include "deliver/pace.h"
@@ -59,10 +60,6 @@ struct feed_standing {
     uint64_t highest_epoch, highest_step;
 };
 
-/* How a trainer leaves: it has finished, or no other waits for it; it has closed its reader while
- * others of its group need batches to be released; or it died. */
-enum feed_leaving { FEED_LEFT, FEED_LEFT_EARLY, FEED_DIED };
-
 /* Called in the hub's thread, never with the feed's lock held: the session takes its own lock first
  * and calls the feed under it. None may wait for long. */
 struct feed_ops {
@@ -78,9 +75,9 @@ struct feed_ops {
     void (*joined)(void *user, struct feed *feed, const char *group, uint32_t replica,
                    uint32_t present, uint32_t full_group_count);
 
-    /* A trainer has gone. Told before its group is. */
+    /* A trainer has gone, in one of the ways of departure.h. Told before its group is. */
     void (*left)(void *user, struct feed *feed, const char *group, uint32_t replica,
-                 enum feed_leaving leaving);
+                 const struct departure *departure);
 
     /* A trainer that asked was refused, and is not there. */
     void (*refused)(void *user, struct feed *feed);

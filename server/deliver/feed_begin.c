@@ -2,6 +2,7 @@
 #include "deliver/feed_begin.h"
 
 #include "core/clock.h"
+#include "deliver/feed_delivery.h"
 
 /* How long a successor waits at most to learn whether its siblings close as well. They do so at the
  * same step of the same program. */
@@ -212,7 +213,7 @@ feed_begin_note(struct feed *feed, struct member *member, bool died)
 {
     struct lane_reader_stats stats;
 
-    if (feed->config.lane.queue || feed->config.forgets)
+    if (!feed->delivery->outlives_trainers)
         return;
     lane_reader_stats(member->reader, &stats);
     if (member->waits == WAITS_NOT && stats.taken > member->attached_at)
@@ -223,7 +224,7 @@ feed_begin_note(struct feed *feed, struct member *member, bool died)
 void
 feed_begin_left(struct feed *feed, const struct member *member)
 {
-    if (feed->config.lane.queue || feed->config.forgets)
+    if (!feed->delivery->outlives_trainers)
         return;
     if (member->leaving == MEMBER_DIED)
         tell_undecided(member->group);
@@ -342,7 +343,7 @@ feed_begin_attach(struct feed *feed, struct member *member, const struct feed_re
                   bool is_new, struct tnd_welcome *welcome)
 {
     welcome->begin_epoch = UINT64_MAX;
-    if (feed->config.lane.queue || feed->config.forgets)
+    if (!feed->delivery->outlives_trainers)
         return;
     if (request->start.survivor)
         expect_survivors(member->group);
@@ -452,7 +453,7 @@ feed_begin_tick(struct feed *feed, int64_t now_ns)
 {
     int64_t next_ns = TND_CLOCK_NEVER;
 
-    if (feed->config.lane.queue || feed->config.forgets)
+    if (!feed->delivery->outlives_trainers)
         return next_ns;
     for (struct group *group = feed->groups; group != NULL; group = group->next) {
         miss_closed(group, now_ns);

@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "deliver/feed_begin.h"
+#include "deliver/feed_delivery.h"
 
 #define LOOK_FOR_SLOW_GROUPS_NS INT64_C(1000000000)
 
@@ -20,8 +21,7 @@ earlier(int64_t a_ns, int64_t b_ns)
 /* Cut the group off and free its name for a new group. Trainers that are still attached are told,
  * and leave by themselves. */
 static void
-end_group(struct feed *feed, struct group *group, enum tnd_message_type type, tundish_status status,
-          const char *text)
+end_group(struct feed *feed, struct group *group, enum group_end how, const char *text)
 {
     group->ended = true;
     if (group->awaited != AWAITED_NOT)
@@ -33,7 +33,8 @@ end_group(struct feed *feed, struct group *group, enum tnd_message_type type, tu
         struct member *member = &group->members[i];
 
         if (member->connection != NULL) {
-            connection_post_text(member->connection, type, status, text);
+            connection_post_text(member->connection, group_departures[how].message,
+                                 group_departures[how].status, text);
             lane_reader_cut_off(member->reader);
         } else {
             lane_reader_close(member->reader);
@@ -70,7 +71,7 @@ feed_end_group(struct feed *feed, const char *name, const char *text)
     tnd_lock_take(&feed->lock);
     group = feed_find_group(feed, name);
     if (group != NULL)
-        end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
+        end_group(feed, group, GROUP_MOVED, text);
     feed_tell_groups(feed);
     tnd_lock_release(&feed->lock);
 }
@@ -125,7 +126,7 @@ end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
         ending.lost = group->awaited == AWAITED_NOT && !feed_group_has_finished(feed, group) &&
                       !(feed_begin_is_closed(group) && is_whole_job(feed));
         feed->losses.groups += ending.lost;
-        end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
+        end_group(feed, group, GROUP_GONE, text);
         return ending;
     }
     return (struct ending){ NULL, false };
@@ -174,7 +175,7 @@ detach_slow_group(struct feed *feed)
                  group->name, (double)held_up_ns / 1e9);
         ending = (struct ending){ tnd_strdup(group->name), group->awaited == AWAITED_NOT };
         feed->losses.groups++;
-        end_group(feed, group, TND_DETACHED, TUNDISH_E_DETACHED, text);
+        end_group(feed, group, GROUP_SILENT, text);
         return ending;
     }
     return (struct ending){ NULL, false };
@@ -243,12 +244,12 @@ feed_make_room(struct feed *feed, const char *name)
     tnd_lock_take(&feed->lock);
     for (const struct group *group = feed->groups; group != NULL; group = group->next)
         count++;
-    if (count >= TND_CONSUMERS_MAX && !feed->config.lane.queue &&
+    if (count >= TND_CONSUMERS_MAX && feed->delivery->holds_up_others &&
         feed_find_group(feed, name) == NULL)
         left = find_left_first(feed);
     if (left != NULL) {
         left_name = tnd_strdup(left->name);
-        end_group(feed, left, TND_LOST, TUNDISH_E_PEER_LOST, "");
+        end_group(feed, left, GROUP_YIELDS, "");
         feed_tell_groups(feed);
     }
     tnd_lock_release(&feed->lock);
@@ -260,7 +261,7 @@ feed_make_room(struct feed *feed, const char *name)
 int64_t
 feed_tick(struct feed *feed, int64_t now_ns)
 {
-    bool looks_for_slow = feed->config.detach && !feed->config.lane.queue;
+    bool looks_for_slow = feed->config.detach && feed->delivery->holds_up_others;
 
     feed_count_votes(feed);
     for (;;) {

@@ -1,5 +1,4 @@
 /* feed_groups.c - trainers attach to and leave groups, and the others are told. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "core/must.h"
 #include "core/status.h"
 #include "deliver/feed_begin.h"
+#include "deliver/feed_delivery.h"
 
 enum { TEXT_BYTES = 512 };
 
@@ -85,34 +85,10 @@ level_group(struct group *group)
         lane_reader_move(group->members[i].reader, lowest);
 }
 
-/* All replicas begin at the same step. While one lane was opened, trainers of other groups may have
- * given back what is in the next: now nothing from there on goes any more. */
-static void
-align_readers(struct group *group)
-{
-    uint64_t position = 0;
-
-    for (uint32_t i = 0; i < group->member_count; i++) {
-        struct lane_reader_stats stats;
-
-        lane_reader_stats(group->members[i].reader, &stats);
-        position = stats.released > position ? stats.released : position;
-    }
-    group->released = tnd_zalloc(group->member_count, sizeof *group->released);
-    for (uint32_t i = 0; i < group->member_count; i++)
-        atomic_store(&group->released[i], position);
-    for (uint32_t i = 0; i < group->member_count; i++) {
-        lane_reader_move(group->members[i].reader, position);
-        lane_reader_tie(group->members[i].reader,
-                        (struct lane_tie){ group->released, group->member_count, i });
-    }
-}
-
 tundish_status
 feed_make_group(struct feed *feed, const char *name, struct group **ret_group)
 {
-    bool is_queue = feed->config.lane.queue;
-    uint32_t member_count = is_queue ? 1 : feed->config.replica_count;
+    uint32_t member_count = feed->config.replica_count;
     struct group *group = tnd_alloc(sizeof *group + member_count * sizeof group->members[0]);
 
     memset(group, 0, sizeof *group + member_count * sizeof group->members[0]);
@@ -133,31 +109,8 @@ feed_make_group(struct feed *feed, const char *name, struct group **ret_group)
         member->gone_since_ns = -1;
         member->seen_at_ns = tnd_clock_ns();
     }
-    if (!is_queue)
-        align_readers(group);
+    feed->delivery->align(group);
     *ret_group = group;
-    return TUNDISH_OK;
-}
-
-static tundish_status
-check_request(struct feed *feed, const struct feed_request *request)
-{
-    struct group *group = feed_find_group(feed, request->group);
-    struct member *member;
-
-    if (feed->config.lane.queue)
-        return TUNDISH_OK;
-    if (request->replica >= feed->config.replica_count)
-        return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "stream %s has %u replicas on this server (distribute.replicas): there is "
-                        "no replica %u",
-                        feed->stream, feed->config.replica_count, request->replica);
-    member = group == NULL ? NULL : &group->members[request->replica];
-    if (member != NULL && member->connection != NULL)
-        return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "replica %u of group \"%s\" is already in use by process %d: close its "
-                        "reader there, or choose another replica or group",
-                        request->replica, request->group, member->connection->pid);
     return TUNDISH_OK;
 }
 
@@ -166,10 +119,10 @@ check_request(struct feed *feed, const struct feed_request *request)
 static bool
 must_be_admitted(struct feed *feed, const struct feed_request *request)
 {
-    struct group *group = feed_find_group(feed, request->group);
+    struct group *group = feed->delivery->find_group(feed, request->group);
 
-    return request->start.has_place || request->start.survivor || feed->config.lane.queue ||
-           group == NULL || feed_count_present(group) == 0 || feed_has_ahead(group) ||
+    return request->start.has_place || request->start.survivor || group == NULL ||
+           feed_count_present(group) == 0 || feed_has_ahead(group) ||
            !group->members[request->replica].was_taken;
 }
 
@@ -186,8 +139,7 @@ static tundish_status
 join_member(struct feed *feed, const struct feed_request *request, struct connection *connection,
             struct member **ret_member)
 {
-    bool is_queue = feed->config.lane.queue;
-    struct group *group = is_queue ? NULL : feed_find_group(feed, request->group);
+    struct group *group = feed->delivery->take_group(feed, request);
     struct tnd_welcome welcome = {
         .protocol = TND_PROTOCOL_MAX,
         .flags = (uint16_t)(TND_WELCOME_STANDING | (feed->has_begin ? TND_WELCOME_BEGIN : 0)),
@@ -204,10 +156,8 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     tundish_status status = TUNDISH_OK;
 
     snprintf(welcome.stream, sizeof welcome.stream, "%s", feed->stream);
-    if (group == NULL && !is_queue)
-        group = feed_take_awaited(feed, request->group, request->start.survivor);
     if (group == NULL) {
-        is_new = !is_queue;
+        is_new = true;
         status = feed_make_group(feed, request->group, &group);
     } else if (feed_count_present(group) == 0) {
         level_group(group);
@@ -218,23 +168,20 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
         group->met_at_ns = tnd_clock_ns();
         group->is_told = false;
     }
-    member = &group->members[is_queue ? 0 : request->replica];
+    /* A group of one takes trainers whatever their number. */
+    member = &group->members[request->replica % group->member_count];
     feed_note_start(feed, member, &request->start);
     feed_begin_attach(feed, member, request, is_new, &welcome);
     status = lane_reader_attach(member->reader, connection, &welcome);
     if (status != TUNDISH_OK) {
-        /* The group was made for this trainer alone. A group of a queue always is. */
-        if (is_queue || is_new)
+        if (is_new) /* the group was made for this trainer alone */
             feed_unlink_group(feed, group);
         else if (feed_count_present(group) == 0)
             expect_back(group);
         return status;
     }
-    if (is_new && group->next != NULL && welcome.first_step != UINT64_MAX &&
-        (welcome.first_epoch > 0 || welcome.first_step > 0))
-        tnd_log(TND_LOG_NOTICE, "groups",
-                "group \"%.100s\" joins the running session %s at epoch %" PRIu64 ", step %" PRIu64,
-                group->name, feed->session, welcome.first_epoch, welcome.first_step);
+    if (is_new)
+        feed->delivery->tell_new_group(feed, group, &welcome);
     lane_beat(feed->lanes[member->replica % feed->lane_count], tnd_clock_ns());
     member->connection = connection;
     feed_begin_attached(member, &welcome);
@@ -298,7 +245,7 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
     if (feed->config.forgets)
         request = &only; /* the lane is this trainer's, whatever its number */
     tnd_lock_take(&feed->lock);
-    status = check_request(feed, request);
+    status = feed->delivery->check(feed, request);
     /* A survivor is refused what others have passed, also where these have finished. */
     if (status == TUNDISH_OK && !request->start.survivor)
         drop_closed(feed, request);
@@ -348,39 +295,31 @@ tell_others(struct group *group, const struct member *but, tundish_status status
     }
 }
 
-/* A trainer that has taken every batch up to the stream's end, or up to the error that ended it,
- * needs no successor. It was told the last epoch's end, or has at least given everything back. */
-static bool
-has_read_all(struct feed *feed, const struct member *member)
-{
-    struct lane *lane = feed->lanes[member->replica % feed->lane_count];
-    struct lane_reader_stats stats;
-    struct lane_look look;
-    bool found;
-
-    lane_reader_stats(member->reader, &stats);
-    found = !feed->config.lane.queue && lane_look(lane, stats.taken, &look) && look.published;
-    if (found && look.kind == TND_SLOT_END && stats.released == stats.taken)
-        found = lane_look(lane, stats.taken + 1, &look) && look.published;
-    return found && look.kind != TND_SLOT_BATCH && look.kind != TND_SLOT_END;
-}
-
 bool
 feed_group_has_finished(struct feed *feed, const struct group *group)
 {
     bool finished = true;
 
     for (uint32_t i = 0; i < group->member_count; i++)
-        finished &= has_read_all(feed, &group->members[i]);
+        finished &= feed->delivery->has_read_all(feed, &group->members[i]);
     return finished;
 }
 
-static enum feed_leaving
-leaving_of(struct feed *feed, const struct member *member, bool died)
+/* How the trainer, which is still counted, leaves. */
+static const struct departure *
+departure_of(struct feed *feed, const struct member *member, bool died)
 {
-    if (feed->config.lane.queue || feed->config.forgets || !has_read_all(feed, member))
-        return died ? FEED_DIED : feed_begin_is_between(member) ? FEED_LEFT : FEED_LEFT_EARLY;
-    return FEED_LEFT;
+    const struct feed_delivery *delivery = feed->delivery;
+    const struct group *group = member->group;
+    enum departed how = DEPARTED_EARLY;
+
+    if (delivery->outlives_trainers && delivery->has_read_all(feed, member))
+        how = DEPARTED_FINISHED;
+    else if (died)
+        how = DEPARTED_KILLED;
+    else if (feed_begin_is_between(member) || group->ended || feed_count_present(group) == 1)
+        how = DEPARTED_CLOSED;
+    return &delivery->departures[how];
 }
 
 static void
@@ -407,24 +346,23 @@ is_read_by_others(const struct feed *feed, const struct group *but)
 }
 
 static void
-leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
+leave_group(struct feed *feed, struct member *member, const struct departure *departure)
 {
     struct group *group = member->group;
 
-    if (leaving == FEED_DIED && !group->ended)
+    if (departure->warns_group && !group->ended)
         tell_of_death(feed, member);
     feed_note_reached(member);
     /* Told first: the message names the process, whose connection goes here. */
     lane_reader_detach(member->reader);
     member->connection = NULL;
-    member->gone_since_ns = leaving == FEED_LEFT ? -1 : tnd_clock_ns();
-    member->has_closed = leaving != FEED_DIED;
-    feed->losses.trainers += leaving == FEED_DIED;
+    member->gone_since_ns = departure->awaits ? tnd_clock_ns() : -1;
+    member->has_closed = departure->in_order;
+    feed->losses.trainers += !departure->in_order;
     feed_begin_left(feed, member);
     if (feed_count_present(group) == 0)
         expect_back(group);
-    if (feed_count_present(group) == 0 &&
-        (group->ended || feed->config.lane.queue || feed->config.forgets))
+    if (feed_count_present(group) == 0 && (group->ended || !feed->delivery->outlives_trainers))
         feed_unlink_group(feed, group);
     else if (is_to_drop(feed, group) && is_read_by_others(feed, group))
         drop_group(feed, group);
@@ -433,7 +371,7 @@ leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
 void
 feed_detach(struct feed *feed, struct member *member, bool died)
 {
-    enum feed_leaving leaving;
+    const struct departure *departure;
     char *name;
     uint32_t replica = member->replica;
 
@@ -441,14 +379,11 @@ feed_detach(struct feed *feed, struct member *member, bool died)
     /* leave_group may free the group, and the callback needs its name. */
     name = tnd_strdup(member->group->name);
     feed_begin_note(feed, member, died);
-    leaving = leaving_of(feed, member, died);
-    if (leaving == FEED_LEFT_EARLY &&
-        (member->group->ended || feed_count_present(member->group) == 1))
-        leaving = FEED_LEFT; /* no other trainer is left that waits for it */
-    leave_group(feed, member, leaving);
+    departure = departure_of(feed, member, died);
+    leave_group(feed, member, departure);
     feed_tell_groups(feed);
     tnd_lock_release(&feed->lock);
-    feed->config.ops->left(feed->config.user, feed, name, replica, leaving);
+    feed->config.ops->left(feed->config.user, feed, name, replica, departure);
     free(name);
 }
 
@@ -461,35 +396,6 @@ feed_tell_lost(struct feed *feed, const char *name, const char *text)
         if (!group->ended && (name == NULL || strcmp(group->name, name) == 0))
             tell_others(group, NULL, TUNDISH_OK, text);
     tnd_lock_release(&feed->lock);
-}
-
-void
-feed_answer_queue(struct feed *feed, struct member *member)
-{
-    struct lane_queue_state state = { 0 };
-    struct tnd_queue queue = { 0 };
-    struct tnd_message_head head = { .type = TND_QUEUE, .bytes = sizeof queue };
-
-    if (!feed_queue_state(feed, &state))
-        head.status = TUNDISH_E_TIMEOUT;
-    queue.epoch = state.epoch;
-    queue.step = state.step;
-    queue.bit_count = state.bit_count;
-    memcpy(queue.bits, state.bits, sizeof queue.bits);
-    connection_post(member->connection, head, &queue, NULL, 0);
-    lane_reader_notify(member->reader);
-}
-
-int
-feed_queue_wakeup(const struct feed *feed, const struct member *member)
-{
-    return feed->config.lane.queue ? lane_reader_wakeup(member->reader) : -1;
-}
-
-void
-feed_queue_signalled(struct feed *feed)
-{
-    lane_grant(feed->lanes[0]);
 }
 
 bool

@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
-#include "deliver/feed_private.h"
+#include "deliver/feed_delivery.h"
 
 static const int64_t PATIENCE_NS = 30000000000;
 
@@ -42,7 +42,7 @@ feed_tell_lacking(struct feed *feed, int64_t now_ns)
     int64_t next_ns = TND_CLOCK_NEVER;
 
     must_hold(&feed->lock);
-    if (feed->config.forgets)
+    if (!feed->delivery->outlives_trainers)
         return next_ns;
     for (struct group *group = feed->groups; group != NULL; group = group->next) {
         const struct member *lacking = find_lacking(group);

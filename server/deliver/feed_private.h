@@ -87,8 +87,11 @@ struct epoch_place {
     uint64_t byte_count;
 };
 
+struct feed_delivery;
+
 struct feed {
     struct feed_config config;
+    const struct feed_delivery *delivery;
     char *stream, *session;
     struct lane **lanes;
     uint32_t lane_count;

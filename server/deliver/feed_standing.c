@@ -1,5 +1,5 @@
 /* feed_standing.c - tell a trainer where the replicas of its group stand. */
-#include "deliver/feed_private.h"
+#include "deliver/feed_delivery.h"
 
 /* By what its trainer has taken: of a reader that brings batches to a device ahead of its program,
  * that is not what the program had. */
@@ -42,7 +42,7 @@ feed_find_standing(struct feed *feed, const char *name, struct feed_standing *re
     struct group *group;
 
     tnd_lock_take(&feed->lock);
-    group = feed->config.lane.queue ? NULL : feed_find_group(feed, name);
+    group = feed->delivery->find_group(feed, name);
     standing.is_known = group != NULL;
     for (uint32_t i = 0; standing.is_known && i < group->member_count; i++) {
         standing.is_known = look_at(feed, &group->members[i], &look);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "deliver/feed_private.h"
+#include "deliver/feed_delivery.h"
 
 /* The step it takes next, or the one after the last that was published. */
 static void
@@ -79,7 +79,7 @@ fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *l
     };
     memcpy(line->wait_counts, stats.waits, sizeof line->wait_counts);
     find_next(feed->lanes[member->replica % feed->lane_count],
-              feed->config.lane.queue ? lane.released : stats.taken, lane.published, line);
+              feed->delivery->position(&lane, &stats), lane.published, line);
     snprintf(line->group, sizeof line->group, "%s", member->group->name);
 }
 

@@ -6,6 +6,7 @@
 #include "session/session_private.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -361,26 +362,21 @@ give_shards_back(struct session *session)
 
 static void
 trainer_left(void *user, struct feed *feed, const char *group, uint32_t replica,
-             enum feed_leaving leaving)
+             const struct departure *departure)
 {
     struct session *session = user;
     uint32_t number = session->plan->options.worker * session->plan->replicas + replica;
 
-    if (leaving == FEED_LEFT_EARLY)
-        tnd_log(TND_LOG_WARNING, "trainer",
-                "stream %s: replica %u of group \"%s\" has closed its reader before the end; the "
-                "other replicas of its group can take only as many batches as there are slots, and "
-                "the group ends if no replacement attaches within %.0f s (deliver.rejoin)",
-                session->plan->stream->name, number, group,
-                (double)session->plan->stream->deliver.rejoin_ns / 1e9);
-    if (leaving == FEED_DIED) {
+    char until[64] = "";
+
+    if (departure->tells_of_rejoin)
+        snprintf(until, sizeof until, "%.0f s (deliver.rejoin)",
+                 (double)session->plan->stream->deliver.rejoin_ns / 1e9);
+    if (!departure->in_order)
         session_link_tell_death(session, group, replica);
-        tnd_log(TND_LOG_WARNING, "trainer", "stream %s: replica %u of group \"%s\" has died; %s",
-                session->plan->stream->name, number, group,
-                session->plan->stream->distribute.delivery == DELIVER_QUEUE
-                    ? "the batches it held are offered to the others"
-                    : "its batches wait for a replacement");
-    }
+    if (departure->warning != NULL)
+        tnd_log(TND_LOG_WARNING, "trainer", "stream %s: replica %u of group \"%s\" %s%s",
+                session->plan->stream->name, number, group, departure->warning, until);
     if (session->options.shards != NULL)
         give_shards_back(session);
     session_ahead_tell(session, group);

@@ -50,9 +50,10 @@ joined(void *user, struct feed *feed, const char *group, uint32_t replica, uint3
 }
 
 static void
-left(void *user, struct feed *feed, const char *group, uint32_t replica, enum feed_leaving leaving)
+left(void *user, struct feed *feed, const char *group, uint32_t replica,
+     const struct departure *departure)
 {
-    (void)user, (void)feed, (void)group, (void)replica, (void)leaving;
+    (void)user, (void)feed, (void)group, (void)replica, (void)departure;
 }
 
 static void

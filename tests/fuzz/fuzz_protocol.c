@@ -45,9 +45,10 @@ joined(void *user, struct feed *of, const char *group, uint32_t replica, uint32_
 }
 
 static void
-left(void *user, struct feed *of, const char *group, uint32_t replica, enum feed_leaving leaving)
+left(void *user, struct feed *of, const char *group, uint32_t replica,
+     const struct departure *departure)
 {
-    (void)user, (void)of, (void)group, (void)replica, (void)leaving;
+    (void)user, (void)of, (void)group, (void)replica, (void)departure;
 }
 
 static void

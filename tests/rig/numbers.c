@@ -365,14 +365,14 @@ on_joined(void *user, struct feed *feed, const char *group, uint32_t replica, ui
 
 static void
 on_left(void *user, struct feed *feed, const char *group, uint32_t replica,
-        enum feed_leaving leaving)
+        const struct departure *departure)
 {
     struct numbers *numbers = user;
 
     (void)feed, (void)group, (void)replica;
     pthread_mutex_lock(&numbers->lock);
     numbers->told.left++;
-    numbers->told.died += leaving == FEED_DIED;
+    numbers->told.died += !departure->in_order;
     pthread_mutex_unlock(&numbers->lock);
 }
 
