@@ -12,8 +12,9 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "workers/described_columns.h"
+#include "workers/python_team.h"
 
-enum { LOOK_AT_STOP_NS = 50 * 1000 * 1000, DEATHS_MAX = 2 };
+enum { DEATHS_MAX = 2 };
 
 /* Stretches of time that overlap, such as calls under way. */
 struct spans {
@@ -24,33 +25,22 @@ struct spans {
 
 struct python_pool {
     struct python_pool *next;
-    uint64_t number; /* of no other pool of this process */
     struct python_job job;
+    struct python_team *team;   /* who does it */
     char *asked;                /* its text, before the output was learned */
     uint32_t limit, references; /* by `pools_lock` */
-    uint64_t length, digest;
+    uint64_t number, length, digest;
     _Atomic bool has_changed; /* since the first interpreter was started; said once */
     struct schema columns;    /* that were learned; none: they were given, or are not known */
     pthread_mutex_t learning; /* held while they are */
     pthread_mutex_t lock;     /* guards what follows */
-    pthread_cond_t freed;
-    uint32_t worker_count; /* that live, or are being started */
-    uint32_t starting;     /* of these, beside those who wait for one */
-    uint32_t waiting;      /* who */
-    uint32_t room;     /* for workers: `limit`, or as many as there were when one did not start */
-    uint64_t failures; /* to start one */
-    tundish_status failure; /* the last, and its text */
-    char why[1024];
-    _Atomic int is_closing;
-    uint32_t idle_count;
-    struct python_worker *idle; /* room for `limit` */
     struct spans busy, waited;
-    uint64_t rows, restarts, cpu_ns, memory_bytes; /* of all interpreters, those that ended too */
+    uint64_t rows, restarts, cpu_ns; /* of all interpreters, those that ended too */
 };
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct python_pool *pools;
-static uint64_t pools_made;
+static _Atomic uint64_t numbers; /* of pools and of jobs */
 static _Atomic int turn_of_all;
 
 static bool
@@ -61,52 +51,29 @@ is_same_job(const struct python_pool *pool, const struct python_job *job)
            pool->job.memory_limit == job->memory_limit;
 }
 
-/* The lock is held. */
-static void
-wait_awhile(struct python_pool *pool)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_AT_STOP_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&pool->freed, &pool->lock, &until);
-}
-
+/* pools_lock is held. */
 static void
 pool_free(struct python_pool *pool)
 {
-    atomic_store(&pool->is_closing, 1);
-    pthread_mutex_lock(&pool->lock);
-    while (pool->starting > 0)
-        wait_awhile(pool);
-    pthread_mutex_unlock(&pool->lock);
-    for (uint32_t i = 0; i < pool->idle_count; i++)
-        python_worker_stop(&pool->idle[i]);
-    pthread_cond_destroy(&pool->freed);
+    python_team_close(pool->team, pool->job.number);
     pthread_mutex_destroy(&pool->lock);
     pthread_mutex_destroy(&pool->learning);
     schema_close(&pool->columns);
     free(pool->asked);
-    free((void *)(uintptr_t)pool->job.name);
-    free((void *)(uintptr_t)pool->job.python);
-    free((void *)(uintptr_t)pool->job.folder);
-    free((void *)(uintptr_t)pool->job.text);
-    free(pool->idle);
+    python_job_close(&pool->job);
     free(pool);
 }
 
-/* Keep what was learned: interpreters that are started from now on are told. */
-static void
-keep_columns(struct python_pool *pool, struct schema *columns)
+/* Keep what was learned: with it the job is another one. `worker` has the old one, and is given the
+ * new one before it drops that: so the user's object stays. */
+static tundish_status
+keep_columns(struct python_pool *pool, struct schema *columns, struct python_worker *worker)
 {
     size_t asked = strlen(pool->asked) - 1, bytes = 0; /* without its last brace */
     char *text = NULL;
     struct json json;
     FILE *file = open_memstream(&text, &bytes);
+    bool lives;
 
     tnd_must_have(file != NULL);
     pool->columns = *columns;
@@ -118,42 +85,57 @@ keep_columns(struct python_pool *pool, struct schema *columns)
     tnd_must_have(fclose(file) == 0);
     free((void *)(uintptr_t)pool->job.text);
     pool->job.text = text;
+    pool->job.number = python_team_renew(pool->team, pool->job.number, ++numbers);
+    return python_worker_add(worker, &pool->job, NULL, &lives);
+}
+
+static int
+turn_now(void)
+{
+    return atomic_load_explicit(&turn_of_all, memory_order_relaxed);
+}
+
+/* Have the first interpreter say what the job is. */
+static tundish_status
+introduce(struct python_pool *pool)
+{
+    struct python_worker worker;
+    struct python_hello *hello;
+    tundish_status status = python_team_take(pool->team, &pool->job, turn_now(), NULL, &worker);
+
+    if (status != TUNDISH_OK)
+        return status;
+    hello = python_worker_find(&worker, pool->job.number);
+    pool->length = hello->length;
+    pool->digest = hello->digest;
+    if (hello->described.count > 0)
+        status = keep_columns(pool, &hello->described, &worker);
+    if (status == TUNDISH_OK)
+        python_team_give_back(pool->team, &worker);
+    else
+        python_team_end(pool->team, &worker);
+    return status;
 }
 
 static tundish_status
 pool_make(const struct python_job *job, uint32_t limit, struct python_pool **ret_pool)
 {
     struct python_pool *pool = tnd_zalloc(1, sizeof *pool);
-    pthread_condattr_t attributes;
     tundish_status status;
 
-    pool->job = (struct python_job){ .name = tnd_strdup(job->name),
-                                     .python = tnd_strdup(job->python),
-                                     .folder = tnd_strdup(job->folder),
-                                     .text = tnd_strdup(job->text),
-                                     .timeout_ns = job->timeout_ns,
-                                     .memory_limit = job->memory_limit };
-    pool->limit = pool->room = limit;
-    pool->idle = tnd_zalloc((size_t)limit + 1, sizeof *pool->idle); /* turns need two */
+    python_job_copy(job, &pool->job);
+    pool->number = pool->job.number = ++numbers;
+    pool->limit = limit;
     pool->asked = tnd_strdup(job->text);
     pthread_mutex_init(&pool->learning, NULL);
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->freed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    status = python_worker_start(&pool->job, NULL, &pool->idle[0]);
-    if (status != TUNDISH_OK) {
+    pool->team = python_team_open(&pool->job, limit);
+    status = introduce(pool);
+    if (status != TUNDISH_OK)
         pool_free(pool);
-        return status;
-    }
-    pool->length = pool->idle[0].length;
-    pool->digest = pool->idle[0].digest;
-    pool->idle_count = pool->worker_count = 1;
-    if (pool->idle[0].described.count > 0)
-        keep_columns(pool, &pool->idle[0].described);
-    *ret_pool = pool;
-    return TUNDISH_OK;
+    else
+        *ret_pool = pool;
+    return status;
 }
 
 tundish_status
@@ -169,7 +151,6 @@ python_pool_open(const struct python_job *job, uint32_t worker_limit, struct pyt
     if (pool == NULL) {
         status = pool_make(job, worker_limit, &pool);
         if (status == TUNDISH_OK) {
-            pool->number = ++pools_made;
             pool->next = pools;
             pools = pool;
         }
@@ -197,20 +178,18 @@ python_pool_digest(const struct python_pool *pool)
 void
 python_pool_close(struct python_pool *pool)
 {
-    bool is_last;
-
     if (pool == NULL)
         return;
     pthread_mutex_lock(&pools_lock);
-    is_last = --pool->references == 0;
-    for (struct python_pool **at = &pools; is_last && *at != NULL; at = &(*at)->next)
-        if (*at == pool) {
-            *at = pool->next;
-            break;
-        }
-    pthread_mutex_unlock(&pools_lock);
-    if (is_last)
+    if (--pool->references == 0) {
+        struct python_pool **link = &pools;
+
+        while (*link != pool)
+            link = &(*link)->next;
+        *link = pool->next;
         pool_free(pool);
+    }
+    pthread_mutex_unlock(&pools_lock);
 }
 
 static void
@@ -234,168 +213,57 @@ spans_ns(const struct spans *spans)
     return spans->ended_ns + spans->count * (uint64_t)tnd_clock_ns() - spans->since_ns;
 }
 
-static void
-give_up_one(struct python_pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-    pool->worker_count--;
-    pthread_cond_signal(&pool->freed);
-    pthread_mutex_unlock(&pool->lock);
-}
-
 void
 python_pools_turn(int turn)
 {
     atomic_store(&turn_of_all, turn);
 }
 
-/* Take an idle one, the one that was used last, if there is one whose turn it is. */
-static bool
-take_idle(struct python_pool *pool, int turn, struct python_worker *ret_worker)
+/* See whether an interpreter was started since its module has changed. */
+static void
+compare_source(struct python_pool *pool, const struct python_worker *worker)
 {
-    for (uint32_t i = pool->idle_count; i-- > 0;) {
-        struct python_worker *idle = &pool->idle[i];
-
-        if (turn != 0 && idle->turn != 0 && idle->turn != turn)
-            continue;
-        *ret_worker = *idle;
-        *idle = pool->idle[--pool->idle_count];
-        return true;
-    }
-    return false;
-}
-
-static tundish_status
-start(struct python_pool *pool, const _Atomic int *stop, struct python_worker *ret_worker)
-{
-    tundish_status status = python_worker_start(&pool->job, stop, ret_worker);
-
-    if (status == TUNDISH_OK && ret_worker->digest != pool->digest &&
+    if (python_worker_find(worker, pool->job.number)->digest != pool->digest &&
         !atomic_exchange(&pool->has_changed, true))
         tnd_log(TND_LOG_WARNING, "python_changed",
                 "%s: its module has changed since the server began. Interpreters that are started "
                 "from now on run another one than those that live: start the server again, to run "
                 "one alone",
                 pool->job.name);
-    return status;
-}
-
-static void *
-start_beside(void *context)
-{
-    struct python_pool *pool = context;
-    struct python_worker worker;
-    tundish_status status = start(pool, &pool->is_closing, &worker);
-
-    pthread_mutex_lock(&pool->lock);
-    pool->starting--;
-    pool->room = pool->limit;
-    if (status == TUNDISH_OK) {
-        pool->idle[pool->idle_count++] = worker;
-    } else {
-        pool->failures++;
-        pool->failure = status;
-        snprintf(pool->why, sizeof pool->why, "%s", tnd_error_text());
-        if (--pool->worker_count > 0)
-            pool->room = pool->worker_count;
-    }
-    pthread_cond_broadcast(&pool->freed);
-    pthread_mutex_unlock(&pool->lock);
-    return NULL;
-}
-
-/* Start one more, in a thread of its own: imports take seconds, and another interpreter may be idle
- * before. The lock is held, but not all the time. */
-static void
-begin_start(struct python_pool *pool)
-{
-    pthread_t thread;
-
-    pool->worker_count++;
-    pool->starting++;
-    pthread_mutex_unlock(&pool->lock);
-    if (tnd_memory_for_threads(1) == TUNDISH_OK &&
-        pthread_create(&thread, NULL, start_beside, pool) == 0)
-        pthread_detach(thread);
-    else
-        start_beside(pool);
-    pthread_mutex_lock(&pool->lock);
-}
-
-/* Wait until one is idle. The lock is held. */
-static tundish_status
-wait_for_one(struct python_pool *pool, const _Atomic int *stop)
-{
-    int64_t began_ns = tnd_clock_ns();
-    uint64_t failures = pool->failures;
-    tundish_status status = TUNDISH_OK;
-
-    if (pool->idle_count > 0)
-        return TUNDISH_OK;
-    spans_begin(&pool->waited, began_ns);
-    pool->waiting++;
-    while (status == TUNDISH_OK && pool->idle_count == 0) {
-        if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
-            status = tnd_fail(TUNDISH_STOPPED, "stopped while all interpreters of %s were busy",
-                              pool->job.name);
-        else if (pool->failures != failures && pool->worker_count == 0)
-            status = tnd_fail(pool->failure, "%s", pool->why);
-        else if (pool->starting < pool->waiting && pool->worker_count < pool->room)
-            begin_start(pool);
-        else
-            wait_awhile(pool);
-    }
-    pool->waiting--;
-    spans_end(&pool->waited, began_ns);
-    return status;
-}
-
-/* In turns each has an interpreter of its own. */
-static tundish_status
-take_in_turn(struct python_pool *pool, int turn, const _Atomic int *stop,
-             struct python_worker *ret_worker)
-{
-    tundish_status status = TUNDISH_OK;
-    bool is_idle;
-
-    pthread_mutex_lock(&pool->lock);
-    is_idle = take_idle(pool, turn, ret_worker);
-    pool->worker_count += !is_idle;
-    pthread_mutex_unlock(&pool->lock);
-    if (!is_idle)
-        status = start(pool, stop, ret_worker);
-    if (status != TUNDISH_OK)
-        give_up_one(pool);
-    ret_worker->turn = turn;
-    return status;
 }
 
 static tundish_status
 take(struct python_pool *pool, const _Atomic int *stop, struct python_worker *ret_worker)
 {
-    int turn = atomic_load_explicit(&turn_of_all, memory_order_relaxed);
-    tundish_status status;
+    tundish_status status = TUNDISH_OK;
+    int turn = turn_now();
+    int64_t began_ns;
 
-    if (turn != 0)
-        return take_in_turn(pool, turn, stop, ret_worker);
-    pthread_mutex_lock(&pool->lock);
-    status = wait_for_one(pool, stop);
+    if (!python_team_try(pool->team, &pool->job, turn, ret_worker)) {
+        began_ns = tnd_clock_ns();
+        pthread_mutex_lock(&pool->lock);
+        spans_begin(&pool->waited, began_ns);
+        pthread_mutex_unlock(&pool->lock);
+        status = python_team_take(pool->team, &pool->job, turn, stop, ret_worker);
+        pthread_mutex_lock(&pool->lock);
+        spans_end(&pool->waited, began_ns);
+        pthread_mutex_unlock(&pool->lock);
+    }
     if (status == TUNDISH_OK)
-        (void)take_idle(pool, 0, ret_worker);
-    pthread_mutex_unlock(&pool->lock);
+        compare_source(pool, ret_worker);
     return status;
 }
 
 /* An interpreter as it was when it was asked. */
 struct asked {
     int64_t began_ns;
-    uint64_t cpu_ns, memory_bytes;
+    uint64_t cpu_ns;
 };
 
 static void
 begin(struct python_pool *pool, const struct python_worker *worker, struct asked *ret_asked)
 {
-    *ret_asked = (struct asked){ tnd_clock_ns(), worker->cpu_ns, worker->memory_bytes };
+    *ret_asked = (struct asked){ tnd_clock_ns(), worker->cpu_ns };
     pthread_mutex_lock(&pool->lock);
     spans_begin(&pool->busy, ret_asked->began_ns);
     pthread_mutex_unlock(&pool->lock);
@@ -407,19 +275,17 @@ count(struct python_pool *pool, const struct python_worker *worker, const struct
 {
     spans_end(&pool->busy, asked->began_ns);
     pool->cpu_ns += worker->cpu_ns - asked->cpu_ns;
-    pool->memory_bytes += worker->memory_bytes - asked->memory_bytes;
 }
 
 static void
-give_back(struct python_pool *pool, const struct python_worker *worker, const struct asked *asked,
+give_back(struct python_pool *pool, struct python_worker *worker, const struct asked *asked,
           int64_t rows)
 {
     pthread_mutex_lock(&pool->lock);
     count(pool, worker, asked);
     pool->rows += (uint64_t)rows;
-    pool->idle[pool->idle_count++] = *worker;
-    pthread_cond_signal(&pool->freed);
     pthread_mutex_unlock(&pool->lock);
+    python_team_give_back(pool->team, worker);
 }
 
 /* `failed`: by its own fault, not because nobody waits for its answer any more. */
@@ -428,11 +294,9 @@ end(struct python_pool *pool, struct python_worker *worker, const struct asked *
 {
     pthread_mutex_lock(&pool->lock);
     count(pool, worker, asked);
-    pool->memory_bytes -= worker->memory_bytes;
     pool->restarts += failed;
     pthread_mutex_unlock(&pool->lock);
-    python_worker_stop(worker);
-    give_up_one(pool);
+    python_team_end(pool->team, worker);
 }
 
 /* The elements of a request at which interpreters have died. */
@@ -510,7 +374,7 @@ python_pool_ask(struct python_pool *pool, const struct python_request *request,
         if (status != TUNDISH_OK)
             return status;
         begin(pool, &worker, &asked);
-        how = python_worker_ask(&worker, &deaths.request, false, stop, &answer);
+        how = python_worker_ask(&worker, &pool->job, &deaths.request, false, stop, &answer);
         if (how == PYTHON_ANSWERED)
             return take_answer(pool, &worker, &asked, &answer, columns, column_count, output);
         if (how == PYTHON_FAILED)
@@ -543,17 +407,17 @@ learn(struct python_pool *pool, const struct python_request *request)
     if (status != TUNDISH_OK)
         return status;
     begin(pool, &worker, &asked);
-    if (python_worker_ask(&worker, request, true, NULL, &answer) != PYTHON_ANSWERED) {
+    if (python_worker_ask(&worker, &pool->job, request, true, NULL, &answer) != PYTHON_ANSWERED) {
         end(pool, &worker, &asked, true);
         return answer.status != TUNDISH_OK ? answer.status : TUNDISH_E_DATA;
     }
     status = python_wire_read_columns(answer.bytes, answer.size, &columns);
-    if (status == TUNDISH_OK) {
+    if (status == TUNDISH_OK)
+        status = keep_columns(pool, &columns, &worker);
+    if (status == TUNDISH_OK)
         give_back(pool, &worker, &asked, 0);
-        keep_columns(pool, &columns);
-    } else {
+    else
         end(pool, &worker, &asked, true);
-    }
     schema_close(&columns);
     return status;
 }
@@ -576,15 +440,17 @@ python_pools_show(python_show *show, void *context)
         return false; /* an interpreter is being started, which may take long */
     for (struct python_pool *pool = pools; pool != NULL; pool = pool->next) {
         struct python_figures figures = { .name = pool->job.name, .limit = pool->limit };
+        struct python_team_figures team;
 
+        python_team_show(pool->team, &team);
+        figures.workers = team.workers;
+        figures.memory_bytes = team.memory_bytes;
         pthread_mutex_lock(&pool->lock);
-        figures.workers = pool->worker_count;
         figures.rows = pool->rows;
         figures.restarts = pool->restarts;
         figures.busy_ns = spans_ns(&pool->busy);
         figures.wait_ns = spans_ns(&pool->waited);
         figures.cpu_ns = pool->cpu_ns;
-        figures.memory_bytes = pool->memory_bytes;
         pthread_mutex_unlock(&pool->lock);
         show(context, pool->number, &figures);
     }

@@ -32,12 +32,41 @@ static const size_t KEPT_BYTES = (size_t)64 << 20; /* more is given back after e
 static const int64_t GRACE_NS = INT64_C(10000000000);
 static const uint64_t NO_ELEMENT = UINT64_MAX;
 
-/* The two messages, as worker.py has them. */
+/* The messages, as worker.py has them. Those to it have the job's number above the kind. */
 struct message {
     uint64_t kind, at, bytes, answer_at;
 };
 
-enum { MESSAGE_JOB = 1, MESSAGE_ASK, MESSAGE_ANSWER, MESSAGE_READY, MESSAGE_REFUSED, MESSAGE_TRY };
+enum {
+    MESSAGE_JOB = 1,
+    MESSAGE_ASK,
+    MESSAGE_ANSWER,
+    MESSAGE_READY,
+    MESSAGE_REFUSED,
+    MESSAGE_TRY,
+    MESSAGE_DROP,
+    JOB_SHIFT = 8
+};
+
+void
+python_job_copy(const struct python_job *job, struct python_job *ret_job)
+{
+    *ret_job = *job;
+    ret_job->name = tnd_strdup(job->name);
+    ret_job->python = tnd_strdup(job->python);
+    ret_job->folder = tnd_strdup(job->folder);
+    ret_job->text = tnd_strdup(job->text);
+}
+
+void
+python_job_close(struct python_job *job)
+{
+    free((void *)(uintptr_t)job->name);
+    free((void *)(uintptr_t)job->python);
+    free((void *)(uintptr_t)job->folder);
+    free((void *)(uintptr_t)job->text);
+    *job = (struct python_job){ 0 };
+}
 
 static size_t
 pages(size_t bytes)
@@ -353,44 +382,84 @@ fail_refused(struct python_worker *worker, const struct message *message)
     return tnd_fail(TUNDISH_E_DATA, "%s", text);
 }
 
-/* Its answer to the job: ready, or a sentence in the arena. */
-static tundish_status
-read_hello(struct python_worker *worker)
+struct python_hello *
+python_worker_find(const struct python_worker *worker, uint64_t number)
 {
-    struct message hello;
+    for (size_t i = 0; i < worker->known_count; i++)
+        if (worker->known[i].number == number)
+            return &worker->known[i];
+    return NULL;
+}
 
-    if (!receive(worker, &hello)) {
-        say_death(worker);
-        return TUNDISH_E_DATA;
-    }
-    worker->digest = hello.at;
-    worker->length = hello.answer_at;
-    worker->process = (pid_t)arena_word(worker, PROCESS_WORD);
-    if (hello.kind != MESSAGE_READY)
-        return fail_refused(worker, &hello);
-    if (hello.bytes == 0)
-        return TUNDISH_OK;
-    if (hello.bytes > worker->mapped - PAGE)
-        return tnd_fail(TUNDISH_E_DATA, "%s: its annotation is too long", worker->job->name);
-    return python_wire_read_columns(worker->memory + PAGE, hello.bytes, &worker->described);
+void
+python_worker_drop(struct python_worker *worker, size_t index)
+{
+    struct message message = { .kind = worker->known[index].number << JOB_SHIFT | MESSAGE_DROP };
+
+    (void)send_message(worker, &message, -1); /* one that is dead has dropped it */
+    schema_close(&worker->known[index].described);
+    worker->known[index] = worker->known[--worker->known_count];
 }
 
 static tundish_status
-introduce(struct python_worker *worker, const _Atomic int *stop)
+know(struct python_worker *worker, const struct message *hello)
 {
-    size_t bytes = strlen(worker->job->text);
-    struct message job = { .kind = MESSAGE_JOB, .at = PAGE, .bytes = bytes };
+    struct python_hello *known;
+
+    worker->known = tnd_realloc(worker->known, worker->known_count + 1, sizeof *worker->known);
+    known = &worker->known[worker->known_count++];
+    *known = (struct python_hello){ .number = worker->job->number,
+                                    .digest = hello->at,
+                                    .length = hello->answer_at };
+    if (hello->bytes == 0)
+        return TUNDISH_OK;
+    if (hello->bytes > worker->mapped - PAGE)
+        return tnd_fail(TUNDISH_E_DATA, "%s: its annotation is too long", worker->job->name);
+    return python_wire_read_columns(worker->memory + PAGE, hello->bytes, &known->described);
+}
+
+/* Its answer to the job: ready, or a sentence in the arena. */
+static tundish_status
+read_hello(struct python_worker *worker, bool *ret_lives)
+{
+    struct message hello;
+    tundish_status status;
+
+    *ret_lives = receive(worker, &hello);
+    if (!*ret_lives) {
+        say_death(worker);
+        return TUNDISH_E_DATA;
+    }
+    worker->process = (pid_t)arena_word(worker, PROCESS_WORD);
+    if (hello.kind != MESSAGE_READY)
+        return fail_refused(worker, &hello);
+    status = know(worker, &hello);
+    if (status != TUNDISH_OK)
+        python_worker_drop(worker, worker->known_count - 1);
+    return status;
+}
+
+/* `descriptor`: the arena's, for one that has no job yet; -1. */
+static tundish_status
+introduce(struct python_worker *worker, int descriptor, const _Atomic int *stop, bool *ret_lives)
+{
+    const struct python_job *job = worker->job;
+    size_t bytes = strlen(job->text);
+    struct message message = { .kind = job->number << JOB_SHIFT | MESSAGE_JOB,
+                               .at = PAGE,
+                               .bytes = bytes };
     tundish_status status = grow_arena(worker, pages(PAGE + bytes + ROOM_FOR_ANSWER));
 
+    *ret_lives = false;
     if (status != TUNDISH_OK)
         return status;
-    memcpy(worker->memory + PAGE, worker->job->text, bytes);
-    if (send_message(worker, &job, worker->arena)) {
+    memcpy(worker->memory + PAGE, job->text, bytes);
+    if (send_message(worker, &message, descriptor)) {
         switch (hear(worker, -1, stop)) {
         case HEARD:
-            return read_hello(worker);
+            return read_hello(worker, ret_lives);
         case HEARD_STOP:
-            return tnd_fail(TUNDISH_STOPPED, "stopped while %s was imported", worker->job->name);
+            return tnd_fail(TUNDISH_STOPPED, "stopped while %s was imported", job->name);
         case HEARD_TOO_LARGE:
             return TUNDISH_E_DATA;
         case HEARD_NOTHING:
@@ -407,16 +476,25 @@ python_worker_start(const struct python_job *job, const _Atomic int *stop,
                     struct python_worker *ret_worker)
 {
     tundish_status status;
+    bool lives;
 
     *ret_worker = (struct python_worker){ .job = job, .socket = -1, .arena = -1 };
     status = open_arena(ret_worker);
     if (status == TUNDISH_OK)
         status = start_interpreter(ret_worker);
     if (status == TUNDISH_OK)
-        status = introduce(ret_worker, stop);
+        status = introduce(ret_worker, ret_worker->arena, stop, &lives);
     if (status != TUNDISH_OK)
         python_worker_stop(ret_worker);
     return status;
+}
+
+tundish_status
+python_worker_add(struct python_worker *worker, const struct python_job *job,
+                  const _Atomic int *stop, bool *ret_lives)
+{
+    worker->job = job;
+    return introduce(worker, -1, stop, ret_lives);
 }
 
 /* Write the request. *ret_ask says where it is. */
@@ -432,13 +510,15 @@ write_request(struct python_worker *worker, const struct python_request *request
         return status;
     __atomic_store_n((uint64_t *)(void *)worker->memory, NO_ELEMENT, __ATOMIC_RELAXED);
     (void)python_wire_write(request, worker->memory + PAGE);
-    *ret_ask = (struct message){ tries ? MESSAGE_TRY : MESSAGE_ASK, PAGE, bytes, answer_at };
+    *ret_ask =
+        (struct message){ worker->job->number << JOB_SHIFT | (tries ? MESSAGE_TRY : MESSAGE_ASK),
+                          PAGE, bytes, answer_at };
     return TUNDISH_OK;
 }
 
 /* Look at its answer. One that it refuses has a status. */
 static bool
-find_answer(struct python_worker *worker, const struct message *ask,
+find_answer(struct python_worker *worker, const struct message *ask, bool tries,
             struct python_answer *ret_answer)
 {
     struct message message;
@@ -446,7 +526,7 @@ find_answer(struct python_worker *worker, const struct message *ask,
 
     if (!receive(worker, &message))
         return false;
-    if (ask->kind == MESSAGE_TRY && message.kind == MESSAGE_REFUSED) {
+    if (tries && message.kind == MESSAGE_REFUSED) {
         ret_answer->status = fail_refused(worker, &message);
         return true;
     }
@@ -461,12 +541,14 @@ find_answer(struct python_worker *worker, const struct message *ask,
 }
 
 enum python_end
-python_worker_ask(struct python_worker *worker, const struct python_request *request, bool tries,
-                  const _Atomic int *stop, struct python_answer *ret_answer)
+python_worker_ask(struct python_worker *worker, const struct python_job *job,
+                  const struct python_request *request, bool tries, const _Atomic int *stop,
+                  struct python_answer *ret_answer)
 {
     struct message ask;
     enum heard heard;
 
+    worker->job = job;
     *ret_answer = (struct python_answer){ .element = -1 };
     if (worker->mapped > KEPT_BYTES)
         (void)fallocate(worker->arena, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGE,
@@ -483,7 +565,7 @@ python_worker_ask(struct python_worker *worker, const struct python_request *req
             tnd_fail(TUNDISH_STOPPED, "stopped while %s was called", worker->job->name);
         return PYTHON_FAILED;
     }
-    if (heard == HEARD && find_answer(worker, &ask, ret_answer))
+    if (heard == HEARD && find_answer(worker, &ask, tries, ret_answer))
         return ret_answer->status == TUNDISH_OK ? PYTHON_ANSWERED : PYTHON_FAILED;
     if (element_at_work(worker) < (uint64_t)request->input->count)
         ret_answer->element = (int64_t)element_at_work(worker);
@@ -500,7 +582,9 @@ void
 python_worker_stop(struct python_worker *worker)
 {
     child_stop(&worker->child);
-    schema_close(&worker->described);
+    for (size_t i = 0; i < worker->known_count; i++)
+        schema_close(&worker->known[i].described);
+    free(worker->known);
     if (worker->memory != NULL)
         munmap(worker->memory, worker->mapped);
     if (worker->socket >= 0)

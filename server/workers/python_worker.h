@@ -12,8 +12,9 @@
 #include "workers/child.h"
 #include "workers/python_wire.h"
 
-/* What interpreters are to do. */
+/* What interpreters are to do. One may have several, each with a number of its own. */
 struct python_job {
+    uint64_t number;       /* of no other job of this process */
     const char *name;      /* "augment:train", for messages */
     const char *python;    /* the interpreter, found by PATH */
     const char *folder;    /* to run in, where modules are looked for first */
@@ -22,9 +23,21 @@ struct python_job {
     uint64_t memory_limit; /* of one interpreter, in bytes; 0: none */
 };
 
+/* A copy that is freed by close. */
+void python_job_copy(const struct python_job *job, struct python_job *ret_job);
+void python_job_close(struct python_job *job);
+
+/* A job that an interpreter has, and what it said of it. */
+struct python_hello {
+    uint64_t number;         /* of the job */
+    uint64_t digest;         /* of the source of the user's module */
+    uint64_t length;         /* of the data set that it has made; 0 for a function */
+    struct schema described; /* the output, where the function's annotation says it */
+};
+
 /* All zeros is one that was never started. */
 struct python_worker {
-    const struct python_job *job; /* outlives it */
+    const struct python_job *job; /* that it is asked for, while it is */
     struct child child;
     int socket, arena;
     uint8_t *memory;
@@ -32,20 +45,30 @@ struct python_worker {
     uint64_t told;                 /* of its complaints, bytes that were logged */
     int64_t lines_since_ns;        /* of the log: as many a minute as python_worker.c says, */
     uint32_t lines, lines_dropped; /* and these that were logged, and not, since */
-    uint64_t digest;               /* of the source of the user's module */
-    uint64_t length;               /* of the data set that it has made; 0 for a function */
-    int turn;                      /* python_pools_turn; 0: it had none yet */
-    pid_t process;                 /* as it says itself */
-    uint64_t cpu_ns;               /* processor time so far, and the memory */
-    uint64_t memory_bytes;         /* that is its own: both as of the last look */
-    int64_t looked_ns;             /* at the memory */
-    struct schema described;       /* the output, where the function's annotation says it */
+    struct python_hello *known;    /* the jobs that it has */
+    size_t known_count;
+    int turn;               /* python_pools_turn; 0: it had none yet */
+    pid_t process;          /* as it says itself */
+    uint64_t cpu_ns;        /* processor time so far, and the memory */
+    uint64_t memory_bytes;  /* that is its own: both as of the last look */
+    uint64_t counted_bytes; /* of its memory: the team's */
+    int64_t looked_ns;      /* at the memory */
 };
 
-/* Start one and wait until it has imported the user's module. E_DATA: it could not, and
- * tnd_error_text says why. STOPPED when *stop (may be NULL) is not 0. */
+/* Start one, give it the job, and wait until it has imported the user's module. E_DATA: it could
+ * not, and tnd_error_text says why. STOPPED when *stop (may be NULL) is not 0. */
 tundish_status python_worker_start(const struct python_job *job, const _Atomic int *stop,
                                    struct python_worker *ret_worker);
+
+/* Give it one more job. E_DATA: it refuses that, or (*ret_lives false) has died of it. */
+tundish_status python_worker_add(struct python_worker *worker, const struct python_job *job,
+                                 const _Atomic int *stop, bool *ret_lives);
+
+/* The job with this number. NULL: it does not have it. */
+struct python_hello *python_worker_find(const struct python_worker *worker, uint64_t number);
+
+/* Have it drop the job at this index of `known`. */
+void python_worker_drop(struct python_worker *worker, size_t index);
 
 /* What has become of a question. */
 enum python_end {
@@ -61,9 +84,9 @@ struct python_answer {
     tundish_status status;
 };
 
-/* `tries`: its output is not known yet, and the answer describes it (python_wire_read_columns), or
- * the elements cannot be made: FAILED, E_DATA. */
-enum python_end python_worker_ask(struct python_worker *worker,
+/* Of a job that it has. `tries`: its output is not known yet, and the answer describes it
+ * (python_wire_read_columns), or the elements cannot be made: FAILED, E_DATA. */
+enum python_end python_worker_ask(struct python_worker *worker, const struct python_job *job,
                                   const struct python_request *request, bool tries,
                                   const _Atomic int *stop, struct python_answer *ret_answer);
 

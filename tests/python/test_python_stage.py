@@ -99,6 +99,15 @@ class Counts:
     def __call__(self, row):
         self.count += row["value"] > 6
         return {"y": self.count}
+class Own:
+    """Items, and what a row becomes, by instances that are counted."""
+    made = 0
+    def __init__(self, name, count=0):
+        Own.made += 1
+        self.name, self.count = name, count
+    def __len__(self): return self.count
+    def __getitem__(self, index): return {self.name: os.getpid()}
+    def __call__(self, row): return {self.name: os.getpid(), "made": Own.made}
 def by_process(row): return {"text": str(os.getpid())}
 
 def slow(row):
@@ -322,6 +331,20 @@ class Peeked(unittest.TestCase):
         found = self.columns("range: {stop: 12}", stage("leaks", memory="200MiB", workers=1), "batch: 1")
         self.assertEqual(len(found["y"]), 12)
         self.assertGreater(len(set(found["y"])), 1)
+
+    def test_all_that_runs_of_a_module_shares_its_interpreters(self):
+        def called(name, as_column):
+            output = f"{{{name}: {{dtype: int64, shape: []}}, made: {{dtype: int64, shape: []}}}}"
+            stages = stage("Own", output, arguments=f"{{name: {name}}}", workers=1)
+            return stages, f"map: {{made_{as_column}: made}}"
+
+        data = 'python_dataset: {make: "functions:Own", arguments: {name: item, count: 6}, workers: 1}'
+        stages = (data, *called("a", 1), *called("b", 2), stage("by_process", "{text: {dtype: string, shape: []}}", workers=1))
+        found = self.columns(*stages, *called("a", 3), "batch: 2")
+        process = found["item"][0]
+        self.assertEqual(found["item"] + found["a"] + found["b"], [process] * 18)
+        self.assertEqual(found["text"], [str(process).encode()] * 6)
+        self.assertEqual(found["made"], [3] * 6)  # a data set, and objects with two arguments
 
     def test_made_twice_by_two_interpreters_it_is_the_same(self):
         stages = ("range: {stop: 12}", stage("draw", MADE, seed=3, workers=1), "padded_batch: 4")

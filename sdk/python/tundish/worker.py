@@ -1,7 +1,7 @@
 """One interpreter of a `python` stage, which only a server starts.
 
-Its standard input is a socket. The first message is the job, with the arena's descriptor; each further one
-asks for some elements, and is answered. server/workers/python_worker.c is the other side.
+Its standard input is a socket. The first message is a job, with the arena's descriptor; each further one is
+another job, or asks for some elements of one, and is answered. server/workers/python_worker.c is the other side.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ from .described import columns, leaves
 from .worker_columns import Answer, Arena, Misfit, Request, Spec
 
 _MESSAGE = struct.Struct("QQQQ")
-_JOB, _ASK, _ANSWER, _READY, _REFUSED, _TRY = range(1, 7)
+_JOB, _ASK, _ANSWER, _READY, _REFUSED, _TRY, _DROP = range(1, 8)
+_JOB_SHIFT = 8  # a job's number is above the kind
 _WORD = 2**64 - 1
 _FRAMES = 3  # of a traceback, in a sentence
 
 
 class _Job:
-    """The function, and what is known of its columns."""
+    """The function, and what is known of its columns. objects: those of jobs that there are, by names and
+    arguments."""
 
-    def __init__(self, described: dict[str, Any]) -> None:
+    def __init__(self, described: dict[str, Any], objects: dict[tuple[str, str], Any]) -> None:
         self.name: str = described["call"]
         self.rows: str = described["rows"]
         self.timeout: float = described["timeout"]
@@ -50,11 +52,17 @@ class _Job:
         self.is_learned = described.get("learned", "outputs" not in described)
         self.length = 0
         self.data: Any = None
+        arguments = described["arguments"] or {}
+        self.object_key = ("data" if self.rows == "item" else "call") + self.name, json.dumps(arguments)
+        self.object = objects.get(self.object_key)
+        if self.object is None:
+            self.object = (_data if self.rows == "item" else _callable)(self.name, arguments)
         if self.rows == "item":
-            self._make_data(described["arguments"] or {})
+            self.data = self.object
+            self.length = len(self.data)
             self.call = self._items()
         else:
-            self.call = _callable(self.name, described["arguments"] or {})
+            self.call = self.object
         self.digest = _digest(self.name, getattr(self.call, "tundish_source", None))
         if "outputs" not in described:
             self.learn(_annotated(self.call))
@@ -91,13 +99,6 @@ class _Job:
             words += [len(name), len(dtype), len(shape), *shape, *[0] * (8 - len(shape))]
             texts += name + dtype
         return struct.pack(f"={len(words)}q", *words) + texts if self.outputs else b""
-
-    def _make_data(self, arguments: dict[str, Any]) -> None:
-        data = _found(self.name)
-        if not hasattr(type(data), "__getitem__") or not hasattr(type(data), "__len__"):
-            data = data(**arguments)
-        self.data = data
-        self.length = len(data)
 
     def _items(self) -> Callable[..., Any]:
         """What gives the values of an item, in the order of the columns."""
@@ -180,6 +181,13 @@ def _found(name: str) -> Any:
     for part in path.split("."):
         found = getattr(found, part)
     return found
+
+
+def _data(name: str, arguments: dict[str, Any]) -> Any:
+    data = _found(name)
+    if not hasattr(type(data), "__getitem__") or not hasattr(type(data), "__len__"):
+        data = data(**arguments)
+    return data
 
 
 def _callable(name: str, arguments: dict[str, Any]) -> Callable[..., Any]:
@@ -357,13 +365,13 @@ class _Clock:
 
 class _Worker:
     def __init__(self, job: _Job, draws: _Draws, arena: Arena) -> None:
-        self._job, self._draws, self._arena = job, draws, arena
+        self.job, self._draws, self._arena = job, draws, arena
         self._clock = _Clock(job.timeout)
         self._progress = arena.array(np.uint64, 2, 0)
         self._progress[1] = os.getpid()
 
     def answer(self, at: int, answer_at: int) -> int:
-        job = self._job
+        job = self.job
         request = Request(self._arena, at, job.inputs)
         answer = Answer(self._arena, answer_at, job.outputs, request.count)
         if job.rows != "many" or request.one_by_one or not self._many(request, answer):
@@ -375,7 +383,7 @@ class _Worker:
 
     def described(self, at: int) -> bytes:
         """Make some elements, and describe what they are."""
-        job = self._job
+        job = self.job
         request = Request(self._arena, at, job.inputs)
         samples = []
         for element in range(request.count):
@@ -397,7 +405,7 @@ class _Worker:
 
     def _one(self, request: Request, answer: Answer, element: int) -> None:
         """Make one element, or reject it with a sentence."""
-        job = self._job
+        job = self.job
         if request.barred[element]:
             answer.reject(element, "")  # the server knows why
             return
@@ -418,7 +426,7 @@ class _Worker:
 
     def _given(self, request: Request, element: int) -> Any:
         """What the function is called with for one element."""
-        job = self._job
+        job = self.job
         if job.rows == "item":
             return int(request.columns[0].all[element])
         if job.rows == "many":
@@ -426,7 +434,7 @@ class _Worker:
         return {s.name: c[element] for s, c in zip(job.inputs, request.columns, strict=True)}
 
     def _returned(self, given: Any, request: Request, element: int) -> Any:
-        job, ordinals = self._job, request.ordinals
+        job, ordinals = self.job, request.ordinals
         if ordinals is not None:
             self._draws.begin(request.seed, ordinals[element] if job.rows != "many" else 0)
         if job.takes_rng:
@@ -435,7 +443,7 @@ class _Worker:
 
     def _called(self, given: Any, request: Request, element: int) -> Sequence[Any]:
         """The values of its columns."""
-        job = self._job
+        job = self.job
         made = self._returned(given, request, element)
         if job.rows != "item":
             return job.values_of(made)
@@ -444,7 +452,7 @@ class _Worker:
 
     def _many(self, request: Request, answer: Answer) -> bool:
         """Make all elements at once. False: some of them cannot be made."""
-        job = self._job
+        job = self.job
         self._clock.begin()
         try:
             rows = {
@@ -491,7 +499,8 @@ def _sentence(error: BaseException) -> str:
 
 def _prepare(described: dict[str, Any]) -> None:
     """Modules are looked for beside the pipeline file first."""
-    sys.path.insert(0, described["folder"])
+    if sys.path[0] != described["folder"]:
+        sys.path.insert(0, described["folder"])
 
 
 def use_one_thread() -> None:
@@ -527,6 +536,45 @@ def _tried(worker: _Worker, arena: Arena, begin: int, answer_at: int) -> bytes:
     return _MESSAGE.pack(_ANSWER, answer_at, len(said), 0)
 
 
+class _Interpreter:
+    """What this process does: jobs, by their numbers."""
+
+    def __init__(self, server: socket.socket, arena: Arena) -> None:
+        self._server, self._arena = server, arena
+        self._workers: dict[int, _Worker] = {}
+
+    def begin(self, number: int, at: int, size: int) -> None:
+        """Take a job, and say what is known of it, or why it cannot be done."""
+        arena = self._arena
+        described = json.loads(arena.memory[at : at + size])
+        _prepare(described)
+        try:
+            draws = current_draws()
+            job = _Job(described, {worker.job.object_key: worker.job.object for worker in self._workers.values()})
+            self._workers[number] = _Worker(job, draws, arena)
+            use_one_thread()
+        except (Exception, SystemExit) as error:
+            self._server.send(_refusal(arena, at, error))
+            return
+        said = b"" if "outputs" in described else job.described()
+        arena.reach(at + len(said))
+        arena.memory[at : at + len(said)] = said
+        self._server.send(_MESSAGE.pack(_READY, job.digest, len(said), job.length))
+
+    def answer(self, kind: int, at: int, size: int, answer_at: int) -> None:
+        number, kind = kind >> _JOB_SHIFT, kind & (1 << _JOB_SHIFT) - 1
+        self._arena.reach(at + size)
+        if kind == _JOB:
+            self.begin(number, at, size)
+        elif kind == _DROP:
+            self._workers.pop(number, None)
+        elif kind == _TRY:
+            self._server.send(_tried(self._workers[number], self._arena, at, answer_at))
+        else:
+            made = self._workers[number].answer(at, answer_at)
+            self._server.send(_MESSAGE.pack(_ANSWER, answer_at, made, 0))
+
+
 def main() -> None:
     server = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -535,29 +583,10 @@ def main() -> None:
     if not descriptors:
         return
     os.set_inheritable(descriptors[0], False)
-    arena = Arena(descriptors[0])
-    _, at, size, _ = _MESSAGE.unpack(message)
-    arena.reach(at + size)
-    described = json.loads(arena.memory[at : at + size])
     # A call that hangs, or crashes, says where.
     faulthandler.enable()
     faulthandler.register(signal.SIGALRM, chain=True)
-    _prepare(described)
-    try:
-        draws = current_draws()
-        job = _Job(described)
-        worker = _Worker(job, draws, arena)
-        use_one_thread()
-    except (Exception, SystemExit) as error:
-        server.send(_refusal(arena, at, error))
-        return
-    said = b"" if "outputs" in described else job.described()
-    arena.reach(at + len(said))
-    arena.memory[at : at + len(said)] = said
-    server.send(_MESSAGE.pack(_READY, job.digest, len(said), job.length))
-    for kind, begin, size, answer_at in _messages(server):
-        arena.reach(begin + size)
-        if kind == _TRY:
-            server.send(_tried(worker, arena, begin, answer_at))
-            continue
-        server.send(_MESSAGE.pack(_ANSWER, answer_at, worker.answer(begin, answer_at), 0))
+    interpreter = _Interpreter(server, Arena(descriptors[0]))
+    interpreter.answer(*_MESSAGE.unpack(message))
+    for words in _messages(server):
+        interpreter.answer(*words)

@@ -77,25 +77,33 @@ class Function:
 
 def _made(target: str, words: Sequence[str], number: int, at: str, fills: bool) -> tuple[Any, Any]:
     """How the program made the dataset with that number, and the dataset."""
-    from . import datasets, porting, program
-
-    if not _made_already:
-        porting.patch()
-        datasets.Draws.begin(fills)
-        seed = int(os.environ.get("TUNDISH_SEED", "0"))
-        if not fills:
-            import tensorflow as tf
-
-            tf.random.set_seed(seed % 2**31)  # of what has no seed, the same in each run
-            datasets.Draws.seed = None
-        _made_already.append(program.run(target, list(words)))
-    steps = datasets.made_steps
+    key = target, tuple(words), fills
+    if key not in _made_already:
+        _made_already[key] = _run(target, words, fills)
+    steps = _made_already[key]
     if number >= len(steps) or described(steps[number][0]) != at:
         raise RuntimeError(f"{target} makes other datasets than when it was ported ({at}): run tundish port again")
     return steps[number]
 
 
-_made_already: list[Any] = []
+def _run(target: str, words: Sequence[str], fills: bool) -> list[tuple[Any, Any]]:
+    """Run the program, once in an interpreter for all that it takes of it."""
+    from . import datasets, porting, program
+
+    if not _made_already:
+        porting.patch()
+    datasets.Draws.begin(fills)
+    if not fills:
+        import tensorflow as tf
+
+        tf.random.set_seed(int(os.environ.get("TUNDISH_SEED", "0")) % 2**31)  # of what has no seed, the same in each run
+        datasets.Draws.seed = None
+    _results.append(program.run(target, list(words)))
+    return list(datasets.made_steps)
+
+
+_made_already: dict[tuple[str, tuple[str, ...], bool], list[tuple[Any, Any]]] = {}
+_results: list[Any] = []  # kept, as the programs would
 
 
 def described(step: Any) -> str:
