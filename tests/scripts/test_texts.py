@@ -97,6 +97,21 @@ class Figures(unittest.TestCase):
             self.assertEqual([figure for figure in figures if figure not in recorded], [], name)
 
 
+class Recipes(unittest.TestCase):
+    """A newcomer's tasks are short to follow. What they cite is there: see Texts."""
+
+    def test_each_has_eight_steps_at_most_and_says_where(self):
+        recipes = (ROOT / "CONTRIBUTING.md").read_text().split("\n## Recipes\n")[1].split("\n## ")[0]
+        parts = re.split(r"(?m)^\*\*(.+?)\*\*", recipes)[1:]
+        titles = ["A content stage", "A source, or a compression.", "A metric.", "What follows when a trainer dies.",
+                  "A convenience for Python."]
+        self.assertEqual(parts[::2], titles)
+        for title, text in zip(parts[::2], parts[1::2]):
+            lines = [line for line in text.splitlines() if line.strip()]
+            self.assertLessEqual(len(lines), 8, title)
+            self.assertGreater(len(re.findall(r"`[\w./-]+/[\w./-]+`", text)), 3, title)
+
+
 class Tables(unittest.TestCase):
     """A table that lists all of something lists all of it."""
 
