@@ -83,6 +83,8 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
         .memory_limit = plan->stream->deliver.memory_limit,
         .samples = options->samples,
         .counters = options->counters != NULL ? options->counters->order : NULL,
+        .looks = options->looks,
+        .look_ns = tnd_zalloc(plan->node_count, sizeof *dealer->services.look_ns),
     };
     dealer->memory.budget = content_budget_open_for_order(plan);
     scratch_share(dealer->evaluation.scratch, &dealer->memory);
@@ -106,6 +108,7 @@ dealer_close(struct dealer *dealer)
     order_instance_close(dealer->instance);
     scratch_close(dealer->evaluation.scratch);
     budget_close(dealer->memory.budget);
+    free(dealer->services.look_ns);
     free(dealer->state);
     free(dealer->counted);
     free(dealer->spare);

@@ -7,6 +7,8 @@
  */
 #include "batch/evaluate.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "batch/evaluate_parts.h"
@@ -16,6 +18,7 @@
 #include "core/clock.h"
 #include "core/dtype.h"
 #include "core/mapped.h"
+#include "core/memory.h"
 #include "core/must.h"
 #include "order/arguments.h"
 #include "order/run.h"
@@ -498,14 +501,13 @@ request_of_order(struct evaluation *evaluation, const struct plan_node *node,
 }
 
 static tundish_status
-columns_for_order(struct order_services *services, const struct plan_node *node,
-                  const struct order_scope *scope, const uint64_t *words, uint64_t count,
+columns_for_order(struct evaluation *evaluation, const struct order_look *look,
                   const struct frame **ret_frame)
 {
-    struct evaluation *evaluation = services->evaluator;
-    struct evaluate_request request = request_of_order(evaluation, node, scope, words, count);
+    struct evaluate_request request =
+        request_of_order(evaluation, look->node, look->scope, look->words, look->count);
     struct frame *frame = evaluate_take(evaluation, 1, sizeof *frame);
-    tundish_status status = evaluate(evaluation, node, &request, frame);
+    tundish_status status = evaluate(evaluation, look->node, &request, frame);
 
     if (status == TUNDISH_OK)
         *ret_frame = frame;
@@ -513,15 +515,13 @@ columns_for_order(struct order_services *services, const struct plan_node *node,
 }
 
 static tundish_status
-answers_for_order(struct order_services *services, const struct plan_node *node,
-                  const struct order_scope *scope, const uint64_t *words, uint64_t count,
+answers_for_order(struct evaluation *evaluation, const struct order_look *look,
                   const struct frame **ret_frame)
 {
-    struct evaluation *evaluation = services->evaluator;
     struct evaluate_request request =
-        request_of_order(evaluation, node->inputs[0], scope, words, count);
+        request_of_order(evaluation, look->node->inputs[0], look->scope, look->words, look->count);
     struct frame *frame = evaluate_take(evaluation, 1, sizeof *frame);
-    tundish_status status = evaluate_answers(evaluation, node, &request, frame);
+    tundish_status status = evaluate_answers(evaluation, look->node, &request, frame);
 
     if (status == TUNDISH_OK)
         status = tnd_mapped_check();
@@ -530,10 +530,65 @@ answers_for_order(struct order_services *services, const struct plan_node *node,
     return status;
 }
 
+static tundish_status
+serve_columns(struct order_services *services, const struct plan_node *node,
+              const struct order_scope *scope, const uint64_t *words, uint64_t count,
+              const struct frame **ret_frame)
+{
+    const struct order_look look = { .node = node, .scope = scope, .words = words, .count = count };
+
+    return columns_for_order(services->evaluator, &look, ret_frame);
+}
+
+static tundish_status
+serve_answers(struct order_services *services, const struct plan_node *node,
+              const struct order_scope *scope, const uint64_t *words, uint64_t count,
+              const struct frame **ret_frame)
+{
+    const struct order_look look = { .node = node, .scope = scope, .words = words, .count = count };
+
+    return answers_for_order(services->evaluator, &look, ret_frame);
+}
+
+/* Rows count where the order meets them, not where they were looked at. */
+static void
+count_looked(struct order_services *services, struct order_look *look, bool counts)
+{
+    struct evaluation *evaluation = services->evaluator;
+
+    if (counts && look->skipped > 0) {
+        evaluation->skipped += look->skipped;
+        snprintf(evaluation->skipped_text, sizeof evaluation->skipped_text, "%s",
+                 look->skipped_text);
+    }
+    free(look->skipped_text);
+    look->skipped_text = NULL;
+    look->state = LOOK_NONE;
+}
+
+void
+evaluate_look(struct evaluation *evaluation, struct order_look *look)
+{
+    uint64_t skipped = evaluation->skipped;
+    int64_t began_ns = tnd_clock_ns();
+    const struct frame *frame;
+
+    look->status = look->asks ? answers_for_order(evaluation, look, &frame)
+                              : columns_for_order(evaluation, look, &frame);
+    if (look->status == TUNDISH_OK)
+        look->status = look->take(look, frame);
+    look->skipped = evaluation->skipped - skipped;
+    if (look->skipped > 0)
+        look->skipped_text = tnd_strdup(evaluation->skipped_text);
+    evaluation->skipped = skipped;
+    look->took_ns = tnd_clock_ns() - began_ns;
+}
+
 void
 evaluate_serve_order(struct evaluation *evaluation, struct order_services *services)
 {
     services->evaluator = evaluation;
-    services->evaluate = columns_for_order;
-    services->evaluate_answers = answers_for_order;
+    services->evaluate = serve_columns;
+    services->evaluate_answers = serve_answers;
+    services->looked = count_looked;
 }

@@ -69,4 +69,8 @@ tundish_status evaluate(struct evaluation *evaluation, const struct plan_node *n
 /* Let stages of the order look at content by `evaluation`, whose scratch each look resets. */
 void evaluate_serve_order(struct evaluation *evaluation, struct order_services *services);
 
+/* The same by `evaluation`, another thread's: look, and say what came of it. What it leaves out is
+ * the look's, and not counted as the thread's. */
+void evaluate_look(struct evaluation *evaluation, struct order_look *look);
+
 #endif

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "order/digest.h"
+#include "order/look.h"
 #include "order/ops.h"
 #include "order/run.h"
 #include "plan/plan_node.h"
@@ -56,6 +57,13 @@ struct order_services {
      * batch/evaluate.h; here to keep the layers. */
     order_evaluate *evaluate, *evaluate_answers;
     void *evaluator;
+
+    /* The same by other threads; NULL: there are none. */
+    const struct order_looks *looks;
+    uint64_t *look_ns; /* by plan_node.index: what an element took of late. 0: it is not known */
+
+    /* Count what a look has left out, as if it had been made here, or forget it. */
+    void (*looked)(struct order_services *services, struct order_look *look, bool counts);
 };
 
 /* The outer elements that stages inside a function's body see as $name. */

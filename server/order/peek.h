@@ -1,7 +1,8 @@
 /* peek.h - elements of an input, each with one number that its content gives: for stages that must
  * look inside to decide the order.
  *
- * Content is evaluated for many elements at once, where pulling them ahead cannot be seen.
+ * Content is evaluated for many elements at once, a chunk, where pulling them ahead cannot be seen;
+ * and where it takes long enough, by other threads (look.h), a few chunks ahead.
  */
 #ifndef ORDER_PEEK_H
 #define ORDER_PEEK_H
@@ -14,6 +15,17 @@ enum order_peek_kind {
     PEEK_LENGTH /* dimension 0; of an int64 scalar its value */
 };
 
+struct order_peek_chunk {
+    uint64_t *words; /* [at, count) are waiting */
+    int64_t *numbers, *seconds;
+    bool *left_out; /* bad content, which is to be passed over */
+    bool is_seen;   /* numbers and left_out are there: else the content of one of them is bad, and
+                       each is looked at by itself */
+    size_t at, count, room;
+    struct order_peek *peek;
+    struct order_look look;
+};
+
 struct order_peek {
     const struct plan_node *node; /* whose content is evaluated */
     bool asks;                    /* not its columns, but the answers to its questions */
@@ -24,12 +36,12 @@ struct order_peek {
 
     struct order_iterator *input;
     bool may_look_ahead;
-    uint64_t *words; /* [at, count) are waiting */
-    int64_t *numbers, *seconds;
-    bool *left_out; /* bad content, which is to be passed over */
-    bool is_seen;   /* numbers and left_out are there: else the content of one of them is bad, and
-                       each is looked at by itself */
-    size_t at, count, room;
+    struct order_peek_chunk *chunks; /* a ring: first .. first + count */
+    uint32_t capacity, first, count;
+    size_t pulled;                 /* elements of the last chunk */
+    int64_t pull_ns;               /* what pulling it took, where others look */
+    enum order_result held_result; /* not OK: what comes after the last chunk */
+    char *held_error;              /* FAILED: its text */
 };
 
 /* Make an iterator of `input`, whose elements `node` evaluates: `input` itself, or a filter after

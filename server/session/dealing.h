@@ -34,6 +34,7 @@ struct session_dealing {
     int64_t shard;                /* of the steps being dealt */
     uint32_t flags;               /* likewise */
     _Atomic bool awaits_shards;   /* the reader asks, and others have what is left of the epoch */
+    uint64_t number;              /* of the step being dealt */
     int64_t now_ns;               /* as worker.now_ns */
     int64_t deals_since_ns;       /* what was done before is counted; 0: this is not counted */
     uint64_t skipped;             /* rows that the order has left out, as of the last step */
@@ -44,7 +45,8 @@ struct session_dealing {
 void dealing_count(struct session_dealing *dealing, struct tnd_stats_stream *stream,
                    uint64_t number);
 
-/* The thread has waited for room since `began_ns`: read the clock, and count that. */
+/* The thread has waited, for room or for a look, since `began_ns`: read the clock, and count that.
+ */
 void dealing_count_wait(struct session_dealing *dealing, struct tnd_stats_stream *stream,
                         int64_t began_ns);
 

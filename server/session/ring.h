@@ -1,7 +1,8 @@
 /* ring.h - the steps between the dealer, which adds them, and the workers, which make them.
  *
- * Only ring.c and ring_parts.c touch what is in a struct ring, its lock and its conditions. Its
- * lock is taken after session->control.lock, and before those of the feed and of the lanes.
+ * Only ring.c, ring_parts.c and ring_looks.c touch what is in a struct ring, its lock and its
+ * conditions. Its lock is taken after session->control.lock, and before those of the feed and of
+ * the lanes.
  *
  * Steps open in order, since later ones need the same lanes. They finish in any order, and the ring
  * shrinks at its first step alone. Whom an event wakes is decided in wake.h.
@@ -24,6 +25,8 @@ struct ring {
     uint32_t capacity, first, count;
     uint32_t few; /* an epoch is begun when there are fewer */
     struct wake wake;
+    struct order_look *first_look, *last_look; /* that wait for a worker */
+    const struct order_look *awaited_look;     /* the dealer waits for it, or NULL */
     uint64_t next_position;
     bool draining, failed, ended, paused;
     struct skips skips;
@@ -86,9 +89,17 @@ void ring_unlock(struct session *session);
 void ring_unlock_due(struct session *session);
 void ring_unlock_and_wake(struct session *session); /* wakes a worker, for work or for room */
 
-/* A worker waits for a part, takes it, and releases the lock. False: the session is stopped, and
- * the lock is released, too. */
+/* A worker waits for a part or a look, takes it, and releases the lock. False: the session is
+ * stopped, and the lock is released, too. */
 bool ring_take(struct worker *worker, struct part *ret_part);
+
+/* Let workers look at content for the order, by session->looks. */
+void ring_give_looks(struct session *session);
+
+/* Take a look that waits; false: there is none. It is done. The lock is held; the latter reads the
+ * clock. */
+bool ring_take_look(struct session *session, struct part *ret_part);
+void ring_finish_look(struct worker *worker, struct order_look *look);
 
 /* Take the next part of the steps in the ring, opening them; false: there is none now. The lock is
  * held, but may be released meanwhile. */

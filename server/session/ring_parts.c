@@ -482,9 +482,13 @@ ring_take(struct worker *worker, struct part *ret_part)
         if (atomic_load_explicit(&session->stop, memory_order_relaxed)) {
             /* Other workers may wait for the one that polled. */
             pthread_cond_broadcast(&session->ring.work);
+            if (wake_due_dealer(&session->ring.wake)) /* it may wait for a look to end */
+                pthread_cond_signal(&session->ring.space);
             tnd_lock_release(&session->ring.lock);
             return false;
         }
+        if (ring_take_look(session, ret_part))
+            break;
         /* Enough: this worker and another. */
         if (!wake_has_enough(&session->ring.wake, 2) && ring_take_part(worker, ret_part))
             break;
@@ -493,6 +497,10 @@ ring_take(struct worker *worker, struct part *ret_part)
     worker_note_wait(worker, WAITS_FOR_NOTHING);
     /* Under the lock, so in the order in which parts are taken. */
     budget_begin(&worker->memory);
+    if (ret_part->look != NULL) {
+        ring_unlock_due(session);
+        return true;
+    }
     wakes = wake_on_take(worker->part_ns, has_parts_left(session, ret_part->step));
     if (wakes)
         helpers_wake(session->helpers);

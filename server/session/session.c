@@ -67,6 +67,7 @@ session_open_dealer(struct session *session)
         .skip_bad = session->plan->stream->deliver.skip_errors,
         .digest_steps = session->nodes->mark_steps,
         .counters = session->is_measured ? &session->dealing.counters.evaluation : NULL,
+        .looks = session->is_measured ? &session->looks : NULL,
     };
 
     session->dealing.skipped = 0;
@@ -79,6 +80,7 @@ open_workers(struct session *session, uint32_t thread_count)
     session->worker_count = thread_count != 0 ? thread_count : tnd_cpu_count();
     if (session->worker_count > THREADS_MAX)
         session->worker_count = THREADS_MAX;
+    ring_give_looks(session);
     session->workers = tnd_zalloc(session->worker_count, sizeof *session->workers);
     session->budget = content_budget_open(session->plan, session->worker_count);
     for (uint32_t i = 0; i < session->worker_count; i++) {

@@ -59,6 +59,7 @@ deal_steps(struct session *session, uint64_t epoch, uint64_t number)
         bool cut = false;
         tundish_status status = TUNDISH_OK;
 
+        session->dealing.number = number;
         session->nodes->tell_seed(session);
         if (atomic_load(&session->restart_epoch) == epoch) { /* all trainers asked for the next */
             status = session->nodes->leave_epoch(session, number, &cut);

@@ -59,7 +59,8 @@ struct session {
     struct fill packed; /* for lanes of trainers with a device; without columns: as the others */
     struct compressed compressed;
     struct source_files *files;
-    struct budget *budget; /* of the parts being made */
+    struct order_looks looks; /* of the workers */
+    struct budget *budget;    /* of the parts being made */
     struct place_files place_files;
     _Atomic bool has_noted_code; /* session_note_code */
     struct dealer *dealer;

@@ -91,6 +91,22 @@ choose_timing(struct worker *worker)
     counters->now_ns = worker->now_ns;
 }
 
+/* Look at content for the order. Its time is the thread's, as that of a part. */
+static void
+make_look(struct worker *worker, struct order_look *look)
+{
+    int64_t began_ns = worker->now_ns;
+
+    worker->counters.evaluation.is_untimed = false;
+    worker->counters.evaluation.now_ns = 0;
+    evaluate_look(&worker->evaluation, look);
+    scratch_reset(worker->evaluation.scratch);
+    ring_lock(worker->session);
+    ring_finish_look(worker, look);
+    budget_end(&worker->memory);
+    tnd_stats_add(&worker->counters.thread->busy, (uint64_t)(worker->now_ns - began_ns));
+}
+
 void *
 session_work(void *argument)
 {
@@ -106,9 +122,14 @@ session_work(void *argument)
     ring_lock(session);
     while (ring_take(worker, &part)) {
         int64_t began_ns = worker->now_ns, busy_ns;
-        uint64_t number = part.step->number;
+        uint64_t number;
         tundish_status status;
 
+        if (part.look != NULL) {
+            make_look(worker, part.look);
+            continue;
+        }
+        number = part.step->number;
         choose_timing(worker);
         worker->part_waited_ns = 0;
         status = session_make_part(worker, &part);

@@ -55,8 +55,9 @@ struct step {
     char text[1024];
 };
 
-/* A piece of work: some rows of a slice, or a whole one. */
+/* A piece of work: some rows of a slice, or a whole one; or a look for the order. */
 struct part {
+    struct order_look *look; /* or NULL: */
     struct step *step;
     uint32_t replica;
     int64_t begin, end; /* rows; whole slices: not used */

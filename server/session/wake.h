@@ -65,6 +65,13 @@ wake_is_for_one(const struct wake *wake)
     return wake->has_short_parts && wake->has_one_lane;
 }
 
+/* Looks wait, which are worth waking a worker for; it wakes the next one if more are left. */
+static inline void
+wake_on_looks(struct wake *wake)
+{
+    wake->worker_is_due |= wake->idle_workers > 0;
+}
+
 /* Are at least `workers` of them awake, where one is enough? */
 static inline bool
 wake_has_enough(const struct wake *wake, uint32_t workers)

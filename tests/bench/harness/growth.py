@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 # What is no more than this above nothing is noise.
-NOISE = {"cpu_s": 0.006, "memory_mb": 3.0, "calls": 200, "threads": 4}
+NOISE = {"cpu_s": 0.006, "memory_mb": 3.0, "calls": 200, "threads": 4, "deal_s": 0.01}
 IDLE_S = 3
 
 
@@ -176,6 +176,28 @@ def _terms(run, size):
     return run.tundish("peek")
 
 
+def _filter(run, size):
+    """Rows of JSON through two filters: what making them for these costs the dealing thread, which has ended."""
+    row = '{{"a":{},"b":{},"c":{}.5,"d":"word{}"}}\n'
+    lines = (row.format(i, i * 2654435761 % 1000, i % 77, i % 997) for i in range(size))
+    (run.folder / "rows.jsonl").write_text("".join(lines))
+    dtypes = {"a": "int64", "b": "int64", "c": "float32", "d": "string"}
+    features = ", ".join(f"{name}: {{type: FixedLen, shape: [], dtype: {dtype}}}" for name, dtype in dtypes.items())
+    run.write([
+        "text_line: rows.jsonl", f"decode_json: {{features: {{{features}}}}}",
+        'filter: "b < 900"', 'filter: "c > 1"', "batch: 256",
+    ])  # fmt: skip
+
+    def use(pid):
+        run.read()
+        live_s, memory_kb = _cpu_s(pid), int(_status(pid)["VmHWM"])
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        all_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return _figures(all_s, memory_kb, deal_s=round(max(all_s - live_s, 0), 3))
+
+    return run.serve(use)
+
+
 def _batches(run, size):
     """Rows of a batch, of fifty million in all."""
     run.write(["range: 50000000", f"batch: {size}"])
@@ -230,6 +252,7 @@ AXES = {
     "discretization": (_rows, (10000, 100000, 1000000)),
     "stft": (_lengths, (100, 1000, 10000)),
     "vocabulary": (_terms, (100000, 1000000, 10000000)),
+    "filter": (_filter, (10000, 100000, 1000000)),
     "batch": (_batches, (10000, 100000, 1000000)),
     "streams": (_streams, (8, 64, 256)),
     "processes": (_processes, (15, 150, 1500)),
@@ -263,7 +286,7 @@ def measure(options):
         show(options, {"cell": "growth", "axis": axis, "exponents": exponents})
 
 
-WORDS = {"cpu_s": "CPU s", "memory_mb": "MB", "calls": "calls", "threads": "threads"}
+WORDS = {"cpu_s": "CPU s", "memory_mb": "MB", "calls": "calls", "threads": "threads", "deal_s": "s to deal"}
 
 
 def show(options, line):

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/memory.h"
 #include "order_fixture.h"
 #include "unit/test_file.h"
 
@@ -84,6 +85,176 @@ what_was_looked_at_is_given_up_at_close(void **state)
     fixture_close(&fixture);
 }
 
+/* Other threads, which look at what came last first. */
+static struct order_look *begun;
+static uint64_t looks_made;
+
+static void
+begin_look(void *context, struct order_look *look)
+{
+    (void)context;
+    look->state = LOOK_WAITS;
+    look->next = begun;
+    begun = look;
+}
+
+static void
+make_looks(struct order_services *services)
+{
+    for (struct order_look *look = begun; look != NULL; look = look->next) {
+        order_evaluate *evaluate = look->asks ? services->evaluate_answers : services->evaluate;
+        const struct frame *frame;
+
+        look->status =
+            evaluate(services, look->node, look->scope, look->words, look->count, &frame);
+        if (look->status == TUNDISH_OK)
+            look->status = look->take(look, frame);
+        look->took_ns = (int64_t)look->count * 30000;
+        look->state = LOOK_DONE;
+        looks_made++;
+    }
+    begun = NULL;
+}
+
+static tundish_status
+await_look(void *context, struct order_look *look)
+{
+    if (look->state != LOOK_DONE)
+        make_looks(context);
+    assert_int_equal(look->state, LOOK_DONE);
+    return TUNDISH_OK;
+}
+
+static void
+forget_look(void *context, struct order_look *look)
+{
+    await_look(context, look);
+}
+
+static void
+looked(struct order_services *services, struct order_look *look, bool counts)
+{
+    (void)services;
+    (void)counts;
+    look->state = LOOK_NONE;
+}
+
+enum { NODES_MAX = 32 };
+static uint64_t look_ns[NODES_MAX];
+
+/* The fixture's threads look, as if an element took long. */
+static void
+let_others_look(struct fixture *fixture, struct order_looks *looks, uint32_t threads)
+{
+    *looks = (struct order_looks){
+        .threads = threads,
+        .context = &fixture->services,
+        .begin = begin_look,
+        .await = await_look,
+        .forget = forget_look,
+    };
+    fixture->services.looks = looks;
+    fixture->services.looked = looked;
+    fixture->services.look_ns = look_ns;
+    for (size_t i = 0; i < NODES_MAX; i++)
+        look_ns[i] = 30000;
+    looks_made = 0;
+}
+
+static void
+it_is_the_same_whoever_looks(void **state)
+{
+    static const char *const pipelines[] = {
+        "{range: 100}, {filter: 'value % 3 == 1'}",
+        "{range: 100}, {shuffle: {buffer_size: 10, seed: 1}}, {filter: 'value % 3 == 1'}",
+        "{range: 100}, {filter: 'value % 3 == 1'}, {filter: 'value % 2 == 1'}, {take: 9}",
+        "{range: 99}, {batch: 1}, {filter: 'value % 4 == 1'}, {batch: 5}, {repeat: 2}",
+        "{range: 3}, {shuffle: {buffer_size: 3, seed: 2}}, {repeat: 9}, {filter: 'value > 0'}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++)
+        for (uint32_t threads = 1; threads < 5; threads++)
+            for (size_t chunk = 1; chunk < 60; chunk += 19) {
+                struct fixture here, elsewhere;
+                struct order_looks looks;
+
+                fixture_open(&here, pipelines[i]);
+                fixture_open(&elsewhere, pipelines[i]);
+                let_others_look(&elsewhere, &looks, threads);
+                for (int epoch = 0; epoch < 2; epoch++) {
+                    char *expected = tnd_strdup(fixture_epoch(&here, 1000, chunk));
+
+                    assert_string_equal(fixture_epoch(&elsewhere, 1000, chunk), expected);
+                    free(expected);
+                }
+                assert_true(looks_made > 0);
+                fixture_close(&elsewhere);
+                fixture_close(&here);
+            }
+}
+
+static void
+others_look_at_no_more_than_is_needed_where_it_shows(void **state)
+{
+    struct order_looks looks;
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(
+        &fixture,
+        "{range: 1000}, {shuffle: {buffer_size: 1, seed: 1}}, {filter: 'value % 10 == 4'}");
+    let_others_look(&fixture, &looks, 4);
+    fixture_epoch(&fixture, 3, 3);
+    assert_int_equal(fixture.pulled[0], 25);
+    fixture_close(&fixture);
+}
+
+/* A pass of `repeat` more would be another iterator of the shuffle. */
+static void
+others_look_at_no_more_than_was_pulled_at_once(void **state)
+{
+    struct order_looks looks;
+    struct fixture fixture;
+    uint64_t opened;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 2}, {shuffle: {buffer_size: 2, seed: 1}}, {repeat: 50}, "
+                           "{filter: 'value > -1'}");
+    fixture_epoch(&fixture, 2, 40);
+    opened = fixture.opened[0];
+    fixture_close(&fixture);
+    fixture_open(&fixture, "{range: 2}, {shuffle: {buffer_size: 2, seed: 1}}, {repeat: 50}, "
+                           "{filter: 'value > -1'}");
+    let_others_look(&fixture, &looks, 4);
+    fixture_epoch(&fixture, 2, 40);
+    assert_int_equal(fixture.opened[0], opened);
+    fixture_close(&fixture);
+}
+
+static void
+failures_stand_where_they_were_whoever_looks(void **state)
+{
+    struct order_looks looks;
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 60}, {batch: 1}, {filter: 'value % 12 == 1'}");
+    let_others_look(&fixture, &looks, 3);
+    fixture.bad = 25;
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "[1] [13] ! [37] [49]");
+    assert_string_equal(tnd_error_text(), "25 is bad");
+    fixture.skip_bad = true;
+    assert_string_equal(fixture_epoch(&fixture, 100, 7), "[1] [13] [37] [49]");
+    fixture_close(&fixture);
+
+    fixture_open(&fixture, "{range: 60}, {filter: 'value % 12 == 1'}");
+    let_others_look(&fixture, &looks, 3);
+    fixture.failing = 40;
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "1 13 25 37 ! 49");
+    fixture_close(&fixture);
+}
+
 TEST_FILE(test_order_filter)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +264,10 @@ TEST_FILE(test_order_filter)
         cmocka_unit_test(bad_elements_fail_one_by_one),
         cmocka_unit_test(failures_of_the_input_stand_where_they_were),
         cmocka_unit_test(what_was_looked_at_is_given_up_at_close),
+        cmocka_unit_test(it_is_the_same_whoever_looks),
+        cmocka_unit_test(others_look_at_no_more_than_is_needed_where_it_shows),
+        cmocka_unit_test(others_look_at_no_more_than_was_pulled_at_once),
+        cmocka_unit_test(failures_stand_where_they_were_whoever_looks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

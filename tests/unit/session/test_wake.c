@@ -15,8 +15,8 @@
  * one; M a part was made in 1 us, O in 10 us, D in 2 ms; W a worker waits, R the poller returns, Q
  * a sleeper; + a look for room finds it, - it does not, ! a worker comes in the middle of the look
  * that follows; 0 no step waits for room; d the ring drops to half, f to more; u the lock is
- * released, z by a worker that goes to sleep; j the time passes in which a long part is recent; 2
- * asks if two are enough.
+ * released, z by a worker that goes to sleep; k looks wait for workers; j the time passes in which
+ * a long part is recent; 2 asks if two are enough.
  *
  * The answers: letters of those that are woken (w sleeper, p poller, d dealer), or '.' for nobody.
  * W answers p or w: as what the worker waits; - answers a if the worker has to look again. */
@@ -125,6 +125,9 @@ happen(struct tale *tale, char event)
     case 'z':
         *tale->answers++ = wake_due_dealer(wake) ? 'd' : '.';
         break;
+    case 'k':
+        wake_on_looks(wake);
+        break;
     case '2':
         *tale->answers++ = wake_has_enough(wake, 2) ? 'y' : 'n';
         break;
@@ -186,6 +189,9 @@ each_event_wakes_those_it_concerns(void **state)
         { "nor is it forgotten when steps were added since", "dfu", "d", 1 },
         { "both are due", "d!+u", "wd", 1 },
         { "who goes to sleep wakes the dealer only", "d!+zu", "dw", 1 },
+        { "a look calls nobody where nobody is idle", "ku", ".", 1 },
+        { "an idle one that polls, and one that sleeps", "WWku", "pwwp", 1 },
+        { "also where one is enough for short parts", "MWWku", "wpp", 1 },
     };
 
     (void)state;

@@ -1,0 +1,66 @@
+/* look.h - elements whose content another thread looks at, for a stage that decides the order by
+ * it.
+ *
+ * The stage hands looks out in the order of their elements and takes them back in that order, so
+ * what it decides does not depend on when they are done, nor by whom.
+ */
+#ifndef ORDER_LOOK_H
+#define ORDER_LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tundish/tundish.h"
+
+struct frame;
+struct order_scope;
+struct plan_node;
+
+enum order_look_state {
+    LOOK_NONE,  /* the stage has it */
+    LOOK_WAITS, /* for a thread */
+    LOOK_RUNS,
+    LOOK_DONE
+};
+
+struct order_look {
+    const struct plan_node *node; /* as order_evaluate has them: */
+    bool asks;                    /* evaluate_answers is meant */
+    const struct order_scope *scope;
+    const uint64_t *words;
+    uint64_t count;
+
+    /* Copy what the stage wants from the content. On the thread that made it. */
+    tundish_status (*take)(struct order_look *look, const struct frame *frame);
+    void *chunk; /* the stage's own */
+
+    /* Once it is done. */
+    tundish_status status;
+    uint64_t skipped; /* rows left out, with the text of the last: both go to
+                         order_services.looked */
+    char *skipped_text;
+    int64_t took_ns;
+
+    /* Of whoever hands looks to threads. */
+    enum order_look_state state;
+    struct order_look *next;
+};
+
+/* Threads that look. All functions are called by the thread of the order. */
+struct order_looks {
+    uint32_t threads;
+    void *context;
+
+    /* The look and its words stay as they are until it is taken back, by one of the others. */
+    void (*begin)(void *context, struct order_look *look);
+
+    /* Wait until it is done. Fails if the order is being stopped; it then is still to be forgotten.
+     */
+    tundish_status (*await)(void *context, struct order_look *look);
+
+    /* It is not wanted any more: returns when no thread has it. */
+    void (*forget)(void *context, struct order_look *look);
+};
+
+#endif
