@@ -1,160 +1,15 @@
 /* status_print.c - metrics in columns, for a terminal of 80 columns or more. */
 #include "commands/status_print.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "commands/status_lines_private.h"
 #include "core/memory.h"
 
-enum { LINE_BYTES = 1200, INDENT = 9, SLOTS_SHOWN = 24, NOTES_SHOWN = 5 };
-
-struct print {
-    const struct status_view *view;
-    const struct status_page *page;
-    enum watch_level level;
-    const struct watch_set *session;
-};
-
-static void __attribute__((format(printf, 3, 4)))
-put(const struct print *print, enum status_style style, const char *format, ...)
-{
-    /* A line that is too long is cut: names in it may be long. */
-    char text[LINE_BYTES];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    print->page->line(print->page->user, style, print->level, text);
-}
-
-/* Print a sentence, broken between words. Lines are indented to begin below one another; the first
- * follows `first`. */
-static void
-put_sentence(const struct print *print, enum status_style style, const char *first,
-             const char *text)
-{
-    int room = print->page->width > 2 * INDENT ? print->page->width - INDENT : LINE_BYTES;
-
-    while (*text != '\0') {
-        int length = (int)strlen(text), cut = length <= room ? length : room;
-
-        /* Back to the last blank; a word that is longer than the line is cut. */
-        while (cut < length && cut > 0 && text[cut] != ' ')
-            cut--;
-        if (cut == 0)
-            cut = length < room ? length : room;
-        put(print, style, "%-*s%.*s", INDENT, first, cut, text);
-        text += cut;
-        text += strspn(text, " ");
-        first = "";
-    }
-}
-
-enum { NUMBER_BYTES = 16 };
-
-/* A number in three digits with its unit: "1.23 M" or "1.23 MB". */
-static const char *
-shorten(double value, const char *of, char text[NUMBER_BYTES])
-{
-    static const char *const prefixes[] = { "", "k", "M", "G", "T" };
-    unsigned prefix = 0;
-    int digits;
-
-    /* 999.5 would be printed as 1000. */
-    while (value >= 999.5 && prefix + 1 < sizeof prefixes / sizeof *prefixes) {
-        value /= 1000;
-        prefix++;
-    }
-    digits = prefix == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-    snprintf(text, NUMBER_BYTES, "%.*f%s%s%s", digits, value,
-             prefix > 0 || of[0] != '\0' ? " " : "", prefixes[prefix], of);
-    return text;
-}
-
-static double
-per_second(const struct print *print, const struct watch_set *set, const char *field)
-{
-    const struct status_view *view = print->view;
-    double passed_s = (double)(view->now.taken_ns - view->before.taken_ns) / 1e9;
-
-    return passed_s > 0 ? (double)watch_growth(&view->before, set, field) / passed_s : 0;
-}
-
-/* The growth of a time as a percentage of the interval. */
-static double
-percent(const struct print *print, const struct watch_set *set, const char *field)
-{
-    double value = per_second(print, set, field) / 1e7;
-
-    return value > 100 ? 100 : value;
-}
-
-/* The next set of that kind of the stream that is shown. */
-static const struct watch_set *
-next(const struct print *print, const char *kind, const struct watch_set *previous)
-{
-    do
-        previous = watch_next(&print->view->now, kind, previous);
-    while (previous != NULL && !watch_is_of(previous, print->session));
-    return previous;
-}
-
-/* '#' is with the trainer, '=' is ready, '.' is free. */
-static void
-draw_slots(const struct print *print, const char *replica, uint64_t held, uint64_t ready,
-           char slots[SLOTS_SHOWN + 1])
-{
-    const struct watch_set *lane = NULL;
-    uint64_t count = 0;
-    char of[16];
-
-    while ((lane = next(print, "lane", lane)) != NULL) {
-        watch_label(lane, "replica", of, sizeof of);
-        if (strcmp(of, replica) == 0)
-            count = watch_value(lane, "slots");
-    }
-    count = count < SLOTS_SHOWN ? count : SLOTS_SHOWN;
-    for (uint64_t i = 0; i < count; i++)
-        slots[i] = i < held ? '#' : i < held + ready ? '=' : '.';
-    slots[count] = '\0';
-}
-
-/* A time in three digits. */
-static const char *
-shorten_time(uint64_t ns, char text[NUMBER_BYTES])
-{
-    double value = (double)ns;
-    const char *unit = "ns";
-
-    if (ns == 0)
-        return "-";
-    for (const char *const *next = (const char *const[]){ "us", "ms", "s", NULL };
-         *next != NULL && value >= 999.5; next++) {
-        value /= 1000;
-        unit = *next;
-    }
-    snprintf(text, NUMBER_BYTES, "%.*f %s",
-             value >= 99.95   ? 0
-             : value >= 9.995 ? 1
-                              : 2,
-             value, unit);
-    return text;
-}
-
-/* The 99th percentile of the interval. */
-static const char *
-worst_of(const struct print *print, const struct watch_set *set, const char *field,
-         char text[NUMBER_BYTES])
-{
-    struct watch_histogram grown = { 0 };
-
-    watch_observed(&print->view->before, set, field, &grown);
-    return shorten_time(watch_quantile_ns(&grown, 0.99), text);
-}
+enum { NOTES_SHOWN = 5 };
 
 static void
 put_readers(const struct print *print)
@@ -162,15 +17,16 @@ put_readers(const struct print *print)
     const struct watch_set *set = NULL;
     bool headed = false;
 
-    while ((set = next(print, "reader", set)) != NULL) {
+    while ((set = status_next(print, "reader", set)) != NULL) {
         uint64_t taken = watch_value(set, "taken"), released = watch_value(set, "released");
         uint64_t published = watch_value(set, "published");
-        char group[64], replica[16], name[104], rate[NUMBER_BYTES], worst[NUMBER_BYTES];
-        char slots[SLOTS_SHOWN + 1], process[24] = "";
+        char group[64], replica[16], name[104], rate[STATUS_NUMBER_BYTES],
+            worst[STATUS_NUMBER_BYTES];
+        char slots[STATUS_SLOTS_SHOWN + 1], process[24] = "";
 
         if (!headed)
-            put(print, STATUS_HEADING, "  %-24s %9s %6s %9s  %s", "replica", "batches/s", "waits",
-                "99% wait", "# held  = ready  . free");
+            status_put(print, STATUS_HEADING, "  %-24s %9s %6s %9s  %s", "replica", "batches/s",
+                       "waits", "99% wait", "# held  = ready  . free");
         headed = true;
         watch_label(set, "group", group, sizeof group);
         watch_label(set, "replica", replica, sizeof replica);
@@ -179,11 +35,12 @@ put_readers(const struct print *print)
                  process, strcmp(group, "default") == 0 ? "" : " of ",
                  strcmp(group, "default") == 0 ? "" : group,
                  watch_value(set, "attached") != 0 ? "" : " (gone)");
-        draw_slots(print, replica, taken > released ? taken - released : 0,
-                   published > taken ? published - taken : 0, slots);
-        put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %9s  %s", name,
-            shorten(per_second(print, set, "released"), "", rate), percent(print, set, "wait"),
-            worst_of(print, set, "next_wait", worst), slots);
+        status_draw_slots(print, replica, taken > released ? taken - released : 0,
+                          published > taken ? published - taken : 0, slots);
+        status_put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %9s  %s", name,
+                   status_shorten(status_per_second(print, set, "released"), "", rate),
+                   status_percent(print, set, "wait"),
+                   status_worst_of(print, set, "next_wait", worst), slots);
     }
 }
 
@@ -193,8 +50,9 @@ put_devices(const struct print *print)
 {
     const struct watch_set *set = NULL;
 
-    while ((set = next(print, "device", set)) != NULL) {
-        char group[64], replica[16], mode[16], why[96], bytes[NUMBER_BYTES], text[LINE_BYTES];
+    while ((set = status_next(print, "device", set)) != NULL) {
+        char group[64], replica[16], mode[16], why[96], bytes[STATUS_NUMBER_BYTES],
+            text[STATUS_LINE_BYTES];
 
         watch_label(set, "group", group, sizeof group);
         watch_label(set, "replica", replica, sizeof replica);
@@ -205,9 +63,10 @@ put_devices(const struct print *print)
                  "of the time; mode %s, %s",
                  replica, strcmp(group, "default") == 0 ? "" : " of ",
                  strcmp(group, "default") == 0 ? "" : group,
-                 shorten(per_second(print, set, "copied"), "B", bytes), percent(print, set, "copy"),
-                 percent(print, set, "kernel"), percent(print, set, "wait"), mode, why);
-        put_sentence(print, STATUS_PLAIN, "  device", text);
+                 status_shorten(status_per_second(print, set, "copied"), "B", bytes),
+                 status_percent(print, set, "copy"), status_percent(print, set, "kernel"),
+                 status_percent(print, set, "wait"), mode, why);
+        status_put_sentence(print, STATUS_PLAIN, "  device", text);
     }
 }
 
@@ -217,7 +76,7 @@ count_threads(const struct print *print)
     const struct watch_set *set = NULL;
     unsigned count = 0;
 
-    while ((set = next(print, "thread", set)) != NULL) {
+    while ((set = status_next(print, "thread", set)) != NULL) {
         char thread[32];
 
         watch_label(set, "thread", thread, sizeof thread);
@@ -233,7 +92,7 @@ next_stage(const struct print *print, const char *part, const struct watch_set *
     char of[16];
 
     do {
-        previous = next(print, "stage", previous);
+        previous = status_next(print, "stage", previous);
         if (previous != NULL)
             watch_label(previous, "part", of, sizeof of);
     } while (previous != NULL && strcmp(of, part) != 0);
@@ -258,14 +117,14 @@ static bool
 folds_stage(const struct print *print, const struct watch_set *set, unsigned threads)
 {
     return print->page->folded && watch_value(set, "errors") == 0 &&
-           per_second(print, set, "busy") / 1e7 / threads < BUSY_PERCENT;
+           status_per_second(print, set, "busy") / 1e7 / threads < BUSY_PERCENT;
 }
 
 static void
 put_folded(const struct print *print, unsigned count, const char *one, const char *many)
 {
     if (count > 0)
-        put(print, STATUS_ADVICE, "  (%u %s)", count, count == 1 ? one : many);
+        status_put(print, STATUS_ADVICE, "  (%u %s)", count, count == 1 ? one : many);
 }
 
 static void
@@ -276,13 +135,15 @@ put_stages(const struct print *print)
     bool headed = false;
 
     while ((set = next_stage(print, "content", set)) != NULL) {
-        char name[96], rows[NUMBER_BYTES], made[NUMBER_BYTES], worst[NUMBER_BYTES];
-        char lost[2 * NUMBER_BYTES], skipped[NUMBER_BYTES], errors[NUMBER_BYTES];
+        char name[96], rows[STATUS_NUMBER_BYTES], made[STATUS_NUMBER_BYTES],
+            worst[STATUS_NUMBER_BYTES];
+        char lost[2 * STATUS_NUMBER_BYTES], skipped[STATUS_NUMBER_BYTES],
+            errors[STATUS_NUMBER_BYTES];
 
         if (!headed)
-            put(print, STATUS_HEADING, "  %-24s %9s %6s %9s %9s  %s (%u thread%s)",
-                "content stage:line", "rows/s", "busy", "made/s", "99% call", "skipped+errors",
-                threads, threads == 1 ? "" : "s");
+            status_put(print, STATUS_HEADING, "  %-24s %9s %6s %9s %9s  %s (%u thread%s)",
+                       "content stage:line", "rows/s", "busy", "made/s", "99% call",
+                       "skipped+errors", threads, threads == 1 ? "" : "s");
         headed = true;
         if (folds_stage(print, set, threads)) {
             folded++;
@@ -290,13 +151,13 @@ put_stages(const struct print *print)
         }
         name_stage(set, name);
         snprintf(lost, sizeof lost, "%s+%s",
-                 shorten((double)watch_value(set, "skipped"), "", skipped),
-                 shorten((double)watch_value(set, "errors"), "", errors));
-        put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %9s %9s  %s", name,
-            shorten(per_second(print, set, "rows"), "", rows),
-            per_second(print, set, "busy") / 1e7 / threads,
-            shorten(per_second(print, set, "output"), "B", made),
-            worst_of(print, set, "call", worst), lost);
+                 status_shorten((double)watch_value(set, "skipped"), "", skipped),
+                 status_shorten((double)watch_value(set, "errors"), "", errors));
+        status_put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %9s %9s  %s", name,
+                   status_shorten(status_per_second(print, set, "rows"), "", rows),
+                   status_per_second(print, set, "busy") / 1e7 / threads,
+                   status_shorten(status_per_second(print, set, "output"), "B", made),
+                   status_worst_of(print, set, "call", worst), lost);
     }
     put_folded(print, folded, "idle stage", "idle stages");
 }
@@ -310,21 +171,23 @@ put_order(const struct print *print)
 
     while ((set = next_stage(print, "order", set)) != NULL) {
         uint64_t room = watch_value(set, "room");
-        char name[96], rows[NUMBER_BYTES], held[NUMBER_BYTES], of[NUMBER_BYTES];
+        char name[96], rows[STATUS_NUMBER_BYTES], held[STATUS_NUMBER_BYTES],
+            of[STATUS_NUMBER_BYTES];
 
         if (!headed)
-            put(print, STATUS_HEADING, "  %-24s %9s %6s  %s", "order stage:line", "rows/s", "busy",
-                "in its buffer (1 thread)");
+            status_put(print, STATUS_HEADING, "  %-24s %9s %6s  %s", "order stage:line", "rows/s",
+                       "busy", "in its buffer (1 thread)");
         headed = true;
         if (folds_stage(print, set, 1)) {
             folded++;
             continue;
         }
         name_stage(set, name);
-        put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%%  %s%s%s", name,
-            shorten(per_second(print, set, "rows"), "", rows), percent(print, set, "busy"),
-            room > 0 ? shorten((double)watch_value(set, "queued"), "", held) : "-",
-            room > 0 ? " of " : "", room > 0 ? shorten((double)room, "", of) : "");
+        status_put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%%  %s%s%s", name,
+                   status_shorten(status_per_second(print, set, "rows"), "", rows),
+                   status_percent(print, set, "busy"),
+                   room > 0 ? status_shorten((double)watch_value(set, "queued"), "", held) : "-",
+                   room > 0 ? " of " : "", room > 0 ? status_shorten((double)room, "", of) : "");
     }
     put_folded(print, folded, "idle stage", "idle stages");
 }
@@ -334,27 +197,28 @@ static void
 put_helpers(const struct print *print)
 {
     const struct watch_set *set = NULL;
-    double all = per_second(print, print->session, "rows");
+    double all = status_per_second(print, print->session, "rows");
 
-    if (next(print, "helper", NULL) != NULL)
-        put(print, STATUS_HEADING, "  %-24s %9s %6s %6s %9s %9s %6s", "helper", "rows/s", "share",
-            "busy", "received", "remade", "lost");
-    while ((set = next(print, "helper", set)) != NULL) {
-        char name[128], rate[NUMBER_BYTES], bytes[NUMBER_BYTES];
+    if (status_next(print, "helper", NULL) != NULL)
+        status_put(print, STATUS_HEADING, "  %-24s %9s %6s %6s %9s %9s %6s", "helper", "rows/s",
+                   "share", "busy", "received", "remade", "lost");
+    while ((set = status_next(print, "helper", set)) != NULL) {
+        char name[128], rate[STATUS_NUMBER_BYTES], bytes[STATUS_NUMBER_BYTES];
         uint64_t threads = watch_value(set, "threads");
-        double rows = per_second(print, set, "rows");
+        double rows = status_per_second(print, set, "rows");
 
         watch_label(set, "helper", name, sizeof name);
-        put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %5.0f%% %9s %9llu %6s", name,
-            shorten(rows, "", rate), all > 0 ? 100 * rows / all : 0,
-            threads > 0 ? percent(print, set, "busy") / (double)threads : 0,
-            shorten(per_second(print, set, "received"), "B/s", bytes),
-            (unsigned long long)watch_value(set, "remade"),
-            watch_value(set, "barred") > 0        ? "BARRED"
-            : watch_value(set, "connections") > 0 ? "-"
-                                                  : "LOST");
+        status_put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %5.0f%% %9s %9llu %6s", name,
+                   status_shorten(rows, "", rate), all > 0 ? 100 * rows / all : 0,
+                   threads > 0 ? status_percent(print, set, "busy") / (double)threads : 0,
+                   status_shorten(status_per_second(print, set, "received"), "B/s", bytes),
+                   (unsigned long long)watch_value(set, "remade"),
+                   watch_value(set, "barred") > 0        ? "BARRED"
+                   : watch_value(set, "connections") > 0 ? "-"
+                                                         : "LOST");
         if (watch_value(set, "barred") > 0)
-            put(print, STATUS_PLAIN,
+            status_put(
+                print, STATUS_PLAIN,
                 "    it reads other files or makes other bytes; it made %llu parts in %llu steps, "
                 "from "
                 "epoch %llu step %llu to epoch %llu step %llu (which: the server's log)",
@@ -385,27 +249,29 @@ static struct vocabulary_line
 describe_vocabulary(const struct print *print, const struct watch_set *set)
 {
     double lookups = (double)watch_value(set, "lookups");
-    double lately = per_second(print, set, "lookups");
+    double lately = status_per_second(print, set, "lookups");
     struct vocabulary_line line = { .set = set };
 
     /* Both shares: one that has just risen is a change of the data. */
     if (lookups > 0)
         line.since_start = 100 * (double)watch_value(set, "out_of_vocabulary") / lookups;
     if (lately > 0)
-        line.of_late = 100 * per_second(print, set, "out_of_vocabulary") / lately;
+        line.of_late = 100 * status_per_second(print, set, "out_of_vocabulary") / lately;
     return line;
 }
 
 static void
 put_vocabulary(const struct print *print, const struct vocabulary_line *line)
 {
-    char name[128], rate[NUMBER_BYTES], terms[NUMBER_BYTES], bytes[NUMBER_BYTES];
+    char name[128], rate[STATUS_NUMBER_BYTES], terms[STATUS_NUMBER_BYTES],
+        bytes[STATUS_NUMBER_BYTES];
 
     watch_label(line->set, "vocabulary", name, sizeof name);
-    put(print, STATUS_PLAIN, "  %-24.24s %9s %5.1f%% %8.1f%% %9s %9s", name,
-        shorten(per_second(print, line->set, "lookups"), "", rate), line->of_late,
-        line->since_start, shorten((double)watch_value(line->set, "terms"), "", terms),
-        shorten((double)watch_value(line->set, "table"), "B", bytes));
+    status_put(print, STATUS_PLAIN, "  %-24.24s %9s %5.1f%% %8.1f%% %9s %9s", name,
+               status_shorten(status_per_second(print, line->set, "lookups"), "", rate),
+               line->of_late, line->since_start,
+               status_shorten((double)watch_value(line->set, "terms"), "", terms),
+               status_shorten((double)watch_value(line->set, "table"), "B", bytes));
 }
 
 /* Sorts the worst first. */
@@ -416,12 +282,12 @@ put_vocabularies(const struct print *print)
     const struct watch_set *set = NULL;
     size_t count = 0, shown = 0;
 
-    while ((set = next(print, "vocabulary", set)) != NULL)
+    while ((set = status_next(print, "vocabulary", set)) != NULL)
         lines[count++] = describe_vocabulary(print, set);
     qsort(lines, count, sizeof *lines, by_share_of_late);
     if (count > 0)
-        put(print, STATUS_HEADING, "  %-24s %9s %6s %9s %9s %9s", "vocabulary", "lookups/s", "OOV",
-            "in all", "terms", "size");
+        status_put(print, STATUS_HEADING, "  %-24s %9s %6s %9s %9s %9s", "vocabulary", "lookups/s",
+                   "OOV", "in all", "terms", "size");
     while (shown < count && !(print->page->folded && lines[shown].of_late < MISSING_PERCENT))
         put_vocabulary(print, &lines[shown++]);
     put_folded(print, (unsigned)(count - shown), "vocabulary that holds nearly all values",
@@ -433,9 +299,9 @@ put_vocabularies(const struct print *print)
 static void
 put_compression(const struct print *print)
 {
-    const struct watch_set *set = next(print, "compression", NULL);
-    char how[192], why[192], packed[192], text[LINE_BYTES];
-    char lanes[NUMBER_BYTES], uncompressed[NUMBER_BYTES];
+    const struct watch_set *set = status_next(print, "compression", NULL);
+    char how[192], why[192], packed[192], text[STATUS_LINE_BYTES];
+    char lanes[STATUS_NUMBER_BYTES], uncompressed[STATUS_NUMBER_BYTES];
     uint64_t taken, otherwise;
 
     if (set == NULL || print->page->folded)
@@ -444,16 +310,16 @@ put_compression(const struct print *print)
     watch_label(set, "why", why, sizeof why);
     taken = watch_value(set, "lanes");
     otherwise = watch_value(set, "uncompressed");
-    shorten((double)taken, "B", lanes);
-    shorten((double)otherwise, "B", uncompressed);
+    status_shorten((double)taken, "B", lanes);
+    status_shorten((double)otherwise, "B", uncompressed);
     snprintf(text, sizeof text, "%s%s%s: %s, %s", lanes, taken < otherwise ? ", not " : "",
              taken < otherwise ? uncompressed : "", how, why);
-    put_sentence(print, STATUS_PLAIN, "  lanes", text);
+    status_put_sentence(print, STATUS_PLAIN, "  lanes", text);
     watch_label(set, "on_devices", packed, sizeof packed);
-    if (packed[0] == '\0' || next(print, "device", NULL) == NULL)
+    if (packed[0] == '\0' || status_next(print, "device", NULL) == NULL)
         return;
     snprintf(text, sizeof text, "%s, for trainers that expand it on a device", packed);
-    put_sentence(print, STATUS_PLAIN, "  lanes", text);
+    status_put_sentence(print, STATUS_PLAIN, "  lanes", text);
 }
 
 /* The jobs and their places, if there are several or one has a name. */
@@ -462,48 +328,49 @@ put_groups(const struct print *print)
 {
     const struct watch_set *set = NULL;
 
-    while ((set = next(print, "group", set)) != NULL) {
+    while ((set = status_next(print, "group", set)) != NULL) {
         char group[64];
 
         watch_label(set, "group", group, sizeof group);
-        if (strcmp(group, "default") == 0 && next(print, "group", set) == NULL &&
-            next(print, "group", NULL) == set)
+        if (strcmp(group, "default") == 0 && status_next(print, "group", set) == NULL &&
+            status_next(print, "group", NULL) == set)
             return;
-        put(print, STATUS_PLAIN,
-            "  job %-20.20s epoch %llu step %llu, lag %llu batch%s, %llu trainer%s here", group,
-            (unsigned long long)watch_value(set, "epoch"),
-            (unsigned long long)watch_value(set, "step"),
-            (unsigned long long)watch_value(set, "lag"), watch_value(set, "lag") == 1 ? "" : "es",
-            (unsigned long long)watch_value(set, "attached"),
-            watch_value(set, "attached") == 1 ? "" : "s");
+        status_put(print, STATUS_PLAIN,
+                   "  job %-20.20s epoch %llu step %llu, lag %llu batch%s, %llu trainer%s here",
+                   group, (unsigned long long)watch_value(set, "epoch"),
+                   (unsigned long long)watch_value(set, "step"),
+                   (unsigned long long)watch_value(set, "lag"),
+                   watch_value(set, "lag") == 1 ? "" : "es",
+                   (unsigned long long)watch_value(set, "attached"),
+                   watch_value(set, "attached") == 1 ? "" : "s");
     }
 }
 
 static void
 put_stream(struct print *print, const struct watch_set *stream)
 {
-    double skipped = per_second(print, stream, "rows_skipped");
-    double all = per_second(print, stream, "rows") + skipped;
-    char name[64], rows[NUMBER_BYTES], bytes[NUMBER_BYTES], share[32] = "";
+    double skipped = status_per_second(print, stream, "rows_skipped");
+    double all = status_per_second(print, stream, "rows") + skipped;
+    char name[64], rows[STATUS_NUMBER_BYTES], bytes[STATUS_NUMBER_BYTES], share[32] = "";
 
     if (skipped > 0)
         snprintf(share, sizeof share, " (%.0f%% lately)", 100 * skipped / all);
     /* From here on `next` sees the sets of this session only. */
     print->session = stream;
     watch_label(stream, "stream", name, sizeof name);
-    put(print, STATUS_PLAIN, "%s", "");
-    put(print, STATUS_STREAM,
-        "stream %s: epoch %llu step %llu, %s rows/s, %s/s read, %llu skipped%s%s", name,
-        (unsigned long long)watch_value(stream, "epoch"),
-        (unsigned long long)watch_value(stream, "step"),
-        shorten(per_second(print, stream, "rows"), "", rows),
-        shorten(per_second(print, stream, "read"), "B", bytes),
-        (unsigned long long)watch_value(stream, "rows_skipped"), share,
-        watch_value(stream, "failed") != 0 ? ", FAILED" : "");
+    status_put(print, STATUS_PLAIN, "%s", "");
+    status_put(print, STATUS_STREAM,
+               "stream %s: epoch %llu step %llu, %s rows/s, %s/s read, %llu skipped%s%s", name,
+               (unsigned long long)watch_value(stream, "epoch"),
+               (unsigned long long)watch_value(stream, "step"),
+               status_shorten(status_per_second(print, stream, "rows"), "", rows),
+               status_shorten(status_per_second(print, stream, "read"), "B", bytes),
+               (unsigned long long)watch_value(stream, "rows_skipped"), share,
+               watch_value(stream, "failed") != 0 ? ", FAILED" : "");
     if (watch_value(stream, "shards_taken_back") > 0)
-        put(print, STATUS_PLAIN,
-            "  shards %llu of the evaluation went to others: not begun for 1 s",
-            (unsigned long long)watch_value(stream, "shards_taken_back"));
+        status_put(print, STATUS_PLAIN,
+                   "  shards %llu of the evaluation went to others: not begun for 1 s",
+                   (unsigned long long)watch_value(stream, "shards_taken_back"));
     put_groups(print);
     put_readers(print);
     put_devices(print);
@@ -519,27 +386,29 @@ static void
 put_link(const struct print *print)
 {
     const struct watch_set *set = watch_next(&print->view->now, "link", NULL);
-    char messages[NUMBER_BYTES], sent[NUMBER_BYTES], received[NUMBER_BYTES], worst[NUMBER_BYTES];
-    char text[2 * NUMBER_BYTES + 64];
+    char messages[STATUS_NUMBER_BYTES], sent[STATUS_NUMBER_BYTES], received[STATUS_NUMBER_BYTES],
+        worst[STATUS_NUMBER_BYTES];
+    char text[2 * STATUS_NUMBER_BYTES + 64];
 
     if (set == NULL)
         return;
-    put(print, STATUS_PLAIN, "%s", "");
-    put(print, STATUS_STREAM,
+    status_put(print, STATUS_PLAIN, "%s", "");
+    status_put(
+        print, STATUS_STREAM,
         "link: %s messages/s, %s/s sent, %s/s received, waits for nodes %.0f%%, 99%% within %s%s",
-        shorten(per_second(print, set, "messages_sent") +
-                    per_second(print, set, "messages_received"),
-                "", messages),
-        shorten(per_second(print, set, "sent"), "B", sent),
-        shorten(per_second(print, set, "received"), "B", received), percent(print, set, "wait"),
-        worst_of(print, set, "each_wait", worst),
+        status_shorten(status_per_second(print, set, "messages_sent") +
+                           status_per_second(print, set, "messages_received"),
+                       "", messages),
+        status_shorten(status_per_second(print, set, "sent"), "B", sent),
+        status_shorten(status_per_second(print, set, "received"), "B", received),
+        status_percent(print, set, "wait"), status_worst_of(print, set, "each_wait", worst),
         watch_value(set, "failed") != 0 ? ", FAILED: a node is lost" : "");
     if (watch_value(set, "passed_on") == 0)
         return;
     snprintf(text, sizeof text, "%s of files read here for other nodes, %s/s",
-             shorten((double)watch_value(set, "passed_on"), "B", sent),
-             shorten(per_second(print, set, "passed_on"), "B", received));
-    put_sentence(print, STATUS_PLAIN, "passed on", text);
+             status_shorten((double)watch_value(set, "passed_on"), "B", sent),
+             status_shorten(status_per_second(print, set, "passed_on"), "B", received));
+    status_put_sentence(print, STATUS_PLAIN, "passed on", text);
 }
 
 /* The stores that files at URLs come from. */
@@ -549,10 +418,11 @@ put_stores(const struct print *print)
     const struct watch_set *set = NULL;
 
     while ((set = watch_next(&print->view->now, "store", set)) != NULL) {
-        double reads = per_second(print, set, "reads");
+        double reads = status_per_second(print, set, "reads");
         unsigned long long retries = 0;
-        char name[128], bytes[NUMBER_BYTES], all[NUMBER_BYTES], requests[NUMBER_BYTES];
-        char worst[NUMBER_BYTES], cached[NUMBER_BYTES], text[LINE_BYTES];
+        char name[128], bytes[STATUS_NUMBER_BYTES], all[STATUS_NUMBER_BYTES],
+            requests[STATUS_NUMBER_BYTES];
+        char worst[STATUS_NUMBER_BYTES], cached[STATUS_NUMBER_BYTES], text[STATUS_LINE_BYTES];
 
         for (const char *const *cause =
                  (const char *const[]){ "connection_retries", "stalled_retries", "server_retries",
@@ -564,15 +434,15 @@ put_stores(const struct print *print)
                  "%s: %s/s, %s in all, %s from the cache on disk, %s requests/s, 99%% within %s, "
                  "%.0f%% of reads found their "
                  "bytes here, threads waited %.0f%% of the time, retries: %llu, failures: %llu",
-                 name, shorten(per_second(print, set, "received"), "B", bytes),
-                 shorten((double)watch_value(set, "received"), "B", all),
-                 shorten((double)watch_value(set, "cached"), "B", cached),
-                 shorten(per_second(print, set, "requests"), "", requests),
-                 worst_of(print, set, "request", worst),
-                 reads > 0 ? 100 * per_second(print, set, "hits") / reads : 0,
-                 percent(print, set, "wait"), retries,
+                 name, status_shorten(status_per_second(print, set, "received"), "B", bytes),
+                 status_shorten((double)watch_value(set, "received"), "B", all),
+                 status_shorten((double)watch_value(set, "cached"), "B", cached),
+                 status_shorten(status_per_second(print, set, "requests"), "", requests),
+                 status_worst_of(print, set, "request", worst),
+                 reads > 0 ? 100 * status_per_second(print, set, "hits") / reads : 0,
+                 status_percent(print, set, "wait"), retries,
                  (unsigned long long)watch_value(set, "failures"));
-        put_sentence(print, STATUS_PLAIN, "store", text);
+        status_put_sentence(print, STATUS_PLAIN, "store", text);
     }
 }
 
@@ -583,9 +453,11 @@ put_python(const struct print *print)
     const struct watch_set *set = NULL;
 
     while ((set = watch_next(&print->view->now, "python", set)) != NULL) {
-        double rows = per_second(print, set, "rows"), busy = percent(print, set, "busy") / 100;
+        double rows = status_per_second(print, set, "rows"),
+               busy = status_percent(print, set, "busy") / 100;
         unsigned long long limit = watch_value(set, "limit");
-        char name[128], each[48] = "", rate[NUMBER_BYTES], memory[NUMBER_BYTES], text[LINE_BYTES];
+        char name[128], each[48] = "", rate[STATUS_NUMBER_BYTES], memory[STATUS_NUMBER_BYTES],
+                        text[STATUS_LINE_BYTES];
 
         watch_label(set, "call", name, sizeof name);
         if (rows > 0)
@@ -594,11 +466,12 @@ put_python(const struct print *print)
                  "%s: %.0f%% of %llu worker%s%s, %s rows/s, threads waited %.0f%% of the time for "
                  "one, %llu of them live, with %.2f processors and %s, restarts: %llu",
                  name, limit > 0 ? 100 * busy / (double)limit : 0, limit, limit == 1 ? "" : "s",
-                 each, shorten(rows, "", rate), percent(print, set, "wait"),
-                 (unsigned long long)watch_value(set, "workers"), percent(print, set, "cpu") / 100,
-                 shorten((double)watch_value(set, "memory"), "B", memory),
+                 each, status_shorten(rows, "", rate), status_percent(print, set, "wait"),
+                 (unsigned long long)watch_value(set, "workers"),
+                 status_percent(print, set, "cpu") / 100,
+                 status_shorten((double)watch_value(set, "memory"), "B", memory),
                  (unsigned long long)watch_value(set, "restarts"));
-        put_sentence(print, STATUS_PLAIN, "python", text);
+        status_put_sentence(print, STATUS_PLAIN, "python", text);
     }
 }
 
@@ -612,8 +485,8 @@ put_notes(const struct print *print)
 
     if (count == 0)
         return;
-    put(print, STATUS_PLAIN, "%s", "");
-    put(print, STATUS_HEADING, "%s", "notes");
+    status_put(print, STATUS_PLAIN, "%s", "");
+    status_put(print, STATUS_HEADING, "%s", "notes");
     /* The newest, in the order in which they came. */
     for (uint32_t i = count > NOTES_SHOWN ? count - NOTES_SHOWN : 0; i < count; i++) {
         time_t seconds = (time_t)(notes[i].wall_ns / 1000000000);
@@ -623,7 +496,7 @@ put_notes(const struct print *print)
         strftime(when, sizeof when, "%H:%M:%S", localtime_r(&seconds, &parts));
         snprintf(text, sizeof text, "%s: %s", notes[i].level < 3 ? levels[notes[i].level] : "?",
                  notes[i].text);
-        put_sentence(print, STATUS_PLAIN, when, text);
+        status_put_sentence(print, STATUS_PLAIN, when, text);
     }
 }
 
@@ -645,10 +518,10 @@ status_print(const struct status_view *view, const struct status_page *page)
     const struct watch_set *stream = NULL;
 
     print.level = view->diagnosis.level;
-    put_sentence(&print, STATUS_DIAGNOSIS, watch_level_name(view->diagnosis.level),
-                 view->diagnosis.sentence);
+    status_put_sentence(&print, STATUS_DIAGNOSIS, watch_level_name(view->diagnosis.level),
+                        view->diagnosis.sentence);
     if (!page->folded)
-        put_sentence(&print, STATUS_ADVICE, "", view->diagnosis.advice);
+        status_put_sentence(&print, STATUS_ADVICE, "", view->diagnosis.advice);
     while ((stream = watch_next(&view->now, "stream", stream)) != NULL)
         put_stream(&print, stream);
     put_link(&print);
