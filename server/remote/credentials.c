@@ -26,6 +26,15 @@ credentials_close(struct credentials *credentials)
     *credentials = (struct credentials){ 0 };
 }
 
+bool
+credentials_are_words(const char *text)
+{
+    for (; text != NULL && *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            return false;
+    return true;
+}
+
 static const char *
 variable(const char *name)
 {
@@ -112,12 +121,11 @@ read_file(const char *path, struct credentials *ret_credentials)
     return TUNDISH_OK;
 }
 
-tundish_status
-credentials_find(const struct credential_source *source, struct credentials *ret_credentials)
+static tundish_status
+find(const struct credential_source *source, struct credentials *ret_credentials)
 {
     const char *choice = source->choice;
 
-    *ret_credentials = (struct credentials){ 0 };
     if (source->scheme != REMOTE_S3 && source->scheme != REMOTE_GS)
         return TUNDISH_OK;
     if (strcmp(choice, "none") == 0)
@@ -136,4 +144,23 @@ credentials_find(const struct credential_source *source, struct credentials *ret
         return TUNDISH_OK;
     (void)metadata_find(source, ret_credentials);
     return TUNDISH_OK;
+}
+
+tundish_status
+credentials_find(const struct credential_source *source, struct credentials *ret_credentials)
+{
+    tundish_status status;
+
+    *ret_credentials = (struct credentials){ 0 };
+    status = find(source, ret_credentials);
+    if (status == TUNDISH_OK && (!credentials_are_words(ret_credentials->key) ||
+                                 !credentials_are_words(ret_credentials->secret) ||
+                                 !credentials_are_words(ret_credentials->session) ||
+                                 !credentials_are_words(ret_credentials->bearer))) {
+        credentials_close(ret_credentials);
+        status = tnd_fail(TUNDISH_E_PIPELINE,
+                          "remote.credentials: a key or token contains a control character, such "
+                          "as the end of a line; write it again without");
+    }
+    return status;
 }

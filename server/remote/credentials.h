@@ -27,9 +27,14 @@ struct credential_source {
     const struct curl_library *curl;
 };
 
-/* Look for them. None at all is not an error. Blocks while a metadata service answers. */
+/* Look for them. None at all is not an error. E_PIPELINE: a file without any, or one that is not
+ * a word. Blocks while a metadata service answers. */
 tundish_status credentials_find(const struct credential_source *source,
                                 struct credentials *ret_credentials);
+
+/* False: the text has a control character. Keys, tokens and regions go into headers and URLs, where
+ * the end of a line would begin another header. NULL: true. */
+bool credentials_are_words(const char *text);
 
 /* Keys and region of a profile in files of Amazon's form, or of one file. False: it has no keys. */
 bool profile_read_keys(const char *path, const char *profile, struct credentials *ret_credentials);

@@ -146,7 +146,7 @@ container_header(void)
     }
     if (file != NULL)
         fclose(file);
-    if (given != NULL && strpbrk(given, "\r\n") == NULL)
+    if (given != NULL && credentials_are_words(given))
         header = tnd_sprintf("Authorization: %s", given);
     explicit_bzero(token, sizeof token);
     return header;
@@ -214,6 +214,7 @@ find_of_instance(const struct curl_library *curl, struct body *body,
     found =
         ask(curl, &(struct question){ url, "PUT", "X-aws-ec2-metadata-token-ttl-seconds: 21600" },
             body);
+    found = found && credentials_are_words(body->text);
     header = tnd_sprintf("X-aws-ec2-metadata-token: %s", body->text);
     url[strlen(url) - strlen("latest/api/token")] = '\0';
     if (found) {
@@ -227,7 +228,8 @@ find_of_instance(const struct curl_library *curl, struct body *body,
 
         body->text[strcspn(body->text, "\r\n")] = '\0';
         role = tnd_sprintf("%s%s%s", url, path, body->text);
-        found = ask(curl, &(struct question){ role, NULL, header }, body) &&
+        found = credentials_are_words(role) &&
+                ask(curl, &(struct question){ role, NULL, header }, body) &&
                 read_keys(body->text, ret_credentials);
         free(role);
     }

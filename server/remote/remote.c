@@ -77,9 +77,12 @@ open_remote(const struct spec_remote *options, const struct curl_library *curl,
                                        : first_variable("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"));
     remote->region = find_region(options);
     pthread_mutex_init(&remote->lock, NULL);
-    status = options->cache != NULL ? disk_open(remote->options.cache, options->part_bytes,
-                                                options->cache_bytes, &remote->disk)
-                                    : TUNDISH_OK;
+    status = credentials_are_words(remote->region)
+                 ? TUNDISH_OK
+                 : tnd_fail(TUNDISH_E_PIPELINE, "remote.region contains a control character");
+    if (status == TUNDISH_OK && options->cache != NULL)
+        status = disk_open(remote->options.cache, options->part_bytes, options->cache_bytes,
+                           &remote->disk);
     if (status == TUNDISH_OK)
         status = transfers_open(curl,
                                 &(struct transfer_limits){ .connections = options->connections,

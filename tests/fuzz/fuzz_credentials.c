@@ -112,6 +112,13 @@ try_metadata(enum remote_scheme scheme, const uint8_t *data, size_t bytes)
     credentials_close(&found);
 }
 
+static bool
+are_words(const struct credentials *found)
+{
+    return credentials_are_words(found->key) && credentials_are_words(found->secret) &&
+           credentials_are_words(found->session) && credentials_are_words(found->bearer);
+}
+
 static void
 try_profile(const uint8_t *data, size_t bytes)
 {
@@ -122,7 +129,11 @@ try_profile(const uint8_t *data, size_t bytes)
     must(file >= 0 && (bytes == 0 || write(file, data, bytes) == (ssize_t)bytes));
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     if (profile_read_keys(path, "default", &found))
-        must(found.key != NULL && found.secret != NULL && strpbrk(found.key, "\r\n") == NULL);
+        must(found.key != NULL && found.secret != NULL);
+    credentials_close(&found);
+    if (credentials_find(&(struct credential_source){ .choice = path, .scheme = REMOTE_S3 },
+                         &found) == TUNDISH_OK)
+        must(are_words(&found) && (found.bearer != NULL) != (found.key != NULL));
     credentials_close(&found);
     setenv("AWS_CONFIG_FILE", path, 1);
     free(profile_read_region());

@@ -519,6 +519,12 @@ class Remote(RemoteRig):
         self.assert_same(LINES, "s3://bucket")
         (self.path / ".aws/credentials").rename(self.path / "keys")
         self.assert_same(LINES, "s3://bucket", more=", credentials: keys")
+        # The end of a line would begin a header of its own.
+        for word in (ACCESS_KEY, SECRET):
+            (self.path / "keys").write_text(profile.replace(word, f"{word}\rx-amz-acl: public-read"))
+            text = self.complaint(self.stream([stage.replace("{}", "s3://bucket") for stage in LINES], ", credentials: keys"))
+            self.assertIn("a key or token contains a control character", text)
+            self.assertNotIn(word, text)
 
     def test_a_server_that_is_killed_goes_on_at_the_place(self):
         self.put_lines()
