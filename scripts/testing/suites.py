@@ -1,5 +1,6 @@
 """The suites of scripts/test: each a function that runs it and returns its Tally."""
 
+import itertools
 import json
 import os
 import re
@@ -347,11 +348,19 @@ def _unittest_tally(name, lines):
     counts = dict(re.findall(r"(failures|errors|skipped)=(\d+)", lines[-1]))
     failed = int(counts.get("failures", 0)) + int(counts.get("errors", 0))
     skipped = int(counts.get("skipped", 0))
-    notes = [line for line in lines if re.match(r"(FAIL|ERROR): ", line)]
+    notes = [f"{name}: {line}: {_last_words(lines[at + 1:])}"
+             for at, line in enumerate(lines) if re.match(r"(FAIL|ERROR): ", line)]
     skips = [re.search(r"\bskipped ['\"](.+)['\"]$", line) for line in lines]  # as -v prints them
     reasons = Counter(skip[1] for skip in skips if skip)
     notes += [f"{name}: {count} skipped: {reason}" for reason, count in reasons.items()]
     return Tally(max(0, ran[-1] - failed - skipped), failed, skipped, notes)
+
+
+def _last_words(lines):
+    """The last line of the first report, which has the exception."""
+    report = itertools.takewhile(lambda line: not re.match(r"={70}|Ran \d", line), lines)
+    said = [line.strip() for line in report if line.strip("- ")]
+    return said[-1] if said else "no report"
 
 
 def _echoed(command, **environment):
