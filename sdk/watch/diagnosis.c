@@ -325,11 +325,10 @@ describe_data(const struct watch_observation *observation, char text[WATCH_NAME_
                  watch_percent(observation->skipped_share), observation->stream);
         return;
     }
-    watch_label(observation->unknown, "vocabulary", name, sizeof name);
-    snprintf(text, WATCH_NAME_BYTES + 80,
-             "%d%% of the values looked up in vocabulary '%.150s' are not in it, %d%% before",
-             watch_percent(observation->unknown_share), name,
-             watch_percent(observation->unknown_before));
+    watch_label(observation->worse_set, observation->worse->kind, name, sizeof name);
+    snprintf(text, WATCH_NAME_BYTES + 80, "%d%% of the values %s '%.150s' are %s, %d%% before",
+             watch_percent(observation->worse_share), observation->worse->where, name,
+             observation->worse->such_word, watch_percent(observation->worse_before));
 }
 
 /* Data that have become worse are added to the advice of any worse diagnosis. Without one they are
@@ -337,13 +336,11 @@ describe_data(const struct watch_observation *observation, char text[WATCH_NAME_
 static void
 say_data(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    static const char remedy[] = "Check the files that the notes name: they have changed, or the "
-                                 "vocabulary was made from other data.";
+    bool has_bad_rows = observation->skipped_share >= MANY_SKIPPED;
     char text[WATCH_NAME_BYTES + 80];
     size_t used = strlen(diagnosis->advice);
 
-    if ((observation->skipped_share < MANY_SKIPPED && observation->unknown == NULL) ||
-        diagnosis->level > WATCH_STUCK)
+    if ((!has_bad_rows && observation->worse == NULL) || diagnosis->level > WATCH_STUCK)
         return;
     describe_data(observation, text);
     if (diagnosis->level > WATCH_WARNING) {
@@ -352,9 +349,10 @@ say_data(const struct watch_observation *observation, struct watch_diagnosis *di
         return;
     }
     watch_name_culprit(diagnosis, "data",
-                       observation->skipped_share >= MANY_SKIPPED ? observation->skipped_share
-                                                                  : observation->unknown_share);
-    watch_say(diagnosis, WATCH_WARNING, WATCH_CAUSE_DATA, remedy, "%s", text);
+                       has_bad_rows ? observation->skipped_share : observation->worse_share);
+    watch_say(diagnosis, WATCH_WARNING, WATCH_CAUSE_DATA,
+              has_bad_rows ? "Check the files that the notes name." : observation->worse->remedy,
+              "%s", text);
 }
 
 void

@@ -345,37 +345,51 @@ observe_helpers(struct watch_observation *observation)
         observation->helper_busy = busy < threads ? busy / threads : 1;
 }
 
-/* Find the vocabulary whose share of unknown values has grown most against all earlier lookups. */
+#define LOOK_AT_ROWS "tundish explain --step names the file and the record of each row of a batch."
+
+static const struct watch_worse worse_kinds[] = {
+    { "vocabulary", "lookups", "out_of_vocabulary", "looked up in vocabulary", "not in it",
+      "Check the files that the notes name: they have changed, or the vocabulary was made from "
+      "other data." },
+    { "column", "values", "nan", "in column", "NaN", LOOK_AT_ROWS },
+    { "column", "values", "infinite", "in column", "infinite", LOOK_AT_ROWS },
+};
+
+/* Find the share of such values that has grown most against all earlier ones. */
 static void
-observe_vocabulary(struct watch_observation *observation, const struct watch_set *set)
+observe_share(struct watch_observation *observation, const struct watch_worse *kind,
+              const struct watch_set *set)
 {
-    double unknown = (double)watch_growth(observation->before, set, "out_of_vocabulary");
-    double lookups = (double)watch_growth(observation->before, set, "lookups");
-    double unknown_before = (double)watch_value(set, "out_of_vocabulary") - unknown;
-    double lookups_before = (double)watch_value(set, "lookups") - lookups;
+    double such = (double)watch_growth(observation->before, set, kind->such);
+    double all = (double)watch_growth(observation->before, set, kind->all);
+    double such_before = (double)watch_value(set, kind->such) - such;
+    double all_before = (double)watch_value(set, kind->all) - all;
     double now, before;
 
-    if (lookups < ENOUGH_TO_JUDGE || lookups_before < ENOUGH_TO_JUDGE)
+    if (all < ENOUGH_TO_JUDGE || all_before < ENOUGH_TO_JUDGE)
         return;
-    now = unknown / lookups;
-    before = unknown_before / lookups_before;
+    now = such / all;
+    before = such_before / all_before;
     /* A share that was always high belongs to the data. One that has more than doubled is news. */
-    if (now > 0.1 + 2 * before && now > observation->unknown_share) {
-        observation->unknown = set;
-        observation->unknown_share = now;
-        observation->unknown_before = before;
+    if (now > 0.1 + 2 * before && now > observation->worse_share) {
+        observation->worse = kind;
+        observation->worse_set = set;
+        observation->worse_share = now;
+        observation->worse_before = before;
     }
 }
 
 static void
 observe_data(struct watch_observation *observation)
 {
-    const struct watch_set *set = NULL;
-
     observe_rows(observation);
-    while ((set = watch_next(observation->now, "vocabulary", set)) != NULL)
-        if (watch_is_of(set, observation->session))
-            observe_vocabulary(observation, set);
+    for (size_t i = 0; i < sizeof worse_kinds / sizeof *worse_kinds; i++) {
+        const struct watch_set *set = NULL;
+
+        while ((set = watch_next(observation->now, worse_kinds[i].kind, set)) != NULL)
+            if (watch_is_of(set, observation->session))
+                observe_share(observation, &worse_kinds[i], set);
+    }
 }
 
 void

@@ -7,6 +7,13 @@
 
 #include "watch/snapshot.h"
 
+/* Values that make data worse where their share grows: fields of a kind of sets, and the words for
+ * "30% of the values `where` 'name' are `such_word`". */
+struct watch_worse {
+    const char *kind, *all, *such;
+    const char *where, *such_word, *remedy;
+};
+
 struct watch_observation {
     const struct watch_snapshot *before, *now;
     const struct watch_set *session; /* its set of kind "stream" */
@@ -55,9 +62,9 @@ struct watch_observation {
     double order_share;                /* of the dealing thread's time */
     const struct watch_set *filling;   /* a shuffle that has given nothing yet */
     double skipped_share;              /* of the rows of late, those that were bad */
-    const struct watch_set
-        *unknown; /* the vocabulary that lacks far more than it used to, and its */
-    double unknown_share, unknown_before; /* share of unknown values, of late and before */
+    const struct watch_worse *worse;   /* what is far more frequent than it used to be; or NULL */
+    const struct watch_set *worse_set; /* ... where, */
+    double worse_share, worse_before;  /* and its share of the values, of late and before */
 };
 
 /* Fill in the rest from before, now, session and passed_ns. */

@@ -100,7 +100,7 @@ write_set(struct json *json, const struct watch_snapshot *before, const struct w
                                         "stage",      "node",    "line",   "part",    "vocabulary",
                                         "codec",      "asked",   "how",    "why",     "mode",
                                         "on_devices", "store",   "object", "helper",  "process",
-                                        "command",    "call" };
+                                        "command",    "call",    "column" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         write_label(json, set, keys[i]);
@@ -219,6 +219,7 @@ write_stream(struct json *json, const struct watch_snapshot *before,
     write_sets(json, before, now, "helper", stream, "helpers");
     write_sets(json, before, now, "stage", stream, "stages");
     write_sets(json, before, now, "vocabulary", stream, "vocabularies");
+    write_sets(json, before, now, "column", stream, "columns");
     write_sets(json, before, now, "lane", stream, "lanes");
     write_sets(json, before, now, "compression", stream, "compression");
     write_sets(json, before, now, "encoding", stream, "encodings");

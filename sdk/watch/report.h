@@ -3,7 +3,8 @@
  *
  *   {"window_seconds": 10.0, "server": {...}, "verdict": {...},
  *    "streams": [{"stream": "train", ..., "threads": [...], "helpers": [...], "stages": [...],
- * "vocabularies": [...], "lanes": [...], "compression": [...], "encodings": [...], "readers":
+ * "vocabularies": [...], "columns": [...], "lanes": [...], "compression": [...], "encodings":
+ * [...], "readers":
  * [...], "devices": [...], "groups": [...]}], "links": [...], "notes": [...]}
  *
  * Sets are written by what the file says of their fields: NAME, NAME_seconds or NAME_bytes, and for

@@ -296,6 +296,47 @@ put_vocabularies(const struct print *print)
 }
 
 /* The memory that lanes take, and how and why their columns are stored. */
+/* The share of a column's values of late, and since the start. */
+static void
+percents(const struct print *print, const struct watch_set *set, const char *such,
+         char to[NUMBER_BYTES])
+{
+    double all = (double)watch_value(set, "values"), lately = per_second(print, set, "values");
+
+    snprintf(to, NUMBER_BYTES, "%.1f%%",
+             lately > 0 ? 100 * per_second(print, set, such) / lately
+             : all > 0  ? 100 * (double)watch_value(set, such) / all
+                        : 0);
+}
+
+/* Of the values that were looked at. Columns without NaN and infinities are only counted. */
+static void
+put_columns(const struct print *print)
+{
+    const struct watch_set *set = NULL;
+    unsigned sound = 0;
+    bool headed = false;
+
+    while ((set = next(print, "column", set)) != NULL) {
+        char name[96], nan[NUMBER_BYTES], infinite[NUMBER_BYTES], zeros[NUMBER_BYTES];
+
+        if (watch_value(set, "nan") == 0 && watch_value(set, "infinite") == 0) {
+            sound += watch_value(set, "values") > 0;
+            continue;
+        }
+        if (!headed)
+            put(print, STATUS_HEADING, "  %-24s %9s %9s %9s", "column", "NaN", "infinite", "zero");
+        headed = true;
+        watch_label(set, "column", name, sizeof name);
+        percents(print, set, "nan", nan);
+        percents(print, set, "infinite", infinite);
+        percents(print, set, "zeros", zeros);
+        put(print, STATUS_PLAIN, "  %-24.24s %9s %9s %9s", name, nan, infinite, zeros);
+    }
+    if (headed)
+        put_folded(print, sound, "column without NaN", "columns without NaN");
+}
+
 static void
 put_compression(const struct print *print)
 {
@@ -379,6 +420,7 @@ put_stream(struct print *print, const struct watch_set *stream)
     put_stages(print);
     put_order(print);
     put_vocabularies(print);
+    put_columns(print);
 }
 
 /* The link to other nodes, if there are any. */

@@ -68,6 +68,10 @@ tundish_status fill_part(const struct fill *fill, struct evaluation *evaluation,
                          const struct deal_slice *slice, int64_t begin, int64_t end,
                          struct slot *slot);
 
+/* In place, after fill_part: those rows as columns, in scratch. */
+struct output_column *fill_part_columns(const struct fill *fill, int64_t begin, int64_t end,
+                                        const struct slot *slot, struct scratch *scratch);
+
 /* In place: where those rows lie in the slot, a piece for each column. Returns their bytes. */
 uint64_t fill_places(const struct fill *fill, int64_t begin, int64_t end, const struct slot *slot,
                      struct iovec *ret_places);

@@ -141,6 +141,44 @@ fill_places(const struct fill *fill, int64_t begin, int64_t end, const struct sl
     return all;
 }
 
+static struct byte_view *
+texts_of_part(const struct slot_column *slot, int64_t begin, int64_t end, struct scratch *scratch)
+{
+    const int64_t *offsets = slot->buffers[0].data;
+    const uint8_t *data = slot->buffers[slot->buffer_count - 1].data;
+    struct byte_view *texts = scratch_array(scratch, (size_t)(end - begin), sizeof *texts);
+
+    for (int64_t i = begin; i < end; i++)
+        texts[i - begin] = (struct byte_view){ .data = data + offsets[i],
+                                               .size = (size_t)(offsets[i + 1] - offsets[i]) };
+    return texts;
+}
+
+struct output_column *
+fill_part_columns(const struct fill *fill, int64_t begin, int64_t end, const struct slot *slot,
+                  struct scratch *scratch)
+{
+    const struct schema *schema = &fill->plan->element_spec;
+    struct output_column *columns = scratch_array(scratch, schema->count, sizeof *columns);
+
+    for (uint32_t i = 0; i < schema->count; i++) {
+        const struct fill_column *column = &fill->columns[i];
+        bool has_texts = column->row_bytes != NULL;
+        size_t bytes;
+
+        columns[i] = (struct output_column){
+            .spec = &schema->columns[i],
+            .rank = schema->columns[i].rank,
+            .value_count = (end - begin) * (has_texts ? 1 : column->row_values),
+            .values = has_texts ? (void *)texts_of_part(&slot->columns[i], begin, end, scratch)
+                                : part_of_column(column, &slot->columns[i], begin, end, &bytes),
+        };
+        memcpy(columns[i].shape, slot->columns[i].shape, sizeof columns[i].shape);
+        columns[i].shape[0] = end - begin;
+    }
+    return columns;
+}
+
 /* Stages write to the destination if they can. Values that were made elsewhere are copied. */
 static tundish_status
 copy_values(const char *name, const struct column *column, size_t value_bytes, void *to,

@@ -63,6 +63,7 @@ session_stats_open(struct session *session, struct stats *stats)
         counters->lanes[r].values = stats_add(stats, TND_STATS_KIND_lane, labels);
     }
     session_vocabularies_describe(&counters->vocabularies, session);
+    health_open(&counters->health, session);
     add_plan(session, stats);
 }
 
@@ -124,6 +125,7 @@ session_stats_close(struct session *session)
     }
     session_readers_close(&counters->readers, counters->stats);
     session_vocabularies_close(&counters->vocabularies, counters->stats);
+    health_close(&counters->health, counters->stats);
     free(counters->lanes);
 }
 

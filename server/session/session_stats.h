@@ -6,6 +6,7 @@
 #include "deliver/feed.h"
 #include "plan/plan_node.h"
 #include "session/fill.h"
+#include "session/health.h"
 #include "session/session_readers.h"
 #include "session/session_vocabularies.h"
 
@@ -23,6 +24,7 @@ struct session_stats {
     struct session_readers readers;
     struct tnd_stats_compression *compression;
     struct vocabulary_lines vocabularies;
+    struct health health;
 };
 
 /* The metrics of one thread that makes content. */

@@ -45,14 +45,18 @@ make_whole(struct worker *worker, const struct part *part)
 {
     struct step *step = part->step;
     struct share *share = &step->shares[part->replica];
+    struct health *health = &worker->session->counters.health;
     struct filled filled;
     tundish_status status;
 
     step_name_slot(step, share);
     status = fill_make(share->fill, &worker->evaluation, worker->context,
                        &step->round.slices[part->replica], &share->slot, &filled);
-    if (status == TUNDISH_OK)
-        status = session_reserve_whole(worker, share, part->replica);
+    if (status != TUNDISH_OK)
+        return status;
+    if (health_is_due(health, worker->now_ns))
+        health_look(health, filled.columns, worker->now_ns);
+    status = session_reserve_whole(worker, share, part->replica);
     if (status != TUNDISH_OK)
         return status;
     share->reserved = true;
@@ -65,11 +69,19 @@ session_make_part(struct worker *worker, const struct part *part)
 {
     struct step *step = part->step;
     struct share *share = &step->shares[part->replica];
+    struct health *health = &worker->session->counters.health;
+    tundish_status status;
 
     if (!share->fill->in_place)
         return make_whole(worker, part);
-    return fill_part(share->fill, &worker->evaluation, &step->round.slices[part->replica],
-                     part->begin, part->end, &share->slot);
+    status = fill_part(share->fill, &worker->evaluation, &step->round.slices[part->replica],
+                       part->begin, part->end, &share->slot);
+    if (status == TUNDISH_OK && health_is_due(health, worker->now_ns))
+        health_look(health,
+                    fill_part_columns(share->fill, part->begin, part->end, &share->slot,
+                                      worker->evaluation.scratch),
+                    worker->now_ns);
+    return status;
 }
 
 static bool

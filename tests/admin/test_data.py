@@ -76,6 +76,28 @@ class Data(StatusRig):
             trainer.kill()
             stop(server)
 
+    def test_a_column_that_has_become_nan(self):
+        """A tenth of the numbers is NaN, then nine of ten; of texts and lists the lengths are shown."""
+        batches, rows = 600, 50
+        lines = [f"{'nan' if i % 10 < share else i},{'x' * (i % 7)}\n" for share in (1, 9) for i in range(batches * rows)]
+        (self.path / "prices.csv").write_text("".join(lines))
+        stages = ["text_line: prices.csv", 'decode_csv: {record_defaults: [float32, ""], column_names: [price, name]}',
+                  f"batch: {rows}"]
+        self.serve(self.pipeline(stages))
+        # It reads for a while, so that some looks fall into it.
+        self.lines(self.read("--batches", str(batches), "--delay-ms", "5", "--no-close"))
+        trainer = self.train("--delay-ms", "30")
+        verdict = self.tells(level="warning", cause="data")
+        self.assertRegex(verdict["sentence"], r"(8\d|9\d)% of the values in column 'price' are NaN, \d+% before")
+        columns = {one["column"]: one for one in self.look()["streams"][0]["columns"]}
+        self.assertLess(0, columns["price"]["nan"])
+        self.assertEqual(columns["price"]["infinite"], 0)
+        self.assertEqual(columns["price"]["rows"], 0)
+        self.assertEqual((columns["name"]["shortest"], columns["name"]["longest"], columns["name"]["nan"]), (0, 6, 0))
+        self.assertEqual(columns["name"]["rows"], columns["name"]["values"])
+        self.prints("warning", "price")
+        trainer.kill()
+
     def test_bad_rows_are_logged_once_a_second_with_how_many_they_are(self):
         began = time.monotonic()
         server = self.serve(self.pipeline(lines(["1", "x"]), deliver=SKIPPING))

@@ -977,24 +977,68 @@ many_bad_rows_are_told(void **state)
     assert_non_null(strstr(diagnosis.advice, "Besides, 50% of the rows"));
 }
 
-/* Values that a vocabulary does not have: the share of all until the first look, and since. */
+/* The share of such values among all until the first look, and since. */
+static struct watch_diagnosis
+judge_share(struct world *world, _Atomic uint64_t *all, _Atomic uint64_t *such, uint64_t before,
+            uint64_t of_late)
+{
+    struct tnd_stats_file file = TND_STATS_FILE_NONE;
+
+    tnd_stats_set(all, 100000);
+    tnd_stats_set(such, before * 1000);
+    watch_snapshot_close(&world->before);
+    assert_int_equal(tnd_stats_open_server(world->socket, &file), TUNDISH_OK);
+    assert_int_equal(watch_snapshot_open(&file, &world->before), TUNDISH_OK);
+    tnd_stats_close(&file);
+    tnd_stats_add(all, 1000);
+    tnd_stats_add(such, of_late * 10);
+    return diagnose(world);
+}
+
 static struct watch_diagnosis
 judge_unknown(void **state, uint64_t before, uint64_t of_late)
 {
     struct world *world = *state;
     struct tnd_stats_vocabulary *values =
         stats_add(world->stats, TND_STATS_KIND_vocabulary, "stream=\"train\",vocabulary=\"C7\"");
-    struct tnd_stats_file file = TND_STATS_FILE_NONE;
 
-    tnd_stats_set(&values->lookups, 100000);
-    tnd_stats_set(&values->out_of_vocabulary, before * 1000);
-    watch_snapshot_close(&world->before);
-    assert_int_equal(tnd_stats_open_server(world->socket, &file), TUNDISH_OK);
-    assert_int_equal(watch_snapshot_open(&file, &world->before), TUNDISH_OK);
-    tnd_stats_close(&file);
-    tnd_stats_add(&values->lookups, 1000);
-    tnd_stats_add(&values->out_of_vocabulary, of_late * 10);
-    return diagnose(world);
+    return judge_share(world, &values->lookups, &values->out_of_vocabulary, before, of_late);
+}
+
+static struct tnd_stats_column *
+add_column(struct world *world)
+{
+    return stats_add(world->stats, TND_STATS_KIND_column, "stream=\"train\",column=\"price\"");
+}
+
+static void
+a_column_that_has_far_more_nan_than_before_is_named(void **state)
+{
+    struct tnd_stats_column *column = add_column(*state);
+    struct watch_diagnosis diagnosis = judge_share(*state, &column->values, &column->nan, 0, 30);
+
+    assert_int_equal(diagnosis.level, WATCH_WARNING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_DATA);
+    says(&diagnosis, "30% of the values in column 'price' are NaN, 0% before");
+    assert_non_null(strstr(diagnosis.advice, "tundish explain"));
+}
+
+static void
+a_column_that_has_far_more_infinities_is_named(void **state)
+{
+    struct tnd_stats_column *column = add_column(*state);
+    struct watch_diagnosis diagnosis =
+        judge_share(*state, &column->values, &column->infinite, 1, 40);
+
+    says(&diagnosis, "40% of the values in column 'price' are infinite, 1% before");
+}
+
+static void
+a_column_that_always_had_nan_is_not(void **state)
+{
+    struct tnd_stats_column *column = add_column(*state);
+
+    assert_int_equal(judge_share(*state, &column->values, &column->nan, 50, 55).level, WATCH_FINE);
 }
 
 static void
@@ -1248,6 +1292,9 @@ TEST_FILE(test_diagnosis)
         IN_WORLD(many_bad_rows_are_told),
         IN_WORLD(a_vocabulary_that_lacks_far_more_than_before_is_named),
         IN_WORLD(a_vocabulary_that_always_lacked_much_is_not),
+        IN_WORLD(a_column_that_has_far_more_nan_than_before_is_named),
+        IN_WORLD(a_column_that_has_far_more_infinities_is_named),
+        IN_WORLD(a_column_that_always_had_nan_is_not),
         IN_WORLD(a_failed_stream_gives_its_error),
         IN_WORLD(a_full_disk_is_named_by_what_it_stopped),
         IN_WORLD(a_full_disk_that_stopped_nothing_is_told_all_the_same),
