@@ -217,6 +217,9 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
                    stored.split_step },
         .code = stored.code,
     };
+    if (stored.version == CODE_VERSION && stored.code == 0)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place has no digest of code where its header says so");
     /* Check the count before any use: the bytes come from a trainer. */
     if (place.state_count > PLACE_STATE_MAX ||
         byte_count != header + place.state_count * sizeof place.state[0])

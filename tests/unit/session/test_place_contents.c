@@ -55,6 +55,9 @@ code_comes_back_and_takes_a_word(void **state)
     assert_memory_equal(&back, &coded, sizeof back);
     for (size_t count = 0; count < place_bytes(&coded); count++)
         assert_int_equal(place_read(bytes, count, &back), TUNDISH_E_PLACE);
+    /* A place without code is saved without its word. */
+    memset(bytes + 96, 0, 8);
+    assert_int_equal(place_read(bytes, place_bytes(&coded), &back), TUNDISH_E_PLACE);
 }
 
 /* With what the trainer's library puts around it: under 224 bytes, and 16 for each random stage. */
