@@ -6,13 +6,15 @@ import unittest
 import rig
 
 
-class InPython(rig.PortTest):
+class Ported(rig.PortTest):
     def ported(self, target):
         from tundish.port import porting
 
         self.compared_in = self.enterContext(tempfile.TemporaryDirectory(prefix="tundish-port-"))
         return porting.port(f"{rig.PROGRAMS / target}", [], compared_in=self.compared_in, in_python=True)
 
+
+class InPython(Ported):
     def same(self, target, said=r"to the bit$"):
         ported = self.ported(target)
         self.assertEqual(ported.problems, [])
@@ -50,6 +52,20 @@ class InPython(rig.PortTest):
         ported = self.ported("in_python.py:ragged")
         self.assertEqual(ported.text, "")
         self.assertEqual([each.origin[1] for each in ported.problems], [77])
+
+
+class Public(Ported):
+    """Input functions as public repositories have them: all are carried over, and some are compared here."""
+
+    def test_texts_and_tables(self):
+        ported = self.ported("public_texts.py:exact")
+        self.assertEqual(ported.problems, [])
+        self.assertEqual(len(ported.streams), 8)
+        streams = ("listwise_ranking", "parallel_texts", "reviews", "translation", "captions")
+        ported.streams = [each for each in ported.streams if each.name in streams]
+        for checked in self.check(ported, 3):
+            self.assertFalse(checked.failed, f"{checked.lines}\n{ported.compared}")
+            self.assertRegex(checked.lines[0], r"to the bit$")
 
 
 class Unlike(rig.PortTest):
