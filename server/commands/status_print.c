@@ -299,12 +299,13 @@ put_vocabularies(const struct print *print)
 /* The share of a column's values of late, and since the start. */
 static void
 percents(const struct print *print, const struct watch_set *set, const char *such,
-         char to[NUMBER_BYTES])
+         char to[STATUS_NUMBER_BYTES])
 {
-    double all = (double)watch_value(set, "values"), lately = per_second(print, set, "values");
+    double all = (double)watch_value(set, "values"),
+           lately = status_per_second(print, set, "values");
 
-    snprintf(to, NUMBER_BYTES, "%.1f%%",
-             lately > 0 ? 100 * per_second(print, set, such) / lately
+    snprintf(to, STATUS_NUMBER_BYTES, "%.1f%%",
+             lately > 0 ? 100 * status_per_second(print, set, such) / lately
              : all > 0  ? 100 * (double)watch_value(set, such) / all
                         : 0);
 }
@@ -317,21 +318,23 @@ put_columns(const struct print *print)
     unsigned sound = 0;
     bool headed = false;
 
-    while ((set = next(print, "column", set)) != NULL) {
-        char name[96], nan[NUMBER_BYTES], infinite[NUMBER_BYTES], zeros[NUMBER_BYTES];
+    while ((set = status_next(print, "column", set)) != NULL) {
+        char name[96], nan[STATUS_NUMBER_BYTES], infinite[STATUS_NUMBER_BYTES],
+            zeros[STATUS_NUMBER_BYTES];
 
         if (watch_value(set, "nan") == 0 && watch_value(set, "infinite") == 0) {
             sound += watch_value(set, "values") > 0;
             continue;
         }
         if (!headed)
-            put(print, STATUS_HEADING, "  %-24s %9s %9s %9s", "column", "NaN", "infinite", "zero");
+            status_put(print, STATUS_HEADING, "  %-24s %9s %9s %9s", "column", "NaN", "infinite",
+                       "zero");
         headed = true;
         watch_label(set, "column", name, sizeof name);
         percents(print, set, "nan", nan);
         percents(print, set, "infinite", infinite);
         percents(print, set, "zeros", zeros);
-        put(print, STATUS_PLAIN, "  %-24.24s %9s %9s %9s", name, nan, infinite, zeros);
+        status_put(print, STATUS_PLAIN, "  %-24.24s %9s %9s %9s", name, nan, infinite, zeros);
     }
     if (headed)
         put_folded(print, sound, "column without NaN", "columns without NaN");
