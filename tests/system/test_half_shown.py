@@ -22,7 +22,8 @@ class HalfShown(rig.Rig):
         """The first lane shows that position, and the second does not. All had so many batches."""
         distribute = f"{{replicas: 2, groups: {len(groups)}}}"
         self.file = self.pipeline(STAGES, distribute, "{epochs: 1, slots: 4, rejoin: 600s}")
-        self.server = self.serve_until(position + 1, self.file)
+        # One thread shows each step to both before the next: two could show the first lane two at once.
+        self.server = self.serve_until(position + 1, self.file, "--threads", "1")
         readers = [[self.read_paced("--survive", replica=replica, group=group) for group in groups]
                    for replica in range(2)]  # fmt: skip
         for _ in range(taken):
