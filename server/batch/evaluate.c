@@ -563,7 +563,6 @@ count_looked(struct order_services *services, struct order_look *look, bool coun
     }
     free(look->skipped_text);
     look->skipped_text = NULL;
-    look->state = LOOK_NONE;
 }
 
 void

@@ -18,7 +18,6 @@ struct order_scope;
 struct plan_node;
 
 enum order_look_state {
-    LOOK_NONE,  /* the stage has it */
     LOOK_WAITS, /* for a thread */
     LOOK_RUNS,
     LOOK_DONE

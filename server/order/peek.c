@@ -157,6 +157,7 @@ look_elsewhere(struct order_peek *peek, struct order_peek_chunk *chunk)
         .take = take_look,
         .chunk = chunk,
     };
+    chunk->is_away = true;
     looks->begin(looks->context, &chunk->look);
 }
 
@@ -167,11 +168,12 @@ await_look(struct order_peek *peek, struct order_peek_chunk *chunk)
     struct order_services *services = services_of(peek);
     tundish_status status;
 
-    if (chunk->look.state == LOOK_NONE)
+    if (!chunk->is_away)
         return TUNDISH_OK;
     status = services->looks->await(services->looks->context, &chunk->look);
     if (status != TUNDISH_OK)
         return status;
+    chunk->is_away = false;
     chunk->is_seen = chunk->look.status == TUNDISH_OK;
     services->looked(services, &chunk->look, true);
     note_cost(peek, chunk->count, chunk->look.took_ns);
@@ -200,7 +202,6 @@ pull(struct order_peek *peek, struct order_peek_chunk *chunk, size_t wanted)
 
     make_room(peek, chunk, wanted);
     chunk->at = chunk->count = 0;
-    chunk->look.state = LOOK_NONE;
     result = order_next(peek->input, chunk->words, wanted, &chunk->count);
     if (result != ORDER_OK)
         return result;
@@ -372,7 +373,7 @@ order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
         const uint64_t *words;
         size_t at;
 
-        if (peek->count == 0 || chunk->at == chunk->count || chunk->look.state != LOOK_NONE) {
+        if (peek->count == 0 || chunk->at == chunk->count || chunk->is_away) {
             enum order_result result = refill(peek, max);
 
             if (result != ORDER_OK)
@@ -404,7 +405,8 @@ drop_chunk(struct order_peek *peek, struct order_peek_chunk *chunk)
     const struct plan_node *node = peek->input->node;
     struct order_services *services = services_of(peek);
 
-    if (chunk->look.state != LOOK_NONE) {
+    if (chunk->is_away) {
+        chunk->is_away = false;
         services->looks->forget(services->looks->context, &chunk->look);
         services->looked(services, &chunk->look, false);
     }

@@ -23,6 +23,7 @@ struct order_peek_chunk {
                        each is looked at by itself */
     size_t at, count, room;
     struct order_peek *peek;
+    bool is_away; /* handed out and not taken back: the rest of the look is another thread's */
     struct order_look look;
 };
 

@@ -69,6 +69,15 @@ class Soak(unittest.TestCase):
         self.assertEqual(self.summary()["nodes"]["counts"], {"runs": 7})
         self.assertEqual(self.summary()["torture"], one)
 
+    def test_a_fuzzer_that_fails_waits_for_its_turn_and_its_input_is_set_aside(self):
+        self.put("tests/fuzz/run_target", "echo hostile >$3/crash-1; echo kept >$3/kept; exit 1")
+        self.assertEqual(self.soak("--hours", "0.0003", "--slice", "600", "fuzz/csv", "sessions").returncode, 1)
+        failures = self.root / "soak" / "failures"
+        self.assertEqual((failures / "fuzz-csv-crash-1").read_text(), "hostile\n")
+        self.assertEqual([path.name for path in (self.root / "soak/corpus/csv").iterdir()], ["kept"])
+        slices = {name: one["slices"] for name, one in self.summary().items()}
+        self.assertLessEqual(abs(slices["fuzz/csv"] - slices["sessions"]), 1)
+
     def test_what_fails_is_kept_with_its_command_and_is_not_forgotten(self):
         self.put("build/tests/simulation/simulation_test_session", BROKEN)
         self.assertEqual(self.soak("--hours", "1e-7", "sessions").returncode, 1)
