@@ -34,7 +34,7 @@ health_is_due(struct health *health, int64_t now_ns)
 {
     int64_t next_ns = atomic_load_explicit(&health->next_ns, memory_order_relaxed);
 
-    return now_ns >= next_ns &&
+    return now_ns >= next_ns && health->count > 0 &&
            atomic_compare_exchange_strong_explicit(&health->next_ns, &next_ns, INT64_MAX,
                                                    memory_order_acquire, memory_order_relaxed);
 }

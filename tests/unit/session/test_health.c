@@ -129,12 +129,15 @@ later_looks_see_the_other_values(void **state)
 static void
 one_thread_looks_at_a_time(void **state)
 {
-    struct health health = { 0 };
+    struct tnd_stats_column values = { 0 };
+    struct column_spec spec = { .dtype = TUNDISH_INT64, .kind = TUNDISH_DENSE, .rank = 1 };
+    struct output_column column = { .spec = &spec };
+    struct health health = { .columns = { &values }, .count = 1 };
 
     (void)state;
     assert_true(health_is_due(&health, 5));
     assert_false(health_is_due(&health, INT64_MAX - 1));
-    health_look(&health, NULL, 5);
+    health_look(&health, &column, 5);
     assert_false(health_is_due(&health, 6));
     assert_true(health_is_due(&health, INT64_MAX - 1));
 }
