@@ -47,6 +47,7 @@ SERVER = 'version="1"'
 STREAM = 'stream="train"'
 READER = 'stream="train",group="g",replica="1"'
 HELPER = 'stream="train",helper="c:29700"'
+COLUMN = 'stream="train",column="price"'
 VOCABULARY = 'stream="train",vocabulary="C1"'
 
 case("TundishServerGone",
@@ -102,6 +103,15 @@ case("TundishOutOfVocabulary",
       f"tundish_job_vocabulary_out_of_vocabulary_total{{{VOCABULARY}}}": then(growing(30), growing(600))},
      {f"tundish_job_vocabulary_lookups_total{{{VOCABULARY}}}": growing(1000),
       f"tundish_job_vocabulary_out_of_vocabulary_total{{{VOCABULARY}}}": growing(600)}, 480)
+for such in ("nan", "infinite"):
+    other = {"nan": "infinite", "infinite": "nan"}[such]
+    case("TundishNaN",
+         {f"tundish_job_column_values_total{{{COLUMN}}}": growing(1000),
+          f"tundish_job_column_{other}_total{{{COLUMN}}}": steady(0),
+          f"tundish_job_column_{such}_total{{{COLUMN}}}": then(growing(30), growing(600))},
+         {f"tundish_job_column_values_total{{{COLUMN}}}": growing(1000),
+          f"tundish_job_column_{other}_total{{{COLUMN}}}": steady(0),
+          f"tundish_job_column_{such}_total{{{COLUMN}}}": growing(600)}, 480)
 case("TundishProcessorsShort",
      {"tundish_server_throttled_seconds_total": then(growing(0), growing(0.5)),
       "tundish_server_run_delay_seconds_total": growing(0.01),
