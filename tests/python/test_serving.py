@@ -131,6 +131,36 @@ class Served(Case):
         self.assertRegex("".join(seen), r"\rtundish: starting a server, \d+ s: analyze: pass 1: 7 rows")
         self.assertRegex(rest, r"\r +\r$")
 
+    def test_a_long_wait_for_the_first_batch_is_shown_and_cleared(self):
+        """Of a program that gives no row before it is told to, but for the rows that a start looks at."""
+        self.file(
+            f"if mkdir {self.path}/started 2>/dev/null; then :; "
+            f"else while [ ! -e {self.path}/go ]; do sleep 0.05; done; fi; head -c 320 /dev/zero",
+            "slow",
+        )
+        text = (
+            f"streams: {{train: {{dataset: [{{program: {{command: [sh, {self.path}/slow], spec: {{n: {{dtype: int64}}}}}}}},"
+            " {batch: 4}], deliver: {epochs: 1}}}"
+        )
+        ours, theirs = os.openpty()
+        self.addCleanup(os.close, ours)
+        seen = []
+
+        def watch():
+            while "program" not in "".join(seen):
+                seen.append(os.read(ours, 4096).decode())
+            (self.path / "go").touch()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        with open(theirs, "w") as terminal, mock.patch.object(sys, "stderr", terminal):
+            with tundish.serve(text=text) as server, server.open() as reader:
+                found = [batch["n"].tolist() for batch in reader]
+        thread.join()
+        self.assertEqual(len(found), 10)
+        self.assertRegex("".join(seen), r"\rtundish: the first batch, \d+ s: \S+: .*program")
+        self.assertRegex(os.read(ours, 4096).decode(), r"\r +\r$")
+
     def test_nothing_is_shown_where_nobody_looks(self):
         self.assertFalse(progress.is_seen(io.StringIO()))
         self.assertFalse(progress.is_seen(None))

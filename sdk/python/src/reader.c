@@ -38,6 +38,7 @@ struct reader {
     bool goes_on;     /* the last call lost the server or a peer: the next loop goes on there */
     bool passes_over; /* a loop was left early: what is left of its epoch is on the way */
     char has_pending; /* a place was loaded: the next call goes there first */
+    char shows_wait;  /* a person sees what the first batch waits for: _show_wait */
     bool is_gone;     /* the server is: the next call waits for its return ... */
     int64_t gone_until_ns; /* ... until then; 0: it has not begun to */
     struct hold hold;
@@ -120,11 +121,31 @@ make_room(struct reader *reader, int64_t deadline_ns)
     return hold_make_room(&reader->hold, reader->source, deadline_ns, reader->passes_over);
 }
 
+/* In each slice of the first wait, and once after it, whatever ended it. */
+static int
+show_wait(PyObject *self, bool is_over)
+{
+    struct reader *reader = from_object(self);
+    PyObject *none, *kind, *value, *trace;
+
+    if (!reader->shows_wait)
+        return 0;
+    reader->shows_wait = !is_over;
+    PyErr_Fetch(&kind, &value, &trace);
+    none = PyObject_CallMethod(self, "_show_wait", "i", is_over);
+    Py_XDECREF(none);
+    if (kind == NULL)
+        return none == NULL ? -1 : 0;
+    PyErr_Restore(kind, value, trace); /* instead of another one */
+    return 0;
+}
+
 /* The next batch, in slices. */
 static int
-wait_for_batch(struct reader *reader, int64_t deadline_ns, tundish_status *ret_status,
+wait_for_batch(PyObject *self, int64_t deadline_ns, tundish_status *ret_status,
                struct lent *ret_lent)
 {
+    struct reader *reader = from_object(self);
     int64_t now_ns = clock_ns();
     int64_t left_ns = deadline_ns <= now_ns && !reader->is_gone ? 0 : INT64_MAX;
     /* What is there already is taken without letting other threads run. */
@@ -143,7 +164,9 @@ wait_for_batch(struct reader *reader, int64_t deadline_ns, tundish_status *ret_s
         /* With a batch in hand a signal can wait until the caller has it. Batches that were passed
          * over (after a restart) may have brought the server to a slot that is held. */
         if (is_to_wait(reader, status) &&
-            (PyErr_CheckSignals() != 0 || make_room(reader, deadline_ns) < 0))
+            (PyErr_CheckSignals() != 0 ||
+             (deadline_ns == INT64_MAX && show_wait(self, false) != 0) ||
+             make_room(reader, deadline_ns) < 0))
             return -1;
     }
     if (is_to_wait(reader, status)) {
@@ -216,7 +239,9 @@ reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyOb
     result = make_room(reader, deadline_ns);
     *ret_status = TUNDISH_E_TIMEOUT;
     if (result > 0)
-        result = wait_for_batch(reader, deadline_ns, ret_status, &lent);
+        result = wait_for_batch(self, deadline_ns, ret_status, &lent);
+    if ((result != 0 || *ret_status != TUNDISH_E_TIMEOUT) && show_wait(self, true) != 0)
+        result = -1;
     if (result == 0)
         note(reader, *ret_status);
     if (result == 0 && *ret_status == TUNDISH_OK) {
@@ -585,6 +610,8 @@ static PyGetSetDef attributes[] = {
 static PyMemberDef members[] = {
     { "ended", T_BOOL, offsetof(struct reader, has_ended), READONLY,
       "Whether all deliver.epochs are over: every further loop is empty." },
+    { "_shows_wait", T_BOOL, offsetof(struct reader, shows_wait), 0,
+      "Is _show_wait called while the first batch is waited for?" },
     { "_has_pending", T_BOOL, offsetof(struct reader, has_pending), 0,
       "Whether the next call goes to a place that was loaded first." },
     { NULL, 0, 0, 0, NULL },

@@ -94,6 +94,7 @@ class Reader:
     @property
     def ended(self) -> bool: ...
     _has_pending: bool
+    _shows_wait: bool
     @property
     def _place(self) -> str: ...
     @property

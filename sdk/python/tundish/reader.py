@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .data import Dataset
     from .explaining import Rows
     from .programs import PipelineFile
+    from .progress import FirstBatch
 
 
 # The server's refusal of a place while other replicas still read where they began.
@@ -96,6 +97,7 @@ class Reader(_tundish.Reader):
         self._pending: str | None = None
         self._loaded_by = 0
         self._kept: Any = None
+        self._wait: FirstBatch | None = None
         self.widens = options["widen"]
         self.device = options["device"]
         self.convert = _converter(options["format"])
@@ -132,6 +134,24 @@ class Reader(_tundish.Reader):
         self.spec = {name: ColumnSpec(name, *facts) for name, facts in self._columns().items()}
         on_host = self.device is None
         self.numbers = frozenset(name for name in self.spec if on_host and self._is_numbers(name))
+
+        # Of several trainers on a terminal one is enough.
+        self._shows_wait = self.info.replica == 0 and self.info.first_replica == 0
+
+    def _show_wait(self, is_over: bool) -> None:
+        """While the first batch is waited for without a limit, and once after that: say what it waits for."""
+        if self._wait is None and not is_over:
+            from .progress import FirstBatch, is_seen
+
+            if is_seen(sys.stderr):
+                self._wait = FirstBatch(self.server)
+            else:
+                self._shows_wait = False
+        if self._wait is not None and not is_over:
+            self._wait.look()
+        elif self._wait is not None:
+            self._wait.close()
+            self._wait = None
 
     def _is_numbers(self, name: str) -> bool:
         spec = self.spec[name]

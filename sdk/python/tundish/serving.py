@@ -119,7 +119,7 @@ class Server:
         waiting = progress.Waiting("tundish: starting a server")
         try:
             while not select.select([told], [], [], WATCH_MS / 1000)[0] and self._process.poll() is None:
-                waiting.look(self.log)
+                waiting.look(lambda: self.log)
         finally:
             waiting.close()
         if not os.read(told, 100):
