@@ -366,7 +366,7 @@ class Reading(Case):
 
     def test_a_server_that_comes_back(self):
         server, reader = self.serve(rig.pipeline("range: {stop: 400000}", "batch: 10"))
-        reader.next()
+        last = reader.next().step
         server.kill()
         with self.assertRaises(tundish.ServerGone):
             while True:

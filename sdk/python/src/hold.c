@@ -64,7 +64,7 @@ wait_for_library(struct hold *hold, struct source *source)
 }
 
 static int
-copy_oldest(struct hold *hold, struct source *source, bool is_quiet)
+copy_oldest(struct hold *hold, struct source *source)
 {
     tundish_status status;
     struct line taken;
@@ -74,7 +74,7 @@ copy_oldest(struct hold *hold, struct source *source, bool is_quiet)
     if (!source_oldest(source, &taken, &count))
         return 1;
     /* With warnings as errors the copy is made nevertheless: the next call finds its slot free. */
-    warns = !hold->has_warned && (!is_quiet || count > 1);
+    warns = !hold->has_warned && !taken.was_left;
     if (warns && !hold->has_waited && source_is_lent_on(source))
         return wait_for_library(hold, source);
     Py_BEGIN_ALLOW_THREADS;
@@ -146,7 +146,7 @@ wait_for_release(struct source *source, int64_t deadline_ns, bool has_waited)
 }
 
 int
-hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns, bool is_quiet)
+hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns)
 {
     bool has_waited = false;
     int result = 0;
@@ -154,7 +154,7 @@ hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns, bo
     while (!source_has_room(source) && result == 0) {
         if (hold->policy == ON_HOLD_WAIT && deadline_ns <= clock_ns())
             return 0;
-        result = hold->policy == ON_HOLD_COPY ? copy_oldest(hold, source, is_quiet)
+        result = hold->policy == ON_HOLD_COPY ? copy_oldest(hold, source)
                  : hold->policy == ON_HOLD_ERROR
                      ? raise_held(source)
                      : wait_for_release(source, deadline_ns, has_waited);

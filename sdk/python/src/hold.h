@@ -17,8 +17,8 @@ struct hold {
 int hold_parse(const char *name);
 
 /* Before a wait for the next batch that ends at deadline_ns: see that the server can fill a slot.
- * is_quiet: one batch that is copied is no fault of the program's. 1: it can; 0: not in time; -1
- * with an exception: the policy is to raise, nobody is there to wait for, or a signal came. */
-int hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns, bool is_quiet);
+ * 1: it can; 0: not in time; -1 with an exception: the policy is to raise, nobody is there to wait
+ * for, or a signal came. */
+int hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns);
 
 #endif

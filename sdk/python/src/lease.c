@@ -278,6 +278,15 @@ source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_count
     return oldest != NULL;
 }
 
+void
+source_note_left(struct source *source)
+{
+    pthread_mutex_lock(&source->lock);
+    if (source->newest != NULL)
+        source->newest->taken.was_left = true;
+    pthread_mutex_unlock(&source->lock);
+}
+
 bool
 source_is_lent_on(struct source *source)
 {
@@ -398,7 +407,8 @@ lease_open(struct source *source, const struct lent *lent, const struct line *ta
     lease->source = source;
     lease->lent = *lent;
     pthread_mutex_lock(&source->lock);
-    lease->taken = (struct line){ name_of_file(source, taken->file), taken->number };
+    lease->taken =
+        (struct line){ .file = name_of_file(source, taken->file), .number = taken->number };
     lease->older = source->newest;
     *(source->newest == NULL ? &source->oldest : &source->newest->newer) = lease;
     source->newest = lease;

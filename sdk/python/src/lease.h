@@ -28,6 +28,7 @@ struct written {
 struct line {
     const char *file;
     int number;
+    bool was_left; /* of a batch: see source_note_left */
 };
 
 /* Takes the reader over; device: -1, or the number of the GPU to which its batches go. On failure
@@ -56,6 +57,9 @@ void source_drop(struct source *source);
 /* The oldest batch that is in use in its slot: where it was taken, and how many there are. False:
  * there is none. */
 bool source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_count);
+/* A loop was left early. Its variable may hold the newest batch until the next one is taken, which
+ * is no fault of the program's. */
+void source_note_left(struct source *source);
 /* Make the oldest the program's own, so that its slot goes back. OK also if there is none now. By
  * the thread that uses the reader. */
 tundish_status source_keep_oldest(struct source *source);

@@ -36,7 +36,6 @@ struct reader {
     bool has_begun;   /* it was opened at a place, or something was returned */
     bool in_epoch;    /* a batch was returned and the end of its epoch was not */
     bool goes_on;     /* the last call lost the server or a peer: the next loop goes on there */
-    bool passes_over; /* a loop was left early: what is left of its epoch is on the way */
     char has_pending; /* a place was loaded: the next call goes there first */
     char shows_wait;  /* a person sees what the first batch waits for: _show_wait */
     bool is_gone;     /* the server is: the next call waits for its return ... */
@@ -113,14 +112,6 @@ is_to_wait(const struct reader *reader, tundish_status status)
                                            clock_ns() < reader->gone_until_ns);
 }
 
-/* The variable of a loop that was left may hold a batch that is in the way of those passed over:
- * the program can do nothing about it, so it is not warned. */
-static int
-make_room(struct reader *reader, int64_t deadline_ns)
-{
-    return hold_make_room(&reader->hold, reader->source, deadline_ns, reader->passes_over);
-}
-
 /* In each slice of the first wait, and once after it, whatever ended it. */
 static int
 show_wait(PyObject *self, bool is_over)
@@ -166,7 +157,7 @@ wait_for_batch(PyObject *self, int64_t deadline_ns, tundish_status *ret_status,
         if (is_to_wait(reader, status) &&
             (PyErr_CheckSignals() != 0 ||
              (deadline_ns == INT64_MAX && show_wait(self, false) != 0) ||
-             make_room(reader, deadline_ns) < 0))
+             hold_make_room(&reader->hold, reader->source, deadline_ns) < 0))
             return -1;
     }
     if (is_to_wait(reader, status)) {
@@ -183,10 +174,8 @@ wait_for_batch(PyObject *self, int64_t deadline_ns, tundish_status *ret_status,
 static void
 note(struct reader *reader, tundish_status status)
 {
-    if (status == TUNDISH_OK) {
+    if (status == TUNDISH_OK)
         reader->in_epoch = true;
-        reader->passes_over = false;
-    }
     if (status == TUNDISH_OK || status == TUNDISH_END)
         reader->has_begun = true;
     if (status == TUNDISH_END || status == TUNDISH_END_OF_STREAM)
@@ -236,7 +225,7 @@ reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyOb
 
     if (go_to_pending(self) != 0 || reader_enter(self) == NULL)
         return -1;
-    result = make_room(reader, deadline_ns);
+    result = hold_make_room(&reader->hold, reader->source, deadline_ns);
     *ret_status = TUNDISH_E_TIMEOUT;
     if (result > 0)
         result = wait_for_batch(self, deadline_ns, ret_status, &lent);
@@ -361,7 +350,7 @@ reader_iterate(PyObject *self)
         if (none == NULL)
             return NULL;
         Py_DECREF(none);
-        reader->passes_over = true;
+        source_note_left(reader->source);
     }
     type = own_type("Epoch");
     if (type == NULL)
@@ -450,7 +439,7 @@ begin(PyObject *self, tundish_reader *opened, int device)
     reader->source = source;
     reader->process = getpid();
     reader->has_ended = 0;
-    reader->in_epoch = reader->goes_on = reader->is_gone = reader->passes_over = false;
+    reader->in_epoch = reader->goes_on = reader->is_gone = false;
     return 0;
 }
 

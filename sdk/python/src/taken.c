@@ -27,7 +27,7 @@ taken_here(const char *package, struct line *ret_line, PyObject **ret_holder)
     PyObject *frame = Py_XNewRef((PyObject *)(void *)PyEval_GetFrame()), *file = NULL;
     const char *text = NULL;
 
-    *ret_line = (struct line){ "?", 0 };
+    *ret_line = (struct line){ .file = "?" };
     while (frame != NULL && frame != Py_None) {
         PyObject *outer;
 
@@ -41,7 +41,9 @@ taken_here(const char *package, struct line *ret_line, PyObject **ret_holder)
         frame = outer;
     }
     if (frame != NULL && frame != Py_None && text != NULL && file != NULL)
-        *ret_line = (struct line){ text, PyFrame_GetLineNumber((PyFrameObject *)(void *)frame) };
+        *ret_line =
+            (struct line){ .file = text,
+                           .number = PyFrame_GetLineNumber((PyFrameObject *)(void *)frame) };
     Py_XDECREF(frame);
     PyErr_Clear();
     *ret_holder = file;
