@@ -13,7 +13,7 @@ from collections import Counter
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from . import frameworks, gpus
+from . import frameworks, gpus, limits
 from .tally import Tally, failure
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -33,6 +33,8 @@ if len(tempfile.gettempdir()) > 40:
     _ENVIRONMENT["TMPDIR"] = "/tmp"
 _CHECKS = ("check-layers", "check-calls", "check-format", "check-unfinished")
 _SKIPPED = 77  # as Meson has it
+_FILE_S = 600  # for a file of tests in Python; the longest takes two minutes
+_SUITE_S = 1500  # for those that run in one process
 _GPU_FILES = ("test_device.py", "test_examples.py", "test_readme.py")  # of tests/python
 
 
@@ -344,7 +346,8 @@ def _python_core(flavour, interpreter, **environment):
 def _unittest_tally(name, lines):
     ran = [int(m.group(1)) for m in (re.match(r"Ran (\d+) tests?", line) for line in lines) if m]
     if not ran or not lines or not re.match(r"OK|FAILED|NO TESTS RAN", lines[-1]):
-        return failure(f"{name}: unittest did not come to its end")
+        begun = [line for line in lines if re.match(r"test_\w+ \(", line)]
+        return failure(f"{name}: unittest did not come to its end" + (f": {begun[-1]}" if begun else ""))
     counts = dict(re.findall(r"(failures|errors|skipped)=(\d+)", lines[-1]))
     failed = int(counts.get("failures", 0)) + int(counts.get("errors", 0))
     skipped = int(counts.get("skipped", 0))
@@ -365,31 +368,27 @@ def _last_words(lines):
 
 def _echoed(command, **environment):
     """Run a command, showing what it prints, and return its lines."""
+    return _printed(command, _SUITE_S, show=True, **environment)
+
+
+def _printed(command, limit=_FILE_S, show=False, **environment):
+    """Run a command and return the lines that it printed; one that hangs is ended."""
     lines = []
-    with _started(command, environment) as process:
-        for line in process.stdout:
-            sys.stdout.write(line)
-            sys.stdout.flush()
-            lines.append(line.rstrip("\n"))
+    environment = {**os.environ, **_ENVIRONMENT, "PYTHONFAULTHANDLER": "1", **environment}
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
+    with subprocess.Popen(command, cwd=REPOSITORY, env=environment, **piped) as process:
+        with limits.of(process, limit) as ran:
+            for line in process.stdout:
+                lines.append(line.rstrip("\n"))
+                if show:
+                    sys.stdout.write(line)
+                    sys.stdout.flush()
+    if ran:
+        more = [f"ended after {limit} s. There ran:", *ran]
+        lines += more
+        if show:
+            print(*more, sep="\n", flush=True)
     return lines
-
-
-def _printed(command, **environment):
-    """Run a command and return the lines that it printed."""
-    with _started(command, environment) as process:
-        return process.stdout.read().splitlines()
-
-
-def _started(command, environment):
-    return subprocess.Popen(
-        command,
-        cwd=REPOSITORY,
-        env={**os.environ, **_ENVIRONMENT, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
 
 
 def _without_address_randomisation():

@@ -33,6 +33,13 @@ Ran 3 tests in 0.001s
 
 FAILED (failures=1, errors=1, skipped=1)""".splitlines()
 
+HANGS = """import subprocess, time
+def hang():
+    time.sleep(1000)
+print("test_hangs (test_it.It.test_hangs) ... ")
+subprocess.Popen(["sleep", "1000"], start_new_session=True)
+hang()"""
+
 
 class Unittest(unittest.TestCase):
     def test_notes_say_where_a_test_failed_and_its_last_words(self):
@@ -46,6 +53,18 @@ class Unittest(unittest.TestCase):
 
     def test_a_run_without_an_end_has_failed(self):
         self.assertEqual(suites._unittest_tally("it", PRINTED[:-1]).failed, 1)
+
+    def test_a_test_that_hangs_is_ended_with_all_that_it_started(self):
+        lines = suites._printed([sys.executable, "-u", "-c", HANGS], limit=2)
+        self.assertEqual(lines[0], "test_hangs (test_it.It.test_hangs) ... ")
+        self.assertIn("in hang", "\n".join(lines))
+        ended = lines.index("ended after 2 s. There ran:")
+        self.assertEqual(len(lines[ended + 1:]), 2)
+        self.assertIn("sleep 1000", lines[-1])
+        self.assertFalse(Path(f"/proc/{lines[-1].split()[0]}/cwd").exists())
+        tally = suites._unittest_tally("it", lines)
+        self.assertEqual(tally.failed, 1)
+        self.assertIn("did not come to its end: test_hangs", tally.notes[0])
 
 
 if __name__ == "__main__":
