@@ -89,6 +89,7 @@ def tools():
     total = Tally()
     for start, top in (
         ("tests/conformance/runner_tests", "tests/conformance"),
+        ("tests/launch", "tests/launch"),
         ("tests/scripts", "tests/scripts"),
     ):
         total.add(_each_file(start, sys.executable, REPOSITORY / start, top=REPOSITORY / top))

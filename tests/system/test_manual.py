@@ -83,8 +83,8 @@ class Manual(unittest.TestCase):
         for folder, pattern in (("server", "*.c"), ("sdk", "*.c"), ("sdk/python/tundish", "*.py"), ("admin", "*.c")):
             for path in (ROOT / folder).rglob(pattern):
                 used |= set(re.findall(r'(?:getenv\(|environ(?:\.get\(|\[|\.pop\())"(TUNDISH_\w+)"', path.read_text()))
-        launcher = (ROOT / "scripts/tundish-launch").read_text()
-        used |= set(re.findall(r'environ(?:\.get\(|\[|\.pop\()"(TUNDISH_\w+)"', launcher))
+        for path in (ROOT / "scripts/launch").glob("*.py"):
+            used |= set(re.findall(r'environ(?:\.get\(|\[|\.pop\()"(TUNDISH_\w+)"', path.read_text()))
         self.assertGreater(len(used), 8)
         self.assertEqual(used - listed, set())
 

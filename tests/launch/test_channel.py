@@ -1,31 +1,22 @@
 """What strangers send to the port of a launcher, from a fixed seed: SEED=N CALLS=N for others."""
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import random
 import select
 import socket
 import unittest
-from pathlib import Path
 from unittest import mock
 
-LAUNCHER = Path(__file__).resolve().parents[2] / "scripts" / "tundish-launch"
+import program  # noqa: F401
 
-
-def launcher():
-    loader = importlib.machinery.SourceFileLoader("tundish_launch", str(LAUNCHER))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
+from launch import channel
 
 
 class Calls(unittest.TestCase):
     def setUp(self):
-        self.launch = launcher()
         self.draws = random.Random(int(os.environ.get("SEED", "7")))
-        self.calls = self.launch.Calls(b"s" * 32, "ab" * 16, 1)
+        self.calls = channel.Calls(b"s" * 32, "ab" * 16, 1)
 
     def connect(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -34,15 +25,15 @@ class Calls(unittest.TestCase):
         theirs.setblocking(False)
         self.addCleanup(ours.close)
         self.addCleanup(theirs.close)
-        caller = self.launch.Caller(theirs)
-        greeting = self.launch.receive(ours, len(self.launch.GREETING) + self.launch.NONCE_BYTES)
-        return ours, caller, greeting[len(self.launch.GREETING):]
+        caller = channel.Caller(theirs)
+        greeting = channel.receive(ours, len(channel.GREETING) + channel.NONCE_BYTES)
+        return ours, caller, greeting[len(channel.GREETING):]
 
     def message(self, theirs, text=json.dumps(["orted", "-x"]).encode(), secret=None):
         """What a launcher with the secret sends to a door that gave this number."""
-        calls = self.calls if secret is None else self.launch.Calls(secret, self.calls.job, 1)
-        own = self.draws.randbytes(self.launch.NONCE_BYTES)
-        told = self.launch.proof(calls, b"command", theirs, own, text)
+        calls = self.calls if secret is None else channel.Calls(secret, self.calls.job, 1)
+        own = self.draws.randbytes(channel.NONCE_BYTES)
+        told = channel.proof(calls, b"command", theirs, own, text)
         return own + told + len(text).to_bytes(4, "big") + text
 
     def hear(self, caller, ours, message, is_over=True):
@@ -50,7 +41,7 @@ class Calls(unittest.TestCase):
         if is_over:
             ours.shutdown(socket.SHUT_WR)
         select.select([caller.connection], [], [], 60)
-        return caller.hear(self.calls)
+        return caller.receive(self.calls)
 
     def damaged(self, message):
         kind = self.draws.randrange(5)
@@ -62,7 +53,7 @@ class Calls(unittest.TestCase):
         if kind == 2:
             return message + self.draws.randbytes(1 + self.draws.randrange(9))
         if kind == 3:  # a length of its own
-            head = self.launch.NONCE_BYTES + self.launch.PROOF_BYTES
+            head = channel.NONCE_BYTES + channel.PROOF_BYTES
             return message[:head] + self.draws.randbytes(4) + message[head + 4:]
         bits = bytearray(message)
         bits[at] ^= 1 << self.draws.randrange(8)
@@ -78,23 +69,23 @@ class Calls(unittest.TestCase):
 
     def test_of_another_secret_or_another_connection_start_nothing(self):
         ours, caller, theirs = self.connect()
-        with self.assertRaises(self.launch.Stranger):
+        with self.assertRaises(channel.AuthError):
             self.hear(caller, ours, self.message(theirs, secret=b"t" * 32), False)
         _, _, other = self.connect()
         ours, caller, _ = self.connect()
-        with self.assertRaises(self.launch.Stranger):
+        with self.assertRaises(channel.AuthError):
             self.hear(caller, ours, self.message(other), False)
 
     def test_with_the_secret_are_heard(self):
         ours, caller, theirs = self.connect()
         text = json.dumps(["ssh", "/bin/sh/orted", "-x"]).encode()
-        with mock.patch.object(self.launch.shutil, "which", lambda name: f"/usr/bin/{name}"):
+        with mock.patch.object(channel.shutil, "which", lambda name: f"/usr/bin/{name}"):
             self.assertEqual(self.hear(caller, ours, self.message(theirs, text), False),
                              ["/usr/bin/orted", "-x"])
 
     def test_that_promise_too_much_are_sent_away_at_once(self):
         ours, caller, theirs = self.connect()
-        head = self.message(theirs)[:self.launch.NONCE_BYTES + self.launch.PROOF_BYTES]
+        head = self.message(theirs)[:channel.NONCE_BYTES + channel.PROOF_BYTES]
         with self.assertRaisesRegex(ValueError, "too much"):
             self.hear(caller, ours, head + b"\xff\xff\xff\xff", False)
 

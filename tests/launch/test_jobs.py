@@ -1,10 +1,8 @@
 """tundish-launch runs a job to its end and leaves nothing behind, whoever is killed."""
 
-import ast
 import contextlib
 import json
 import os
-import runpy
 import shlex
 import shutil
 import signal
@@ -15,7 +13,8 @@ import time
 import unittest
 from pathlib import Path
 
-LAUNCH = Path(__file__).resolve().parents[2] / "scripts" / "tundish-launch"
+from program import LAUNCH
+
 SERVER = Path(__file__).resolve().with_name("fake_server.py")
 TRAINER = shlex.quote(str(Path(__file__).resolve().with_name("fake_trainer.py")))
 DEADLINE_S = 600  # against a hang
@@ -566,63 +565,6 @@ class LaunchOnNodes(LaunchRig):
             command = [LAUNCH, "a.yaml", "--replicas", "3", "--nodes", nodes, "--", "x"]
             done = subprocess.run(command, capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, done)
-
-
-class Attending(unittest.TestCase):
-    """By what a launcher learns of trainers that another one runs."""
-
-    def test_those_that_end_are_there_until_they_have(self):
-        launch = runpy.run_path(str(LAUNCH))
-        with tempfile.TemporaryDirectory() as folder:
-            path = str(Path(folder, "task"))
-            begun, ended = launch["Attendance"](path), launch["Attendance"](path)
-            self.assertEqual(self.look(path), (None, None))
-            begun.begin(7)
-            self.assertEqual(self.look(path), (7, None))
-            begun.end(7, 3)
-            self.assertEqual(self.look(path), (7, None), "whoever runs them is not done")
-            os.close(begun.file)
-            self.assertEqual(ended.look(), (None, 3))
-            self.assertEqual(list(Path(folder).iterdir()), [])
-
-    def look(self, path):
-        """Of another process: locks are a process' own."""
-        script = f"import runpy; print(runpy.run_path({str(LAUNCH)!r})['Attendance']({path!r}).look())"
-        return ast.literal_eval(subprocess.check_output(["python3", "-B", "-c", script], text=True))
-
-
-class EndedMeanwhile:
-    """A trainer that ends well just after its launcher has looked."""
-
-    returncode = None
-    looks = 0
-
-    def poll(self):
-        self.looks += 1
-        if self.looks == 2:
-            self.returncode = 0
-            os.kill(os.getpid(), signal.SIGCHLD)
-        return self.returncode
-
-
-class Words(unittest.TestCase):
-    """That launchers of several nodes say to each other."""
-
-    def test_the_last_one_says_that_it_is_done(self):
-        launch = runpy.run_path(str(LAUNCH))
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, launch["AWAITED"])
-        accord = launch["Accord"](2)
-        try:
-            accord.servers.sendall(b"done 0\n")
-            crew = launch["CrewOfNodes"](None, range(1), 1, processes=[EndedMeanwhile()], accord=accord)
-            self.assertEqual(launch["supervise"](None, [crew], 1), (0, False))
-            self.assertEqual(accord.servers.recv(100, socket.MSG_DONTWAIT), b"done 0\n")
-        finally:
-            accord.ours.close()
-            accord.servers.close()
-            while signal.sigtimedwait(launch["AWAITED"], 0) is not None:
-                pass
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def only_child_of(pid):
