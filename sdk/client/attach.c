@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/reader.h"
+#include "client/delivery.h"
 #include "core/clock.h"
 #include "core/codec.h"
 #include "core/status.h"
@@ -205,7 +205,8 @@ map_segments(struct attachment *attachment, struct tnd_descriptors *descriptors)
     if (status != TUNDISH_OK)
         return status;
     attachment->line = welcome->line;
-    attachment->is_queue = attachment->view.delivery == TND_DELIVER_QUEUE;
+    attachment->delivery =
+        attachment->view.delivery == TND_DELIVER_QUEUE ? &tnd_delivery_queue : &tnd_delivery_lane;
     attachment->taken = attachment->released = welcome->position;
     attachment->wakeup = descriptors->at[WAKEUP];
     attachment->event = descriptors->at[EVENT];

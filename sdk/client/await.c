@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/reader.h"
+#include "client/delivery.h"
 #include "core/clock.h"
 #include "core/status.h"
 #include "shm/stats.h"
@@ -67,8 +67,7 @@ describe_wait(const struct attachment *attachment, struct tnd_ring_wait *wait)
     *wait = (struct tnd_ring_wait){
         .batches = attachment->view.batches,
         .returns = attachment->returns,
-        .counter = attachment->is_queue ? &tnd_own_line(attachment)->granted
-                                        : &attachment->view.batches->published,
+        .counter = attachment->delivery->counter(attachment),
         .position = attachment->taken,
         .notice = attachment->notice,
     };
@@ -87,11 +86,8 @@ show_waiting(struct attachment *attachment)
         atomic_store(&returns->waiting_since_ns, (uint64_t)tnd_clock_ns());
         is_new = true;
     }
-    if (attachment->is_queue &&
-        atomic_load_explicit(&returns->wanted, memory_order_relaxed) <= attachment->taken) {
-        atomic_store(&returns->wanted, attachment->taken + 1);
+    if (attachment->delivery->ask != NULL && attachment->delivery->ask(attachment))
         is_new = true;
-    }
     /* The stores above and this load are seq_cst, as are the server's store of server_waits and its
      * loads of these words: either we see that it sleeps, or it sees that we wait. */
     if (is_new && atomic_load(&attachment->view.batches->server_waits) != 0)
@@ -210,7 +206,7 @@ tnd_reader_await_entry(tundish_reader *reader, int64_t deadline_ns)
         /* Only now: batches that the server published before it died are still good. */
         if (attachment->is_gone)
             return tnd_reader_tell_gone(reader);
-        if (attachment->is_queue)
+        if (attachment->delivery->ask != NULL)
             show_waiting(attachment);
         if (!has_spun) {
             has_spun = true;

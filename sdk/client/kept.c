@@ -5,7 +5,7 @@
  * there on. Where every trainer belongs to this process the limit is known more exactly
  * (siblings.c). The next server learns it from HELLO and keeps its lanes that much longer.
  */
-#include "client/reader.h"
+#include "client/delivery.h"
 
 /* Does `next` come right after `slot`? */
 static bool
@@ -111,7 +111,7 @@ tnd_reader_note_kept(tundish_reader *reader)
     struct tnd_slot_view view = { 0 };
     struct kept kept = { 0 };
 
-    if (attachment->is_queue || (published == 0 && !note_begin(reader, &kept)) ||
+    if (!attachment->delivery->is_in_order || (published == 0 && !note_begin(reader, &kept)) ||
         tnd_slot_view_open(&attachment->view, &view) != TUNDISH_OK)
         return;
     first = published > attachment->view.slot_count ? published - attachment->view.slot_count : 0;

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/reader.h"
+#include "client/delivery.h"
 #include "core/clock.h"
 #include "core/status.h"
 
@@ -37,52 +37,15 @@ find_payload(tundish_reader *reader, struct held *held)
     return tnd_slot_view_check_buffers(&held->slot, held->mapping->segment_bytes);
 }
 
-/* Count an entry as taken. tnd_give_back moves `released` only over entries that are. */
-static void
-pass_entry(struct attachment *attachment)
-{
-    attachment->taken++;
-    atomic_store(&attachment->returns->taken, attachment->taken);
-}
-
-/* Take an entry and give it back at once, without showing it to the caller. */
-static void
-skip_entry(tundish_reader *reader, struct held *held)
-{
-    struct attachment *attachment = reader->attachments;
-
-    pthread_mutex_lock(&reader->lock);
-    held->entry = attachment->taken;
-    pass_entry(attachment);
-    tnd_give_end_back(attachment);
-    tnd_give_back(attachment, held->entry, held->index);
-    pthread_mutex_unlock(&reader->lock);
-}
-
-/* Take an epoch's end, but give it back only with the first batch after it (reader.h). */
-static void
-keep_end(tundish_reader *reader, const struct held *held)
-{
-    struct attachment *attachment = reader->attachments;
-
-    pthread_mutex_lock(&reader->lock);
-    tnd_give_end_back(attachment);
-    attachment->has_end = true;
-    attachment->end_entry = attachment->taken;
-    attachment->end_index = held->index;
-    pass_entry(attachment);
-    pthread_mutex_unlock(&reader->lock);
-}
-
 /* Pass an entry that an earlier server delivered already. An epoch's end is kept, as if it had been
  * told now: a successor's place may stand before it until the next batch is given back. */
 static void
 pass_over(tundish_reader *reader, struct held *held)
 {
-    if (held->slot.slot.kind == TND_SLOT_END && !reader->attachments->is_queue)
-        keep_end(reader, held);
+    if (held->slot.slot.kind == TND_SLOT_END)
+        reader->attachments->delivery->take_end(reader, held);
     else
-        skip_entry(reader, held);
+        tnd_skip_entry(reader, held);
 }
 
 /* Take the server's messages about a batch over the socket: the header that the places of its epoch
@@ -106,7 +69,7 @@ hold_batch(tundish_reader *reader, struct held *held, bool *ret_cut_off)
         held->is_held = true;
         attachment->held_count++;
         held->mapping->users++;
-        pass_entry(attachment);
+        tnd_pass_entry(attachment);
         /* seq_cst, as in lane_reader_cut_off: either the server sees `taken` and keeps the slot for
          * us, or we see `told` here and do not touch the slot. */
         *ret_cut_off = atomic_load(&tnd_own_line(attachment)->told) != 0;
@@ -165,7 +128,7 @@ is_passed_over(const tundish_reader *reader, const struct tnd_slot *slot)
 {
     if (slot->kind == TND_SLOT_END)
         return slot->epoch < reader->epoch;
-    if (slot->kind != TND_SLOT_BATCH || reader->attachments->is_queue)
+    if (slot->kind != TND_SLOT_BATCH || !reader->attachments->delivery->is_in_order)
         return false;
     return slot->epoch < reader->epoch ||
            (slot->epoch == reader->epoch && slot->step < reader->step);
@@ -182,7 +145,7 @@ is_later_evaluation(const tundish_reader *reader, const struct tnd_slot *slot)
 static tundish_status
 check_no_gap(const tundish_reader *reader, const struct tnd_slot *slot)
 {
-    if (!reader->has_started || reader->attachments->is_queue ||
+    if (!reader->has_started || !reader->attachments->delivery->is_in_order ||
         (slot->epoch == reader->epoch && slot->step == reader->step) ||
         is_later_evaluation(reader, slot))
         return TUNDISH_OK;
@@ -199,10 +162,7 @@ take_end(tundish_reader *reader, struct held *held, bool is_optional)
         reader->is_at_end = true;
         return TUNDISH_NO_VALUE;
     }
-    if (reader->attachments->is_queue)
-        skip_entry(reader, held); /* its readers wait for each other there */
-    else
-        keep_end(reader, held);
+    reader->attachments->delivery->take_end(reader, held);
     tnd_reader_stand(reader, held->slot.slot.epoch + 1, 0);
     reader->place_bytes = 0;
     reader->in_epoch = reader->is_at_end = false;
@@ -228,7 +188,7 @@ read_entry(tundish_reader *reader, struct held **ret_held)
     uint32_t index;
     struct held *held;
     tundish_status status = tnd_view_entry(
-        &attachment->view, attachment->is_queue ? attachment->line : 0, attachment->taken, &index);
+        &attachment->view, attachment->delivery->line(attachment), attachment->taken, &index);
 
     if (status != TUNDISH_OK)
         return status;
@@ -238,7 +198,7 @@ read_entry(tundish_reader *reader, struct held **ret_held)
     status = tnd_slot_view_read(&attachment->view, index, &held->slot);
     if (status != TUNDISH_OK)
         return status;
-    if (!attachment->is_queue && held->slot.slot.position != attachment->taken)
+    if (attachment->delivery->is_in_order && held->slot.slot.position != attachment->taken)
         return tnd_fail(TUNDISH_E_CORRUPT, "a slot is out of order");
     *ret_held = held;
     return TUNDISH_OK;

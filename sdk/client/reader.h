@@ -70,8 +70,8 @@ struct attachment {
     bool is_gone; /* the server has hung up, or is silent */
     struct tnd_returns *returns;
     struct tnd_view view;
-    struct mapping *view_mapping; /* that the view's counters are in */
-    bool is_queue;
+    struct mapping *view_mapping;    /* that the view's counters are in */
+    const struct delivery *delivery; /* delivery.h */
     uint32_t line;     /* ours: what we are told, and in a queue what we are granted */
     uint32_t notice;   /* as last seen */
     uint64_t taken;    /* entries of the line that we have passed */

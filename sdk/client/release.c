@@ -1,7 +1,7 @@
 /* release.c - back to the server, in any order, from any thread. */
 #include <unistd.h>
 
-#include "client/reader.h"
+#include "client/delivery.h"
 
 void
 tnd_wake_server(struct attachment *attachment)
@@ -42,7 +42,7 @@ tnd_move_released(struct attachment *attachment)
     }
     /* After a gap the count does not change and a lane's server has nothing to do. A queue's server
      * goes by the slots. */
-    if (attachment->released == before && !attachment->is_queue)
+    if (attachment->released == before && attachment->delivery->is_in_order)
         return;
     if (tnd_ring_release(attachment->returns, attachment->view.batches, attachment->released))
         tnd_wake_server(attachment);
@@ -81,8 +81,7 @@ tnd_ahead_count(tundish_reader *reader)
     used = attachment->taken - attachment->released;
     if (attachment->released < attachment->gap_until)
         used -= attachment->gap_until - attachment->gap_from;
-    starves = attachment->is_queue && attachment->held_count > 0 && !attachment->is_gone &&
-              atomic_load(&tnd_own_line(attachment)->starves) != 0;
+    starves = attachment->delivery->starves(attachment);
     pthread_mutex_unlock(&reader->lock);
     return starves ? 0 : attachment->view.slot_count - (uint32_t)used;
 }

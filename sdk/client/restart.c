@@ -1,5 +1,5 @@
 /* restart.c - begin the next epoch before this one is over. */
-#include "client/reader.h"
+#include "client/delivery.h"
 #include "core/status.h"
 
 /* Pass over the rest of the epoch from now on (next.c), and tell the server. */
@@ -44,7 +44,7 @@ tundish_restart(tundish_reader *reader)
         return status;
     if (reader->in_epoch || reader->is_at_end)
         return leave_epoch(reader, reader->epoch);
-    if (reader->has_started || reader->attachments->is_queue)
+    if (reader->has_started || !reader->attachments->delivery->is_in_order)
         return TUNDISH_OK;
     welcome = &reader->attachments->welcome;
     if (welcome->first_step == UINT64_MAX)

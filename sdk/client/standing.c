@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/reader.h"
+#include "client/delivery.h"
 #include "core/clock.h"
 #include "core/status.h"
 #include "shm/place.h"
@@ -29,30 +29,6 @@ tnd_reader_stand_at_begin(tundish_reader *reader)
         tnd_reader_stand(reader, attachment->begin_epoch, attachment->begin_step);
 }
 
-static tundish_status
-ask_queue(tundish_reader *reader)
-{
-    struct tnd_message_head ask = { .type = TND_ASK_QUEUE };
-    int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
-    tundish_status status = tnd_reader_listen(reader);
-
-    reader->has_queue = false;
-    if (status == TUNDISH_OK)
-        status = reader->attachments->is_gone
-                     ? tnd_fail(TUNDISH_E_SERVER_GONE,
-                                "only the server knows the place of a queue, and it is gone")
-                     : tnd_channel_send(reader->attachments->socket, ask, NULL, NULL, 0);
-    while (status == TUNDISH_OK && !reader->has_queue)
-        status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
-    if (status == TUNDISH_OK && reader->queue_status != TUNDISH_OK) {
-        reader->has_queue = false;
-        return tnd_fail(
-            TUNDISH_E_TIMEOUT,
-            "there is no place to save before the first batch: call tundish_next first");
-    }
-    return status;
-}
-
 /* The epoch of the header that the place carries. A place for a new server must let it begin as
  * early as some trainer may need (kept.c). */
 static uint64_t
@@ -73,8 +49,8 @@ tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint
 
     if (may_ask && reader->place_bytes > 0)
         status = tnd_reader_await_epoch(reader, reader->place_epoch);
-    if (status == TUNDISH_OK && may_ask && reader->attachments->is_queue)
-        status = ask_queue(reader);
+    if (status == TUNDISH_OK && may_ask)
+        status = reader->attachments->delivery->ask_place(reader);
     if (status != TUNDISH_OK)
         return status;
     if (reader->has_queue) {
@@ -115,7 +91,7 @@ tnd_reader_find_start(tundish_reader *reader)
     struct tnd_slot_view slot;
     tundish_status status;
 
-    if (reader->has_started || attachment->is_queue)
+    if (reader->has_started || !attachment->delivery->is_in_order)
         return TUNDISH_OK;
     if (attachment->awaits_from || !tnd_ring_ready(&wait))
         return tnd_fail(

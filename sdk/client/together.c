@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/reader.h"
+#include "client/delivery.h"
 #include "core/clock.h"
 #include "core/status.h"
 
@@ -83,7 +83,7 @@ tundish_get_standing(tundish_reader *reader, int64_t timeout_ns, tundish_standin
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "standing.size is %zu: set it to sizeof(tundish_standing)",
                         ret_standing->size);
-    if (reader->attachments->is_queue)
+    if (!reader->attachments->delivery->is_in_order)
         return tnd_fail(TUNDISH_E_ARGUMENT, "the readers of a queue take no steps together");
     status = tnd_reader_find_start(reader);
     if (status != TUNDISH_OK)
