@@ -1,6 +1,6 @@
 /* admin_options.h - tundish-admin's command line. */
-#ifndef ADMIN_OPTIONS_H
-#define ADMIN_OPTIONS_H
+#ifndef ADMIN_ADMIN_OPTIONS_H
+#define ADMIN_ADMIN_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 static void
 end_oldest(const struct connections *connections)
 {
-    const struct connection *oldest = connections->all[0];
+    const struct http_connection *oldest = connections->all[0];
 
     for (size_t i = 1; i < connections->count; i++)
         if (connections->all[i]->turn < oldest->turn)
@@ -16,30 +16,30 @@ end_oldest(const struct connections *connections)
     shutdown(oldest->socket, SHUT_RDWR);
 }
 
-struct connection *
+struct http_connection *
 connections_add(struct connections *connections, int socket)
 {
-    struct connection *connection;
+    struct http_connection *connection;
 
     /* The oldest goes before the limit is reached, so that a new connection is always accepted. */
     if (connections->count >= CONNECTIONS_COMFORTABLE)
         end_oldest(connections);
     if (connections->count == CONNECTIONS_MAX || (connection = malloc(sizeof *connection)) == NULL)
         return NULL;
-    *connection = (struct connection){ .socket = socket, .turn = ++connections->turn };
+    *connection = (struct http_connection){ .socket = socket, .turn = ++connections->turn };
     connections->all[connections->count++] = connection;
     return connection;
 }
 
 void
-connections_answered(struct connections *connections, struct connection *connection)
+connections_answered(struct connections *connections, struct http_connection *connection)
 {
     if (connection != NULL)
         connection->turn = ++connections->turn;
 }
 
 void
-connections_remove(struct connections *connections, struct connection *connection)
+connections_remove(struct connections *connections, struct http_connection *connection)
 {
     for (size_t i = 0; i < connections->count; i++)
         if (connections->all[i] == connection) {

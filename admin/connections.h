@@ -13,7 +13,7 @@
 
 enum { CONNECTIONS_MAX = 128, CONNECTIONS_COMFORTABLE = 96 };
 
-struct connection {
+struct http_connection {
     int socket;
     uint64_t turn; /* when its unfinished request began, in turns of `connections` */
 };
@@ -21,14 +21,14 @@ struct connection {
 struct connections {
     uint64_t turn;
     size_t count;
-    struct connection *all[CONNECTIONS_MAX];
+    struct http_connection *all[CONNECTIONS_MAX];
 };
 
 /* Watch a new connection. NULL: no memory or no room; then it is not watched. */
-struct connection *connections_add(struct connections *connections, int socket);
+struct http_connection *connections_add(struct connections *connections, int socket);
 
 /* It has been answered, and may ask again. Both accept NULL. */
-void connections_answered(struct connections *connections, struct connection *connection);
-void connections_remove(struct connections *connections, struct connection *connection);
+void connections_answered(struct connections *connections, struct http_connection *connection);
+void connections_remove(struct connections *connections, struct http_connection *connection);
 
 #endif

@@ -1,6 +1,6 @@
 /* arrow_fields.h - the columns of an Arrow schema (the C Data Interface), as Tundish has them. */
-#ifndef TND_ARROW_FIELDS_H
-#define TND_ARROW_FIELDS_H
+#ifndef TND_ARROW_ARROW_FIELDS_H
+#define TND_ARROW_ARROW_FIELDS_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* arrow_rows.h - the rows of an ArrowArrayStream as bytes, one after the other: what a `program`
  * stage writes (see `tundish help program`). Columns are taken one at a time, without a step for
  * each value that depends on its type. */
-#ifndef TND_ARROW_ROWS_H
-#define TND_ARROW_ROWS_H
+#ifndef TND_ARROW_ARROW_ROWS_H
+#define TND_ARROW_ARROW_ROWS_H
 
 #include "arrow/arrow_values.h"
 

@@ -3,8 +3,8 @@
  * Arrays come from other programs: what they say of themselves is checked. The interface does not
  * say how long buffers are, so a program that lies about lengths makes this one read other memory.
  */
-#ifndef TND_ARROW_VALUES_H
-#define TND_ARROW_VALUES_H
+#ifndef TND_ARROW_ARROW_VALUES_H
+#define TND_ARROW_ARROW_VALUES_H
 
 #include "arrow/arrow_fields.h"
 

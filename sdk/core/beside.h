@@ -1,6 +1,6 @@
 /* beside.h - files that lie in the folder of the running program. */
-#ifndef TND_BESIDE_H
-#define TND_BESIDE_H
+#ifndef TND_CORE_BESIDE_H
+#define TND_CORE_BESIDE_H
 
 #include <limits.h>
 #include <stdbool.h>

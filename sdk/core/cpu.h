@@ -1,8 +1,8 @@
 /* cpu.h - the instruction sets of this processor. Code that exists in several versions takes the
  * one for the highest level available. The results are the same at every level.
  */
-#ifndef CORE_CPU_H
-#define CORE_CPU_H
+#ifndef TND_CORE_CPU_H
+#define TND_CORE_CPU_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* mersenne.h - MT19937, the generator of Python's random and of NumPy's RandomState. */
-#ifndef CORE_MERSENNE_H
-#define CORE_MERSENNE_H
+#ifndef TND_CORE_MERSENNE_H
+#define TND_CORE_MERSENNE_H
 
 #include <stdint.h>
 

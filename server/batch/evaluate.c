@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 #include "column/flush.h"
 #include "column/words.h"
 #include "content/content.h"

@@ -1,5 +1,5 @@
 /* evaluate_batch.c - makes batches of rows, rows of batches, and batches from pieces of others. */
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 
 #include <string.h>
 

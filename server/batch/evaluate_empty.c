@@ -1,7 +1,7 @@
 /* evaluate_empty.c - slices without rows. tf.distribute gives them the dimensions of the other
  * slices, so one row of the batch is evaluated and cut to none. */
 #include "batch/combine.h"
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 
 bool
 evaluate_is_empty_slice(const struct plan_node *node, const struct evaluate_request *request)

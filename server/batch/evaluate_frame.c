@@ -1,5 +1,5 @@
 /* evaluate_frame.c - what all forms need for frames: bad elements, outer elements, destinations. */
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* evaluate_shapes.c - checks that all rows of a batch have the shape of the first, as BatchDataset
  * does. */
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 
 #include "column/dims.h"
 

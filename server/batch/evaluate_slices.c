@@ -1,6 +1,6 @@
 /* evaluate_slices.c - cuts slices from the content of elements, each column by its own row count.
  */
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* evaluate_unite.c - elements of zip, of branches, and of function bodies. */
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 
 #include <string.h>
 

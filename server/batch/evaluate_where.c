@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 #include "content/content.h"
 #include "order/order.h"
 #include "source/files/fetch.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "batch/evaluate_parts.h"
-#include "batch/origin_parts.h"
+#include "batch/evaluate_private.h"
+#include "batch/origin_private.h"
 #include "content/content.h"
 #include "order/arguments.h"
 #include "order/run.h"

@@ -1,5 +1,5 @@
 /* origin_rows.c - the rows of an element, and each as a list of what it was made of. */
-#include "batch/origin_parts.h"
+#include "batch/origin_private.h"
 
 #include <string.h>
 

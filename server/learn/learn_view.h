@@ -3,8 +3,8 @@
  *
  * Stages that only reorder, repeat or keep elements are left out (shuffle, permute, repeat, cache,
  * prefetch, shard: SHARD_HINT), at every depth; random layers work as without training. */
-#ifndef LEARN_VIEW_H
-#define LEARN_VIEW_H
+#ifndef LEARN_LEARN_VIEW_H
+#define LEARN_LEARN_VIEW_H
 
 #include "pipeline/pipeline.h"
 

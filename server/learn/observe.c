@@ -6,7 +6,7 @@
 #include "content/learned/learned.h"
 #include "core/memory.h"
 #include "core/parallel_for.h"
-#include "learn/observe_parts.h"
+#include "learn/observe_private.h"
 
 static struct observer *
 observer_of(struct plan_learning *learning)

@@ -2,7 +2,7 @@
  *
  * The output of such a stage is missing in this pass. The pass may go on after it while every
  * element still comes through unchanged and no stage needs a missing column. */
-#include "learn/observe_parts.h"
+#include "learn/observe_private.h"
 
 #include "order/ops.h"
 #include "pipeline/column_list.h"

@@ -33,7 +33,7 @@ enum { WATCHES_MAX = 5 };
 static void
 add_event(struct link *link, uint32_t from, const struct link_key *key, struct byte_view bytes)
 {
-    struct event *event = tnd_zalloc(1, sizeof *event + bytes.size + 1);
+    struct link_event *event = tnd_zalloc(1, sizeof *event + bytes.size + 1);
 
     event->from = from;
     event->is_failure = key == NULL;
@@ -58,7 +58,7 @@ arrived(void *user, uint32_t from, const struct link_key *key, struct byte_view 
 static void
 tell_first(struct link *link)
 {
-    struct event *event = link->events;
+    struct link_event *event = link->events;
     link_subscriber subscriber = link->subscriber;
     void *user = link->subscriber_user;
 
@@ -465,7 +465,7 @@ link_close(struct link *link)
     if (link->hangs)
         return;
     while (link->events != NULL) {
-        struct event *event = link->events;
+        struct link_event *event = link->events;
 
         link->events = event->next;
         free(event);

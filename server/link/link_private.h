@@ -11,8 +11,8 @@
 #include "link/node_channel.h"
 
 /* An event that the subscriber has not been told yet. */
-struct event {
-    struct event *next;
+struct link_event {
+    struct link_event *next;
     uint32_t from;
     bool is_failure;
     struct link_key key;
@@ -58,7 +58,7 @@ struct link {
     int64_t waiting_since_ns; /* the sum of when these began */
     uint64_t changes;         /* counts what may make a wait ready */
     bool has_posted, told_failure;
-    struct event *events, **last_event;
+    struct link_event *events, **last_event;
     link_subscriber subscriber;
     void *subscriber_user;
     bool subscriber_runs, notifier_ends;

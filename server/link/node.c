@@ -51,7 +51,7 @@ watch(struct node *node, struct peer *peer)
 static bool
 is_gone(const void *node, uint32_t rank)
 {
-    const struct member *member = &((const struct node *)node)->members[rank];
+    const struct link_member *member = &((const struct node *)node)->members[rank];
 
     return member->lost || member->gone;
 }
@@ -331,7 +331,7 @@ node_hear_lost(struct node *node, uint32_t from, const struct wire *wire)
 static void
 find_silent(struct node *node, struct peer *peer)
 {
-    struct member *member = &node->members[peer->rank];
+    struct link_member *member = &node->members[peer->rank];
 
     if (member->lost || member->gone)
         return;

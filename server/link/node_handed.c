@@ -178,7 +178,7 @@ take_heard(struct node *node, uint32_t from, uint32_t letter)
 static bool
 take_letter(struct node *node, const struct wire *wire)
 {
-    struct member *origin = &node->members[wire->origin];
+    struct link_member *origin = &node->members[wire->origin];
     bool is_next = letter_of(wire) == origin->letters_heard + 1;
     struct wire heard;
 

@@ -33,7 +33,7 @@ take_mail(struct node *node, struct peer *peer, uint32_t from)
 static void
 take_post(struct node *node, uint32_t from, const struct wire *wire, struct byte_view bytes)
 {
-    struct member *origin = &node->members[wire->origin];
+    struct link_member *origin = &node->members[wire->origin];
     struct payload *payload;
 
     if (wire->origin == node->config.rank || wire->number <= origin->posts)

@@ -91,7 +91,7 @@ struct peer {
 };
 
 /* What is known of each node. */
-struct member {
+struct link_member {
     uint32_t posts;                       /* that have come */
     uint32_t letters_sent, letters_heard; /* through the tree: to that node, from it */
     bool left, lost, gone;
@@ -113,10 +113,10 @@ struct counters {
 
 struct node {
     struct node_config config;
-    struct member *members; /* by rank */
-    struct peer **peers;    /* by rank; NULL: it was never talked with */
-    struct ranks watched;   /* neighbours, and those that owe a sign of life: perhaps thousands */
-    struct ranks sent_to;   /* those with a queue */
+    struct link_member *members; /* by rank */
+    struct peer **peers;         /* by rank; NULL: it was never talked with */
+    struct ranks watched; /* neighbours, and those that owe a sign of life: perhaps thousands */
+    struct ranks sent_to; /* those with a queue */
     uint32_t left_count, first_left;
     uint32_t posts;
     struct kv *kv;

@@ -5,8 +5,8 @@
  * returns is never changed afterwards and may be read by any thread. Everything keeps its position
  * in the file, so that later checks (plan, stages) can complain about the right line.
  */
-#ifndef PIPELINE_H
-#define PIPELINE_H
+#ifndef PIPELINE_PIPELINE_H
+#define PIPELINE_PIPELINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * Sources, order and content stages read it; only the planner (plan.h) writes it. After plan_open
  * nothing here changes, and any thread may read it.
  */
-#ifndef PLAN_NODE_H
-#define PLAN_NODE_H
+#ifndef PLAN_PLAN_NODE_H
+#define PLAN_PLAN_NODE_H
 
 #include "column/schema.h"
 #include "pipeline/pipeline.h"

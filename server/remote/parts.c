@@ -86,7 +86,7 @@ parts_begin(struct parts *parts, struct part_list *list)
 }
 
 void
-slot_empty(struct slot *slot)
+slot_empty(struct part_slot *slot)
 {
     bool is_on_disk = slot->state == SLOT_READY && slot->claim.descriptor >= 0;
 
@@ -101,7 +101,7 @@ slot_empty(struct slot *slot)
     slot->text = NULL;
 }
 
-static struct slot *
+static struct part_slot *
 slot_of(struct parts *parts, const struct part_list *list, uint32_t part)
 {
     uint32_t number = list->slots[part];
@@ -114,7 +114,7 @@ parts_end(struct parts *parts, struct part_list *list)
 {
     pthread_mutex_lock(&parts->lock);
     for (uint32_t i = 0; i < list->part_count; i++) {
-        struct slot *slot = slot_of(parts, list, i);
+        struct part_slot *slot = slot_of(parts, list, i);
 
         if (slot != NULL && slot->state == SLOT_COMING)
             slot->list = NULL;
@@ -129,15 +129,15 @@ parts_end(struct parts *parts, struct part_list *list)
 }
 
 /* An empty slot, else the one that was used longest ago. NULL: all are coming or being read. */
-static struct slot *
+static struct part_slot *
 take_slot(struct parts *parts)
 {
-    struct slot *oldest = NULL;
+    struct part_slot *oldest = NULL;
     bool is_in_memory = parts->disk != NULL && disk_is_off(parts->disk);
     uint32_t count = is_in_memory ? parts->least_count : parts->slot_count;
 
     for (uint32_t i = 0; i < count; i++) {
-        struct slot *slot = &parts->slots[i];
+        struct part_slot *slot = &parts->slots[i];
 
         if (slot->state == SLOT_EMPTY)
             return slot;
@@ -151,13 +151,13 @@ take_slot(struct parts *parts)
 }
 
 int
-slot_file(const struct slot *slot)
+slot_file(const struct part_slot *slot)
 {
     return slot->claim.descriptor >= 0 ? slot->claim.descriptor : slot->parts->file;
 }
 
 uint64_t
-slot_position(const struct slot *slot)
+slot_position(const struct part_slot *slot)
 {
     return slot->claim.descriptor >= 0
                ? 0
@@ -202,7 +202,7 @@ struct wanted_part {
 };
 
 static bool
-has_come(struct slot *slot, const struct wanted_part *wanted)
+has_come(struct part_slot *slot, const struct wanted_part *wanted)
 {
     if (slot->state != SLOT_COMING || !wanted->list->identity.is_known)
         return slot->state == SLOT_READY;
@@ -216,9 +216,9 @@ has_come(struct slot *slot, const struct wanted_part *wanted)
 /* The slot of a part that is there, NULL if it is not; a failure is told to all that waited for it.
  */
 static tundish_status
-look_for_part(struct parts *parts, const struct wanted_part *wanted, struct slot **ret_slot)
+look_for_part(struct parts *parts, const struct wanted_part *wanted, struct part_slot **ret_slot)
 {
-    struct slot *slot = slot_of(parts, wanted->list, wanted->part);
+    struct part_slot *slot = slot_of(parts, wanted->list, wanted->part);
 
     *ret_slot = NULL;
     if (slot != NULL && slot->state == SLOT_FAILED) {
@@ -236,7 +236,7 @@ look_for_part(struct parts *parts, const struct wanted_part *wanted, struct slot
 
 /* With the lock held: wait until the part is there. */
 static tundish_status
-wait_for_part(struct parts *parts, const struct wanted_part *wanted, struct slot **ret_slot)
+wait_for_part(struct parts *parts, const struct wanted_part *wanted, struct part_slot **ret_slot)
 {
     struct part_list *list = wanted->list;
     struct store_wait wait;
@@ -257,7 +257,7 @@ wait_for_part(struct parts *parts, const struct wanted_part *wanted, struct slot
 }
 
 static tundish_status
-have_part(struct parts *parts, const struct wanted_part *wanted, struct slot **ret_slot)
+have_part(struct parts *parts, const struct wanted_part *wanted, struct part_slot **ret_slot)
 {
     tundish_status status = look_for_part(parts, wanted, ret_slot);
 
@@ -272,7 +272,7 @@ have_part(struct parts *parts, const struct wanted_part *wanted, struct slot **r
 tundish_status
 parts_identify(struct parts *parts, struct part_list *list)
 {
-    struct slot *slot;
+    struct part_slot *slot;
     tundish_status status = TUNDISH_OK;
 
     pthread_mutex_lock(&parts->lock);
@@ -291,7 +291,7 @@ parts_read(struct parts *parts, struct part_list *list, const struct iovec to[2]
                                         from + bytes };
     uint64_t position = 0;
     size_t got = 0;
-    struct slot *slot = NULL;
+    struct part_slot *slot = NULL;
     tundish_status status;
     int error, file = -1;
 
@@ -320,7 +320,7 @@ parts_read(struct parts *parts, struct part_list *list, const struct iovec to[2]
 static bool
 is_here(struct parts *parts, const struct part_list *list, uint32_t part, uint64_t bytes)
 {
-    const struct slot *slot = slot_of(parts, list, part);
+    const struct part_slot *slot = slot_of(parts, list, part);
 
     if (slot == NULL)
         return list->slots[part] != 0; /* on the disk */

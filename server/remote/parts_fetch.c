@@ -12,14 +12,14 @@
 #include "remote/whole.h"
 
 static int
-write_bytes(const struct slot *slot, uint64_t offset, const void *bytes, size_t count)
+write_bytes(const struct part_slot *slot, uint64_t offset, const void *bytes, size_t count)
 {
     return tnd_write_at(slot_file(slot), bytes, count, slot_position(slot) + offset);
 }
 
 /* The part is about to move: nobody reads it from here on. */
 static void
-wait_for_readers(struct slot *slot)
+wait_for_readers(struct part_slot *slot)
 {
     pthread_mutex_lock(&slot->parts->lock);
     slot->come_bytes = 0;
@@ -30,7 +30,7 @@ wait_for_readers(struct slot *slot)
 
 /* The disk is full: what has come of the part goes on to the memory, where the rest follows. */
 static int
-leave_disk(struct slot *slot, uint64_t come_bytes, int error)
+leave_disk(struct part_slot *slot, uint64_t come_bytes, int error)
 {
     enum { PIECE_BYTES = 256 << 10 };
     struct disk_claim claim = slot->claim;
@@ -55,7 +55,7 @@ leave_disk(struct slot *slot, uint64_t come_bytes, int error)
 }
 
 static void
-add_to_checksum(struct slot *slot, uint64_t offset, const void *bytes, size_t count)
+add_to_checksum(struct part_slot *slot, uint64_t offset, const void *bytes, size_t count)
 {
     if (slot->crc_bytes != offset) {
         slot->crc_bytes = UINT64_MAX;
@@ -66,7 +66,7 @@ add_to_checksum(struct slot *slot, uint64_t offset, const void *bytes, size_t co
 }
 
 static void
-note_come(struct slot *slot, uint64_t come_bytes)
+note_come(struct part_slot *slot, uint64_t come_bytes)
 {
     pthread_mutex_lock(&slot->parts->lock);
     slot->come_bytes = come_bytes;
@@ -81,7 +81,7 @@ note_come(struct slot *slot, uint64_t come_bytes)
 static bool
 put_bytes(void *context, uint64_t offset, const void *bytes, size_t count)
 {
-    struct slot *slot = context;
+    struct part_slot *slot = context;
     int error = write_bytes(slot, offset, bytes, count);
 
     if (error != 0 && slot->claim.descriptor >= 0) {
@@ -104,7 +104,7 @@ put_bytes(void *context, uint64_t offset, const void *bytes, size_t count)
 static void
 begin_to_come(void *context, const struct answer *answer)
 {
-    struct slot *slot = context;
+    struct part_slot *slot = context;
     struct object_identity identity = request_identity(answer);
 
     pthread_mutex_lock(&slot->parts->lock);
@@ -117,7 +117,7 @@ begin_to_come(void *context, const struct answer *answer)
 /* A part that has come into a file of the disk is whole: keep it there. Without a name it is still
  * there to be read. */
 static void
-keep_part(struct slot *slot, tundish_status status, const struct answer *answer)
+keep_part(struct part_slot *slot, tundish_status status, const struct answer *answer)
 {
     struct disk_kept kept = { .identity = request_identity(answer),
                               .part = slot->part,
@@ -148,7 +148,7 @@ is_asked_anew(struct part_list *list, const struct answer *answer)
 static void
 end_part(void *context, tundish_status status, const struct answer *answer)
 {
-    struct slot *slot = context;
+    struct part_slot *slot = context;
     struct parts *parts = slot->parts;
 
     pthread_mutex_lock(&parts->lock);

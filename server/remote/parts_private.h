@@ -13,13 +13,13 @@ enum { PARTS_MAX = 1 << 30 };
 #define ON_DISK UINT32_MAX
 #define CHECKED_ON_DISK (UINT32_MAX - 1)
 
-enum slot_state { SLOT_EMPTY, SLOT_COMING, SLOT_READY, SLOT_FAILED };
+enum part_slot_state { SLOT_EMPTY, SLOT_COMING, SLOT_READY, SLOT_FAILED };
 
-struct slot {
+struct part_slot {
     struct parts *parts;
     struct part_list *list; /* whose part; NULL: it was ended while the part came */
     uint32_t part;
-    enum slot_state state;
+    enum part_slot_state state;
     uint32_t readers; /* that copy from it */
     uint64_t used_at;
     uint64_t come_bytes;     /* COMING: the first bytes, which can be read */
@@ -39,12 +39,12 @@ struct parts {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t clock;
-    struct slot *slots;
+    struct part_slot *slots;
 };
 
 /* What is to be done about a part. */
 struct task {
-    struct slot *slot;
+    struct part_slot *slot;
     struct part_list *list;
     struct object_identity identity;
     uint32_t part;
@@ -54,12 +54,12 @@ struct task {
 };
 
 /* The lock is held, here and below unless it says otherwise. */
-void slot_empty(struct slot *slot);
+void slot_empty(struct part_slot *slot);
 
 /* Where the slot's bytes lie. Of a part that is coming or read they do not move: without the lock.
  */
-int slot_file(const struct slot *slot);
-uint64_t slot_position(const struct slot *slot);
+int slot_file(const struct part_slot *slot);
+uint64_t slot_position(const struct part_slot *slot);
 
 /* The first part tells how many there are. */
 void parts_learn(const struct parts *parts, struct part_list *list,

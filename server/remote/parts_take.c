@@ -97,7 +97,7 @@ have_from_disk(struct parts *parts, const struct task *task)
 tundish_status
 parts_take(struct parts *parts, struct task *task)
 {
-    struct slot *slot = task->slot;
+    struct part_slot *slot = task->slot;
     enum step step = STEP_FETCH;
     bool comes_whole = task->list->comes_whole;
     tundish_status status = TUNDISH_OK;

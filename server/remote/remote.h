@@ -2,8 +2,8 @@
  * when its first URL is read, with one thread that talks to servers. It lives as long as the
  * process.
  */
-#ifndef REMOTE_H
-#define REMOTE_H
+#ifndef REMOTE_REMOTE_H
+#define REMOTE_REMOTE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* remote_private.h - what the parts of this folder know of each other. */
-#ifndef REMOTE_PRIVATE_H
-#define REMOTE_PRIVATE_H
+#ifndef REMOTE_REMOTE_PRIVATE_H
+#define REMOTE_REMOTE_PRIVATE_H
 
 #include "remote/credentials.h"
 #include "remote/remote.h"

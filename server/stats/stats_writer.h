@@ -3,8 +3,8 @@
  * A thread that counts asks once for a set of its kind and then stores into it: no lock, no call.
  * Sets are added from any thread; each is written by one.
  */
-#ifndef STATS_WRITER_H
-#define STATS_WRITER_H
+#ifndef STATS_STATS_WRITER_H
+#define STATS_STATS_WRITER_H
 
 #include "core/log.h"
 #include "shm/stats.h"

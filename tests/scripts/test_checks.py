@@ -207,6 +207,41 @@ class StageNames(Check):
         self.assertIn("asks", self.finds("server/commands/a.c", 'x = { { "range", .text_of = a } };'))
 
 
+class Headers(Check):
+    script = "check-headers"
+
+    def header(self, path, guard, text=""):
+        self.put(path, f"/* a header */\n#ifndef {guard}\n#define {guard}\n{text}\n#endif\n")
+        return self.complaints()
+
+    def test_guards_are_the_paths(self):
+        for path, guard in (
+            ("sdk/core/status.h", "TND_CORE_STATUS_H"),
+            ("sdk/include/tundish/tundish_op.h", "TUNDISH_OP_H"),
+            ("sdk/python/src/array.h", "PYTHON_ARRAY_H"),
+            ("server/source/rows/npy.h", "SOURCE_ROWS_NPY_H"),
+            ("admin/page.h", "ADMIN_PAGE_H"),
+        ):
+            self.assertEqual(self.header(path, guard), "")
+        self.assertIn("is SOURCE_NPY_H, not SOURCE_ROWS_NPY_H",
+                      self.header("server/source/rows/npy.h", "SOURCE_NPY_H"))
+
+    def test_a_header_without_a_guard_is_found(self):
+        self.put("server/order/run.h", "struct run {\n    int at;\n};\n")
+        self.assertIn("server/order/run.h has no include guard ORDER_RUN_H", self.complaints())
+
+    def test_a_tag_has_one_header(self):
+        self.assertEqual(self.header("server/order/run.h", "ORDER_RUN_H", "struct run {\n};"), "")
+        self.assertEqual(self.header("server/order/ops.h", "ORDER_OPS_H", "struct run;\nstruct run *next;"), "")
+        self.assertIn("sdk/core/run.h both define the tag run",
+                      self.header("sdk/core/run.h", "TND_CORE_RUN_H", "enum run { RUN };"))
+
+    def test_private_headers_are_called_so(self):
+        self.assertEqual(self.header("server/batch/origin_private.h", "BATCH_ORIGIN_PRIVATE_H"), "")
+        self.assertIn("origin_parts.h: call a private header _private.h",
+                      self.header("server/batch/origin_parts.h", "BATCH_ORIGIN_PARTS_H"))
+
+
 class Format(Check):
     script = "check-format"
 

@@ -19,7 +19,7 @@
 
 struct batch {
     PyObject_HEAD PyObject *reader;
-    struct schema *schema;
+    struct batch_schema *schema;
     struct lease *lease; /* NULL: released */
     PyObject **values;   /* by column: what [name] gave, or NULL */
     /* Copied from the SDK's batch, since they can be asked for after the release. */
@@ -40,7 +40,7 @@ refuse_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
 }
 
 PyObject *
-batch_new(PyObject *type, PyObject *reader, struct schema *schema, struct lease *lease)
+batch_new(PyObject *type, PyObject *reader, struct batch_schema *schema, struct lease *lease)
 {
     const tundish_batch *lent = lease_facts(lease);
     struct batch *batch = object_new(type);
@@ -51,7 +51,7 @@ batch_new(PyObject *type, PyObject *reader, struct schema *schema, struct lease 
     }
     batch->lease = lease;
     batch->reader = Py_NewRef(reader);
-    batch->schema = (struct schema *)(void *)Py_NewRef((PyObject *)schema);
+    batch->schema = (struct batch_schema *)(void *)Py_NewRef((PyObject *)schema);
     batch->sequence = lent->sequence;
     batch->epoch = lent->epoch;
     batch->step = lent->step;
@@ -128,7 +128,7 @@ static struct lease *
 take_tensor(PyObject *self, uint32_t index, tundish_tensor *ret_tensor)
 {
     struct batch *batch = (struct batch *)(void *)self;
-    struct column *column = &batch->schema->columns[index];
+    struct batch_column *column = &batch->schema->columns[index];
     struct lease *lease = batch->lease;
     tundish_status status;
     int64_t begun_ns;
@@ -203,7 +203,7 @@ values_array(PyObject *self, struct lease *lease, const tundish_tensor *tensor)
 static PyObject *
 numpy_view(PyObject *self, uint32_t index)
 {
-    struct schema *schema = ((struct batch *)(void *)self)->schema;
+    struct batch_schema *schema = ((struct batch *)(void *)self)->schema;
     PyObject *dtype = schema_numpy_dtype(schema, index), *array, *shape, *view = NULL;
     tundish_tensor tensor;
     struct lease *lease;

@@ -8,6 +8,7 @@
 PyObject *batch_type(PyObject *module);
 
 /* A batch of `type` (tundish.Batch), which takes the lease over, also if this fails. */
-PyObject *batch_new(PyObject *type, PyObject *reader, struct schema *schema, struct lease *lease);
+PyObject *batch_new(PyObject *type, PyObject *reader, struct batch_schema *schema,
+                    struct lease *lease);
 
 #endif

@@ -26,7 +26,7 @@ hold_parse(const char *name)
 /* Once for each reader, for a loop that keeps all batches would say it for each. The stack's level
  * is that of the program's call; the line that matters is the one in the text. */
 static int
-warn(const struct source *source, uint32_t count, const struct line *taken)
+warn(const struct source *source, uint32_t count, const struct source_line *taken)
 {
     if (source_device(source) >= 0)
         return PyErr_WarnFormat(
@@ -67,7 +67,7 @@ static int
 copy_oldest(struct hold *hold, struct source *source)
 {
     tundish_status status;
-    struct line taken;
+    struct source_line taken;
     uint32_t count;
     bool warns;
 
@@ -91,7 +91,7 @@ copy_oldest(struct hold *hold, struct source *source)
 static int
 raise_held(struct source *source)
 {
-    struct line taken;
+    struct source_line taken;
     uint32_t count;
 
     if (!source_oldest(source, &taken, &count))
@@ -124,7 +124,7 @@ static int
 wait_for_release(struct source *source, int64_t deadline_ns, bool has_waited)
 {
     int64_t left_ns = deadline_ns - clock_ns();
-    struct line taken;
+    struct source_line taken;
     uint32_t count;
 
     if (!source_oldest(source, &taken, &count))

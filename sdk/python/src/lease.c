@@ -50,7 +50,7 @@ struct lease {
     struct source *source;
     struct lease *older, *newer;
     struct lent lent;
-    struct line taken;
+    struct source_line taken;
     bool is_kept; /* it has left its slot; guarded by the source's lock */
     atomic_bool is_lent_on;
     struct span spans[]; /* for each column */
@@ -263,7 +263,7 @@ source_held(struct source *source)
 }
 
 bool
-source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_count)
+source_oldest(struct source *source, struct source_line *ret_taken, uint32_t *ret_count)
 {
     struct lease *oldest;
     uint32_t count;
@@ -393,7 +393,7 @@ name_of_file(struct source *source, const char *file)
 }
 
 struct lease *
-lease_open(struct source *source, const struct lent *lent, const struct line *taken)
+lease_open(struct source *source, const struct lent *lent, const struct source_line *taken)
 {
     struct lease *lease = calloc(1, sizeof *lease + source->column_count * sizeof lease->spans[0]);
 
@@ -408,7 +408,7 @@ lease_open(struct source *source, const struct lent *lent, const struct line *ta
     lease->lent = *lent;
     pthread_mutex_lock(&source->lock);
     lease->taken =
-        (struct line){ .file = name_of_file(source, taken->file), .number = taken->number };
+        (struct source_line){ .file = name_of_file(source, taken->file), .number = taken->number };
     lease->older = source->newest;
     *(source->newest == NULL ? &source->oldest : &source->newest->newer) = lease;
     source->newest = lease;

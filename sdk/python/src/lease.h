@@ -25,7 +25,7 @@ struct written {
 };
 
 /* A line of a program. The file's name lives as long as the source. */
-struct line {
+struct source_line {
     const char *file;
     int number;
     bool was_left; /* of a batch: see source_note_left */
@@ -56,7 +56,7 @@ void source_drop(struct source *source);
 
 /* The oldest batch that is in use in its slot: where it was taken, and how many there are. False:
  * there is none. */
-bool source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_count);
+bool source_oldest(struct source *source, struct source_line *ret_taken, uint32_t *ret_count);
 /* A loop was left early. Its variable may hold the newest batch until the next one is taken, which
  * is no fault of the program's. */
 void source_note_left(struct source *source);
@@ -69,7 +69,8 @@ bool source_is_lent_on(struct source *source);
 void source_wait_release(struct source *source, int64_t timeout_ns);
 
 /* The lease of a batch just returned, with one count. NULL: no memory; the batch was released. */
-struct lease *lease_open(struct source *source, const struct lent *lent, const struct line *taken);
+struct lease *lease_open(struct source *source, const struct lent *lent,
+                         const struct source_line *taken);
 void lease_hold(struct lease *lease);
 /* As lease_hold, for a library that is not Python's. */
 void lease_lend_on(struct lease *lease);

@@ -29,7 +29,7 @@
 
 struct reader {
     PyObject_HEAD struct source *source; /* NULL: closed */
-    struct schema *schema;
+    struct batch_schema *schema;
     PyObject *batch_type;
     atomic_flag is_busy;
     char has_ended;   /* END_OF_STREAM was told */
@@ -191,7 +191,7 @@ new_batch(PyObject *self, const struct lent *lent)
 {
     struct reader *reader = from_object(self);
     PyObject *holder;
-    struct line taken;
+    struct source_line taken;
     struct lease *lease;
 
     taken_here(PyUnicode_AsUTF8AndSize(reader->package, NULL), &taken, &holder);
@@ -415,7 +415,7 @@ begin(PyObject *self, tundish_reader *opened, int device)
     PyObject *array_class = own_type(device < 0 ? "Array" : "DeviceArray");
     const tundish_spec *spec;
     const char *text;
-    struct schema *schema = NULL;
+    struct batch_schema *schema = NULL;
     struct source *source = NULL;
     tundish_status status;
 

@@ -22,9 +22,9 @@ dims_tuple(const int64_t *dims, uint32_t rank)
 }
 
 static int
-take_column(struct schema *schema, uint32_t index, const tundish_column_spec *spec)
+take_column(struct batch_schema *schema, uint32_t index, const tundish_column_spec *spec)
 {
-    struct column *column = &schema->columns[index];
+    struct batch_column *column = &schema->columns[index];
     PyObject *number = PyLong_FromUnsignedLong(index);
     int result = -1;
 
@@ -39,10 +39,10 @@ take_column(struct schema *schema, uint32_t index, const tundish_column_spec *sp
     return result;
 }
 
-struct schema *
+struct batch_schema *
 schema_new(PyObject *type, PyObject *array_type, const tundish_spec *spec)
 {
-    struct schema *schema = object_new(type);
+    struct batch_schema *schema = object_new(type);
 
     if (schema == NULL)
         return NULL;
@@ -68,7 +68,7 @@ schema_new(PyObject *type, PyObject *array_type, const tundish_spec *spec)
 static void
 schema_dealloc(PyObject *self)
 {
-    struct schema *schema = (struct schema *)(void *)self;
+    struct batch_schema *schema = (struct batch_schema *)(void *)self;
 
     for (uint32_t i = 0; schema->columns != NULL && i < schema->count; i++) {
         Py_XDECREF(schema->columns[i].name);
@@ -84,9 +84,9 @@ schema_dealloc(PyObject *self)
 }
 
 PyObject *
-schema_numpy_dtype(struct schema *schema, uint32_t index)
+schema_numpy_dtype(struct batch_schema *schema, uint32_t index)
 {
-    struct column *column = &schema->columns[index];
+    struct batch_column *column = &schema->columns[index];
     PyObject *module;
 
     if (column->numpy_dtype != NULL)
@@ -109,7 +109,7 @@ schema_numpy_dtype(struct schema *schema, uint32_t index)
 }
 
 bool
-schema_is_plain(const struct schema *schema, uint32_t index)
+schema_is_plain(const struct batch_schema *schema, uint32_t index)
 {
     const tundish_column_spec *spec = &schema->columns[index].spec;
 
@@ -117,7 +117,7 @@ schema_is_plain(const struct schema *schema, uint32_t index)
 }
 
 PyObject *
-schema_shape(struct column *column, const int64_t *dims)
+schema_shape(struct batch_column *column, const int64_t *dims)
 {
     size_t bytes = column->spec.rank * sizeof *dims;
 
@@ -140,7 +140,7 @@ schema_type(PyObject *module)
     };
     static PyType_Spec spec = {
         .name = "tundish._tundish.Schema",
-        .basicsize = sizeof(struct schema),
+        .basicsize = sizeof(struct batch_schema),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };

@@ -11,7 +11,7 @@
 #include "python.h"
 #include "tundish/tundish.h"
 
-struct column {
+struct batch_column {
     tundish_column_spec spec; /* its name and lists live in the SDK: not used */
     PyObject *name;
     PyObject *numpy_dtype; /* or NULL: not made yet */
@@ -20,9 +20,9 @@ struct column {
     bool is_slow; /* making its tensor took long: let other threads run meanwhile */
 };
 
-struct schema {
+struct batch_schema {
     PyObject_HEAD uint32_t count;
-    struct column *columns;
+    struct batch_column *columns;
     PyObject *names;   /* a tuple */
     PyObject *indices; /* a dict: name -> index */
     PyObject *ndarray; /* numpy.ndarray, or NULL: not imported yet */
@@ -31,15 +31,15 @@ struct schema {
 };
 
 PyObject *schema_type(PyObject *module);
-struct schema *schema_new(PyObject *type, PyObject *array_type, const tundish_spec *spec);
+struct batch_schema *schema_new(PyObject *type, PyObject *array_type, const tundish_spec *spec);
 
 /* The numpy dtype of a column, borrowed; NULL with an exception if numpy is missing. */
-PyObject *schema_numpy_dtype(struct schema *schema, uint32_t index);
+PyObject *schema_numpy_dtype(struct batch_schema *schema, uint32_t index);
 /* The tuple of a tensor's shape, borrowed. */
 /* A new tuple of int. */
 PyObject *dims_tuple(const int64_t *dims, uint32_t rank);
 /* Is [name] just a numpy view? Else tundish.Batch makes it. */
-bool schema_is_plain(const struct schema *schema, uint32_t index);
-PyObject *schema_shape(struct column *column, const int64_t *dims);
+bool schema_is_plain(const struct batch_schema *schema, uint32_t index);
+PyObject *schema_shape(struct batch_column *column, const int64_t *dims);
 
 #endif

@@ -22,12 +22,12 @@ is_ours(const char *package, const char *file)
 }
 
 void
-taken_here(const char *package, struct line *ret_line, PyObject **ret_holder)
+taken_here(const char *package, struct source_line *ret_line, PyObject **ret_holder)
 {
     PyObject *frame = Py_XNewRef((PyObject *)(void *)PyEval_GetFrame()), *file = NULL;
     const char *text = NULL;
 
-    *ret_line = (struct line){ .file = "?" };
+    *ret_line = (struct source_line){ .file = "?" };
     while (frame != NULL && frame != Py_None) {
         PyObject *outer;
 
@@ -42,8 +42,8 @@ taken_here(const char *package, struct line *ret_line, PyObject **ret_holder)
     }
     if (frame != NULL && frame != Py_None && text != NULL && file != NULL)
         *ret_line =
-            (struct line){ .file = text,
-                           .number = PyFrame_GetLineNumber((PyFrameObject *)(void *)frame) };
+            (struct source_line){ .file = text,
+                                  .number = PyFrame_GetLineNumber((PyFrameObject *)(void *)frame) };
     Py_XDECREF(frame);
     PyErr_Clear();
     *ret_holder = file;

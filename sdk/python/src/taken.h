@@ -7,6 +7,6 @@
 
 /* The innermost line outside of the package, whose folder that is (NULL: any line). `holder` keeps
  * the file's name alive for the caller, who drops it. Sets no exception. */
-void taken_here(const char *package, struct line *ret_line, PyObject **ret_holder);
+void taken_here(const char *package, struct source_line *ret_line, PyObject **ret_holder);
 
 #endif

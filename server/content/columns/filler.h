@@ -1,6 +1,6 @@
 /* filler.h - one value of some dtype, and many copies of it: paddings and defaults. */
-#ifndef CONTENT_FILLER_H
-#define CONTENT_FILLER_H
+#ifndef CONTENT_COLUMNS_FILLER_H
+#define CONTENT_COLUMNS_FILLER_H
 
 #include "core/bytes.h"
 #include "pipeline/pipeline.h"

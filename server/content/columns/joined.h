@@ -1,7 +1,7 @@
 /* joined.h - several columns become one: along a dimension (concat) or a new one (stack). Where one
  * of them is ragged, so is the result. */
-#ifndef CONTENT_JOINED_H
-#define CONTENT_JOINED_H
+#ifndef CONTENT_COLUMNS_JOINED_H
+#define CONTENT_COLUMNS_JOINED_H
 
 #include "content/content.h"
 

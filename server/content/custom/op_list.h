@@ -1,6 +1,6 @@
 /* op_list.h - the lists that a custom transform makes, one for each value that it takes. */
-#ifndef CONTENT_OP_LIST_H
-#define CONTENT_OP_LIST_H
+#ifndef CONTENT_CUSTOM_OP_LIST_H
+#define CONTENT_CUSTOM_OP_LIST_H
 
 #include "column/column.h"
 #include "column/scratch.h"

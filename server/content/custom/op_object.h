@@ -1,6 +1,6 @@
 /* op_object.h - a transform of one's own (tundish_op.h). */
-#ifndef CONTENT_OP_OBJECT_H
-#define CONTENT_OP_OBJECT_H
+#ifndef CONTENT_CUSTOM_OP_OBJECT_H
+#define CONTENT_CUSTOM_OP_OBJECT_H
 
 #include "content/content.h"
 #include "tundish/tundish_op.h"

@@ -78,7 +78,7 @@ expression_reads(const struct expression *expression, uint32_t column)
 
 /* Repeat a result that is the same for all elements, so that each has its own. */
 static void
-unshare_result(struct run *run)
+unshare_result(struct expression_run *run)
 {
     const struct expression *expression = run->expression;
     struct column *column = &run->columns[expression->result];
@@ -99,7 +99,9 @@ void
 expression_apply(const struct expression *expression, const struct frame *input,
                  struct frame *output, uint32_t index)
 {
-    struct run run = { .expression = expression, .input = input, .output = output, .index = index };
+    struct expression_run run = {
+        .expression = expression, .input = input, .output = output, .index = index
+    };
     /* Usual expressions have few steps; their state needs no scratch memory. */
     struct column few_columns[FEW];
     bool few_shared[FEW];

@@ -5,8 +5,8 @@
  * graph optimiser shows: x ** 0.5 is sqrt(x). An expression has no side effects and may be run by
  * any thread.
  */
-#ifndef CONTENT_EXPRESSION_H
-#define CONTENT_EXPRESSION_H
+#ifndef CONTENT_EXPRESSION_EXPRESSION_H
+#define CONTENT_EXPRESSION_EXPRESSION_H
 
 #include <stdbool.h>
 

@@ -12,13 +12,13 @@
 enum { FEW_ELEMENTS = 8 };
 
 /* The step that reads the only column of an expression that works value by value; or NULL. */
-static const struct step *
+static const struct expression_step *
 only_column(const struct expression *expression)
 {
-    const struct step *found = NULL;
+    const struct expression_step *found = NULL;
 
     for (uint32_t i = 0; i < expression->step_count; i++) {
-        const struct step *step = &expression->steps[i];
+        const struct expression_step *step = &expression->steps[i];
 
         if (step->type.spec.dtype == TUNDISH_STRING)
             return NULL;
@@ -35,7 +35,7 @@ only_column(const struct expression *expression)
 
 /* Whether two steps compute the same, whatever column they read. */
 static bool
-does_the_same(const struct step *a, const struct step *b)
+does_the_same(const struct expression_step *a, const struct expression_step *b)
 {
     tundish_dtype dtype = a->type.spec.dtype;
 
@@ -59,7 +59,7 @@ bool
 expression_alike_add(struct expression_alike *alike, const struct expression *expression,
                      uint32_t output)
 {
-    const struct step *column = only_column(expression);
+    const struct expression_step *column = only_column(expression);
     uint32_t count = alike->count;
 
     if (count > 0 && (column == NULL || only_column(alike->list[0]) == NULL ||

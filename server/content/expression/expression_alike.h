@@ -1,7 +1,7 @@
 /* expression_alike.h - several columns computed alike: where elements are few, one run for all of
  * them costs hardly more than one for each. */
-#ifndef CONTENT_EXPRESSION_ALIKE_H
-#define CONTENT_EXPRESSION_ALIKE_H
+#ifndef CONTENT_EXPRESSION_EXPRESSION_ALIKE_H
+#define CONTENT_EXPRESSION_EXPRESSION_ALIKE_H
 
 #include "content/expression/expression.h"
 

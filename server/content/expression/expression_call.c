@@ -143,7 +143,7 @@ static struct operand
 check_length(struct checker *checker, const struct tree *tree, const struct function *function)
 {
     struct operand operand = operand_default(checker, argument(checker, tree, 0));
-    struct step step = { .kind = STEP_LENGTH, .at = tree->at };
+    struct expression_step step = { .kind = STEP_LENGTH, .at = tree->at };
     const struct value_type *type;
 
     if (operand.kind == OPERAND_BAD)
@@ -191,7 +191,7 @@ check_seed(struct checker *checker, const struct tree *tree, uint32_t index)
 static struct operand
 check_uniform(struct checker *checker, const struct tree *tree, const struct function *function)
 {
-    struct step step = { .kind = STEP_UNIFORM, .at = tree->at, .uniform_count = -1 };
+    struct expression_step step = { .kind = STEP_UNIFORM, .at = tree->at, .uniform_count = -1 };
     struct operand first = check_seed(checker, tree, 0), second = check_seed(checker, tree, 1);
 
     (void)function;
@@ -291,7 +291,9 @@ static struct operand
 reduce(struct checker *checker, const struct tree *tree, const struct function *function,
        struct operand operand)
 {
-    struct step step = { .kind = STEP_REDUCE, .at = tree->at, .reduce = function->reduce };
+    struct expression_step step = { .kind = STEP_REDUCE,
+                                    .at = tree->at,
+                                    .reduce = function->reduce };
     const struct value_type *type = operand_type(checker, operand);
     tundish_dtype dtype = type->spec.dtype;
     bool half = dtype == TUNDISH_FLOAT16 || dtype == TUNDISH_BFLOAT16;

@@ -46,7 +46,7 @@ operand_dtype(const struct checker *checker, struct operand operand)
 /* Append a step. Steps are in order of evaluation, since operands are emitted before their
  * users. */
 struct operand
-operand_emit(struct checker *checker, const struct step *step)
+operand_emit(struct checker *checker, const struct expression_step *step)
 {
     struct expression *expression = checker->expression;
     int32_t index = (int32_t)expression->step_count;
@@ -57,14 +57,15 @@ operand_emit(struct checker *checker, const struct step *step)
     return (struct operand){ .kind = OPERAND_STEP, .at = step->at, .step = index };
 }
 
-struct step
+struct expression_step
 step_new(enum step_kind kind, uint32_t at)
 {
-    return (struct step){ .kind = kind,
-                          .at = at,
-                          .inputs = { NO_STEP, NO_STEP, NO_STEP },
-                          .type = { .structure = -1,
-                                    .spec = { .kind = TUNDISH_DENSE, .passed_from = -1 } } };
+    return (struct expression_step){
+        .kind = kind,
+        .at = at,
+        .inputs = { NO_STEP, NO_STEP, NO_STEP },
+        .type = { .structure = -1, .spec = { .kind = TUNDISH_DENSE, .passed_from = -1 } }
+    };
 }
 
 /* Names may stand for numbers that the run supplies, such as the number of replicas. */
@@ -114,7 +115,7 @@ check_name(struct checker *checker, const struct tree *tree)
 {
     bool outer = tree->kind == TREE_OUTER;
     const struct schema *schema = outer ? checker->config->outer : checker->config->input;
-    struct step step = step_new(outer ? STEP_OUTER : STEP_COLUMN, tree->at);
+    struct expression_step step = step_new(outer ? STEP_OUTER : STEP_COLUMN, tree->at);
     struct operand literal;
     int32_t index;
 
@@ -223,7 +224,7 @@ operand_broadcast(struct checker *checker, uint32_t at, struct value_type *a,
 struct operand
 operand_convert(struct checker *checker, struct operand operand, tundish_dtype dtype, uint32_t at)
 {
-    struct step step = step_new(STEP_CONVERT, at);
+    struct expression_step step = step_new(STEP_CONVERT, at);
 
     if (operand.kind == OPERAND_BAD || operand_dtype(checker, operand) == dtype)
         return operand;
@@ -268,7 +269,7 @@ static struct operand
 emit_vector(struct checker *checker, enum vector_op op, uint32_t at, tundish_dtype dtype,
             const struct operand *operands, uint32_t count)
 {
-    struct step step = step_new(STEP_VECTOR, at);
+    struct expression_step step = step_new(STEP_VECTOR, at);
 
     step.op = op;
     step.kernel = vector_kernel(op, dtype);

@@ -1,6 +1,6 @@
 /* expression_check.h - typing an expression: what operators, functions and indices share. */
-#ifndef CONTENT_EXPRESSION_CHECK_H
-#define CONTENT_EXPRESSION_CHECK_H
+#ifndef CONTENT_EXPRESSION_EXPRESSION_CHECK_H
+#define CONTENT_EXPRESSION_EXPRESSION_CHECK_H
 
 #include "content/expression/expression_program.h"
 
@@ -62,7 +62,7 @@ struct operand operand_constant(struct checker *checker, uint32_t at, tundish_dt
                                 const void *value);
 
 /* A step without inputs, of a dense scalar whose dtype is to be set. */
-struct step step_new(enum step_kind kind, uint32_t at);
+struct expression_step step_new(enum step_kind kind, uint32_t at);
 
 const struct value_type *operand_type(const struct checker *checker, struct operand operand);
 tundish_dtype operand_dtype(const struct checker *checker, struct operand operand);
@@ -73,7 +73,7 @@ bool operand_broadcast(struct checker *checker, uint32_t at, struct value_type *
                        const struct value_type *b);
 
 /* Append a step: its kind, inputs and type are given. */
-struct operand operand_emit(struct checker *checker, const struct step *step);
+struct operand operand_emit(struct checker *checker, const struct expression_step *step);
 
 /* Append a kernel over unified operands (16-bit floats go through float32). */
 struct operand operand_kernel(struct checker *checker, enum vector_op op, uint32_t at,

@@ -1,6 +1,6 @@
 /* expression_context.h - $per_replica_batch_size(G), the one variable that takes an argument. */
-#ifndef CONTENT_EXPRESSION_CONTEXT_H
-#define CONTENT_EXPRESSION_CONTEXT_H
+#ifndef CONTENT_EXPRESSION_EXPRESSION_CONTEXT_H
+#define CONTENT_EXPRESSION_EXPRESSION_CONTEXT_H
 
 #include "content/expression/expression.h"
 

@@ -24,8 +24,8 @@ has_same_shape(const struct value_type *a, const struct value_type *b)
 static void
 note_use(struct expression *expression, int32_t user, int32_t input)
 {
-    const struct step *reader = &expression->steps[user];
-    struct step *step = &expression->steps[input];
+    const struct expression_step *reader = &expression->steps[user];
+    struct expression_step *step = &expression->steps[input];
     /* A step with two readers in different groups is computed once and kept, rather than twice. */
     bool together = step_is_by_value(reader) && step_is_by_value(step) &&
                     has_same_shape(&reader->type, &step->type);
@@ -48,7 +48,7 @@ find_roots(struct expression *expression)
     expression->steps[expression->result].is_root = true;
     used[expression->result] = true;
     for (int32_t i = expression->result; i >= 0; i--) {
-        struct step *step = &expression->steps[i];
+        struct expression_step *step = &expression->steps[i];
 
         if (!used[i])
             continue;
@@ -71,7 +71,7 @@ find_roots(struct expression *expression)
 }
 
 static struct location
-leaf_location(struct group *group, int32_t step)
+leaf_location(struct expression_group *group, int32_t step)
 {
     /* A leaf that several ops read is broadcast once. */
     for (uint32_t i = 0; i < group->leaf_count; i++)
@@ -103,7 +103,7 @@ take_block(struct block_pool *pool)
 }
 
 static uint32_t
-op_of(const struct group *group, int32_t step)
+op_of(const struct expression_group *group, int32_t step)
 {
     uint32_t op = 0;
 
@@ -113,9 +113,9 @@ op_of(const struct group *group, int32_t step)
 }
 
 static struct location
-input_location(struct expression *expression, struct group *group, int32_t input)
+input_location(struct expression *expression, struct expression_group *group, int32_t input)
 {
-    const struct step *step = input == NO_STEP ? NULL : &expression->steps[input];
+    const struct expression_step *step = input == NO_STEP ? NULL : &expression->steps[input];
 
     if (step == NULL)
         return (struct location){ LOCATION_NONE, 0 };
@@ -128,7 +128,7 @@ input_location(struct expression *expression, struct group *group, int32_t input
 }
 
 static void
-locate_operands(struct expression *expression, struct group *group)
+locate_operands(struct expression *expression, struct expression_group *group)
 {
     struct block_pool pool = {
         .last_use = tnd_zalloc(group->op_count, sizeof(uint32_t)),
@@ -166,12 +166,12 @@ locate_operands(struct expression *expression, struct group *group)
 static void
 add_group(struct expression *expression, int32_t root)
 {
-    struct group *group;
+    struct expression_group *group;
 
     expression->groups =
         tnd_realloc(expression->groups, expression->group_count + 1, sizeof *expression->groups);
     group = &expression->groups[expression->group_count++];
-    *group = (struct group){ .root = root };
+    *group = (struct expression_group){ .root = root };
     group->ops = tnd_zalloc((size_t)root + 1, sizeof *group->ops);
     for (int32_t i = 0; i <= root; i++)
         if (step_is_by_value(&expression->steps[i]) && expression->steps[i].group == root)

@@ -137,7 +137,7 @@ check_item_count(struct checker *checker, const struct tree *tree, int rank)
 /* Check the item of each dimension, and build the shape. Inputs 2k and 2k + 1 are the bounds of
  * dimension k. */
 static bool
-check_items(struct checker *checker, const struct tree *tree, struct step *step,
+check_items(struct checker *checker, const struct tree *tree, struct expression_step *step,
             const struct value_type *base)
 {
     for (int k = 0; k < base->spec.rank; k++) {
@@ -172,7 +172,7 @@ struct operand
 operand_index(struct checker *checker, const struct tree *tree)
 {
     struct operand base = operand_default(checker, operand_tree(checker, tree->children[0]));
-    struct step step = { .kind = STEP_SLICE, .at = tree->at };
+    struct expression_step step = { .kind = STEP_SLICE, .at = tree->at };
     struct value_type type;
 
     if (base.kind == OPERAND_BAD)

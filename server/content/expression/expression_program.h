@@ -4,8 +4,8 @@
  * and have the same shape make a group, run in one pass over blocks of values that stay in the
  * cache; what a group gives, and what any other step gives, is a whole column.
  */
-#ifndef CONTENT_EXPRESSION_PROGRAM_H
-#define CONTENT_EXPRESSION_PROGRAM_H
+#ifndef CONTENT_EXPRESSION_EXPRESSION_PROGRAM_H
+#define CONTENT_EXPRESSION_EXPRESSION_PROGRAM_H
 
 #include "column/vector.h"
 #include "content/expression/expression.h"
@@ -37,7 +37,7 @@ enum step_kind {
     STEP_UNIFORM
 };
 
-struct step {
+struct expression_step {
     enum step_kind kind;
     uint32_t at; /* in the text, for messages */
     struct value_type type;
@@ -79,7 +79,7 @@ struct group_op {
     struct location output;
 };
 
-struct group {
+struct expression_group {
     int32_t root;
     uint32_t op_count, leaf_count, block_count;
     struct group_op *ops;
@@ -89,10 +89,10 @@ struct group {
 struct expression {
     char *text;
     uint32_t step_count;
-    struct step *steps;
+    struct expression_step *steps;
     uint32_t group_count;
-    struct group *groups; /* in the order of their roots */
-    int32_t result;       /* the last step */
+    struct expression_group *groups; /* in the order of their roots */
+    int32_t result;                  /* the last step */
     bool is_batch_wide;
 };
 
@@ -104,7 +104,7 @@ tundish_status expression_check(const struct expression_config *config, const st
 void expression_group(struct expression *expression);
 
 static inline bool
-step_is_by_value(const struct step *step)
+step_is_by_value(const struct expression_step *step)
 {
     return step->kind == STEP_VECTOR || step->kind == STEP_CONVERT || step->kind == STEP_JOIN;
 }

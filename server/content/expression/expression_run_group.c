@@ -15,10 +15,10 @@ fault_of(enum vector_op op)
 
 /* A block has bad values: run the kernel on each value to find their elements. This is rare. */
 static void
-reject_values(struct run *run, const struct group_op *op, const struct column *structure,
+reject_values(struct expression_run *run, const struct group_op *op, const struct column *structure,
               bool shared, int64_t first, const void *const operands[STEP_INPUTS_MAX], size_t count)
 {
-    const struct step *step = &run->expression->steps[op->step];
+    const struct expression_step *step = &run->expression->steps[op->step];
     size_t bytes = value_bytes(step->type.spec.dtype);
 
     for (size_t i = 0; i < count; i++) {
@@ -63,8 +63,8 @@ struct group_data {
 };
 
 static void *
-location_address(const struct run *run, const struct group_data *data, struct location location,
-                 size_t bytes, int64_t first)
+location_address(const struct expression_run *run, const struct group_data *data,
+                 struct location location, size_t bytes, int64_t first)
 {
     size_t offset = (size_t)first * bytes;
 
@@ -83,10 +83,10 @@ location_address(const struct run *run, const struct group_data *data, struct lo
 }
 
 static void
-run_op(struct run *run, const struct group_op *op, const struct group_data *data, int64_t first,
-       size_t count)
+run_op(struct expression_run *run, const struct group_op *op, const struct group_data *data,
+       int64_t first, size_t count)
 {
-    const struct step *steps = run->expression->steps, *step = &steps[op->step];
+    const struct expression_step *steps = run->expression->steps, *step = &steps[op->step];
     const void *operands[STEP_INPUTS_MAX] = { NULL };
     void *out = location_address(run, data, op->output, value_bytes(step->type.spec.dtype), first);
 
@@ -104,7 +104,7 @@ run_op(struct run *run, const struct group_op *op, const struct group_data *data
 
 /* Whether all leaves have one structure, which is the usual case and needs no broadcasting. */
 static bool
-leaves_agree(const struct run *run, const struct group *group)
+leaves_agree(const struct expression_run *run, const struct expression_group *group)
 {
     /* Leaves that are all shared agree too: the group then has one value for all elements. */
     for (uint32_t i = 1; i < group->leaf_count; i++)
@@ -117,8 +117,8 @@ leaves_agree(const struct run *run, const struct group *group)
 
 /* Broadcast the leaves' dimensions of one element. */
 static bool
-element_dims(const struct run *run, const struct group *group, int64_t element,
-             int64_t dims[RANK_MAX], uint32_t *rank)
+element_dims(const struct expression_run *run, const struct expression_group *group,
+             int64_t element, int64_t dims[RANK_MAX], uint32_t *rank)
 {
     *rank = 0;
     for (uint32_t i = 0; i < group->leaf_count; i++) {
@@ -135,7 +135,7 @@ element_dims(const struct run *run, const struct group *group, int64_t element,
 /* Whether every leaf's elements have one shape, which is usual. Then one element decides for
  * all. */
 static bool
-all_alike(const struct run *run, const struct group *group)
+all_alike(const struct expression_run *run, const struct expression_group *group)
 {
     int64_t dims[RANK_MAX];
 
@@ -147,8 +147,8 @@ all_alike(const struct run *run, const struct group *group)
 
 /* Broadcast the leaves' shapes, once if all elements are alike, or for each element. */
 static void
-broadcast_dims(struct run *run, const struct group *group, int64_t count, bool shared,
-               struct column *structure)
+broadcast_dims(struct expression_run *run, const struct expression_group *group, int64_t count,
+               bool shared, struct column *structure)
 {
     bool alike = all_alike(run, group);
     int64_t dim_sets = alike && count > 0 ? 1 : count;
@@ -177,8 +177,8 @@ broadcast_dims(struct run *run, const struct group *group, int64_t count, bool s
 
 /* The structure that the leaves have together. A ragged or sparse leaf decides it. */
 static void
-common_structure(struct run *run, const struct group *group, struct column *structure,
-                 bool *ret_shared)
+common_structure(struct expression_run *run, const struct expression_group *group,
+                 struct column *structure, bool *ret_shared)
 {
     bool shared = true;
 
@@ -195,7 +195,7 @@ common_structure(struct run *run, const struct group *group, struct column *stru
 
 /* A leaf's values, as many as the structure has. Elements whose shapes do not match have none. */
 static const uint8_t *
-leaf_values(struct run *run, int32_t leaf, const struct column *structure)
+leaf_values(struct expression_run *run, int32_t leaf, const struct column *structure)
 {
     const struct column *column = &run->columns[leaf];
     size_t bytes = value_bytes(run->expression->steps[leaf].type.spec.dtype);
@@ -209,7 +209,7 @@ leaf_values(struct run *run, int32_t leaf, const struct column *structure)
 }
 
 void
-run_group(struct run *run, const struct group *group)
+run_group(struct expression_run *run, const struct expression_group *group)
 {
     struct scratch *scratch = run->output->scratch;
     struct column structure;

@@ -9,7 +9,7 @@
 
 /* Reject an element, and name the part of the expression that has no value. */
 static void
-reject(struct run *run, int32_t step, int64_t element, const char *what)
+reject(struct expression_run *run, int32_t step, int64_t element, const char *what)
 {
     frame_reject(run->output, element, "%s in \"%s\", at character %u", what, run->expression->text,
                  run->expression->steps[step].at + 1);
@@ -17,7 +17,7 @@ reject(struct run *run, int32_t step, int64_t element, const char *what)
 
 /* A fault in a shared column is every element's. */
 void
-run_reject(struct run *run, int32_t step, bool shared, int64_t element, const char *what)
+run_reject(struct expression_run *run, int32_t step, bool shared, int64_t element, const char *what)
 {
     if (!shared) {
         reject(run, step, element, what);
@@ -28,8 +28,8 @@ run_reject(struct run *run, int32_t step, bool shared, int64_t element, const ch
 }
 
 static void
-run_reject_marked(struct run *run, int32_t step, bool shared, const uint8_t *bad, int64_t count,
-                  const char *what)
+run_reject_marked(struct expression_run *run, int32_t step, bool shared, const uint8_t *bad,
+                  int64_t count, const char *what)
 {
     for (int64_t i = 0; i < count; i++)
         if (bad[i])
@@ -38,7 +38,7 @@ run_reject_marked(struct run *run, int32_t step, bool shared, const uint8_t *bad
 
 /* Make room for a step's values: directly in the frame if it is the result. */
 void *
-run_values(struct run *run, int32_t step, bool shared, int64_t value_count)
+run_values(struct expression_run *run, int32_t step, bool shared, int64_t value_count)
 {
     size_t bytes = value_bytes(run->expression->steps[step].type.spec.dtype);
     size_t total;
@@ -52,7 +52,7 @@ run_values(struct run *run, int32_t step, bool shared, int64_t value_count)
 
 /* A constant is one value that all elements share. */
 static void
-set_constant(struct run *run, int32_t step)
+set_constant(struct expression_run *run, int32_t step)
 {
     struct column *column = &run->columns[step];
 
@@ -65,9 +65,9 @@ set_constant(struct run *run, int32_t step)
 
 /* An input of a step that is not a kernel. */
 static const struct column *
-run_input(struct run *run, int32_t input, bool *ret_shared)
+run_input(struct expression_run *run, int32_t input, bool *ret_shared)
 {
-    const struct step *step = &run->expression->steps[input];
+    const struct expression_step *step = &run->expression->steps[input];
 
     if (step->kind == STEP_CONSTANT)
         set_constant(run, input);
@@ -77,9 +77,9 @@ run_input(struct run *run, int32_t input, bool *ret_shared)
 
 /* Stack columns along a new first dimension. Each element's values are gathered from every item. */
 static void
-run_stack(struct run *run, int32_t index)
+run_stack(struct expression_run *run, int32_t index)
 {
-    const struct step *step = &run->expression->steps[index];
+    const struct expression_step *step = &run->expression->steps[index];
     size_t bytes = value_bytes(step->type.spec.dtype);
     struct column *column = &run->columns[index];
     bool all_shared = true, shared;
@@ -115,7 +115,7 @@ run_stack(struct run *run, int32_t index)
 }
 
 static uint8_t *
-zeroed_marks(struct run *run, int64_t count)
+zeroed_marks(struct expression_run *run, int64_t count)
 {
     uint8_t *marks = scratch_alloc(run->output->scratch, (size_t)count);
 
@@ -124,9 +124,9 @@ zeroed_marks(struct run *run, int64_t count)
 }
 
 static void
-run_reduce(struct run *run, int32_t index)
+run_reduce(struct expression_run *run, int32_t index)
 {
-    const struct step *step = &run->expression->steps[index];
+    const struct expression_step *step = &run->expression->steps[index];
     const struct column *input = run_input(run, step->inputs[0], &run->is_shared[index]);
     uint8_t *bad = zeroed_marks(run, input->count);
 
@@ -138,7 +138,7 @@ run_reduce(struct run *run, int32_t index)
 
 /* The slice items of every element, with the bounds that are columns filled in. */
 static struct slice_item *
-items_of_each(struct run *run, const struct step *step, uint32_t rank)
+items_of_each(struct expression_run *run, const struct expression_step *step, uint32_t rank)
 {
     struct slice_item *items =
         scratch_array(run->output->scratch, (size_t)run->input->count * rank + 1, sizeof *items);
@@ -167,7 +167,7 @@ items_of_each(struct run *run, const struct step *step, uint32_t rank)
 }
 
 static bool
-has_column_bounds(const struct step *step)
+has_column_bounds(const struct expression_step *step)
 {
     for (uint32_t k = 0; k < step->more_count; k++)
         if (step->more[k] != NO_STEP)
@@ -176,9 +176,9 @@ has_column_bounds(const struct step *step)
 }
 
 static void
-run_slice(struct run *run, int32_t index)
+run_slice(struct expression_run *run, int32_t index)
 {
-    const struct step *step = &run->expression->steps[index];
+    const struct expression_step *step = &run->expression->steps[index];
     const struct column *input = run_input(run, step->inputs[0], &run->is_shared[index]);
     size_t bytes = value_bytes(step->type.spec.dtype);
     const struct slice_item *items = step->items;
@@ -210,9 +210,9 @@ run_slice(struct run *run, int32_t index)
 
 /* The length of dimension 0; `length` of texts is a kernel. */
 static void
-run_length(struct run *run, int32_t index)
+run_length(struct expression_run *run, int32_t index)
 {
-    const struct step *step = &run->expression->steps[index];
+    const struct expression_step *step = &run->expression->steps[index];
     const struct column *input = run_input(run, step->inputs[0], &run->is_shared[index]);
     int64_t *lengths = run_values(run, index, run->is_shared[index], input->count);
 
@@ -239,9 +239,9 @@ fill_uniform(int64_t seed0, int64_t seed1, float *values, int64_t count)
 }
 
 static void
-run_uniform(struct run *run, int32_t index)
+run_uniform(struct expression_run *run, int32_t index)
 {
-    const struct step *step = &run->expression->steps[index];
+    const struct expression_step *step = &run->expression->steps[index];
     int64_t each = step->uniform_count < 0 ? 1 : step->uniform_count;
     int64_t dims[RANK_MAX] = { each };
     bool shared[2];
@@ -262,9 +262,9 @@ run_uniform(struct run *run, int32_t index)
 }
 
 void
-run_step(struct run *run, int32_t index)
+run_step(struct expression_run *run, int32_t index)
 {
-    const struct step *step = &run->expression->steps[index];
+    const struct expression_step *step = &run->expression->steps[index];
 
     switch (step->kind) {
     case STEP_CONSTANT:

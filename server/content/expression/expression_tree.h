@@ -1,6 +1,6 @@
 /* expression_tree.h - an expression as written: its syntax and nothing else. */
-#ifndef CONTENT_EXPRESSION_TREE_H
-#define CONTENT_EXPRESSION_TREE_H
+#ifndef CONTENT_EXPRESSION_EXPRESSION_TREE_H
+#define CONTENT_EXPRESSION_EXPRESSION_TREE_H
 
 #include "content/expression/expression.h"
 

@@ -1,6 +1,6 @@
 /* reduce.h - sums, means and extrema over dimensions of dense elements. */
-#ifndef CONTENT_REDUCE_H
-#define CONTENT_REDUCE_H
+#ifndef CONTENT_EXPRESSION_REDUCE_H
+#define CONTENT_EXPRESSION_REDUCE_H
 
 #include "column/column.h"
 #include "column/scratch.h"

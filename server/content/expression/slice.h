@@ -1,6 +1,6 @@
 /* slice.h - Python's indexing of dense elements. */
-#ifndef CONTENT_SLICE_H
-#define CONTENT_SLICE_H
+#ifndef CONTENT_EXPRESSION_SLICE_H
+#define CONTENT_EXPRESSION_SLICE_H
 
 #include "column/column.h"
 #include "column/scratch.h"

@@ -1,6 +1,6 @@
 /* decoded.h - the columns of decode_jpeg, decode_png and decode_image: files in, pixels out. */
-#ifndef CONTENT_DECODED_H
-#define CONTENT_DECODED_H
+#ifndef CONTENT_IMAGES_DECODED_H
+#define CONTENT_IMAGES_DECODED_H
 
 #include "content/content.h"
 #include "content/images/picture.h"

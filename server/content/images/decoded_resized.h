@@ -2,8 +2,8 @@
  * uint8 after it as one: each picture is resampled row by row while it is decoded, so that the
  * pictures between the stages never leave the processor's cache. The bytes and the rejections are
  * the same. */
-#ifndef CONTENT_DECODED_RESIZED_H
-#define CONTENT_DECODED_RESIZED_H
+#ifndef CONTENT_IMAGES_DECODED_RESIZED_H
+#define CONTENT_IMAGES_DECODED_RESIZED_H
 
 #include "content/images/decoded.h"
 

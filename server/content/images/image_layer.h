@@ -1,7 +1,7 @@
 /* image_layer.h - the columns of Keras' random image layers, which keep an image's size: their
  * results are float32, and each image has its own random numbers. */
-#ifndef CONTENT_IMAGE_LAYER_H
-#define CONTENT_IMAGE_LAYER_H
+#ifndef CONTENT_IMAGES_IMAGE_LAYER_H
+#define CONTENT_IMAGES_IMAGE_LAYER_H
 
 #include "content/images/images.h"
 #include "content/images/warp.h"

@@ -1,7 +1,7 @@
 /* images.h - the images in a column: [height, width, channels], or several of them in an element.
  */
-#ifndef CONTENT_IMAGES_H
-#define CONTENT_IMAGES_H
+#ifndef CONTENT_IMAGES_IMAGES_H
+#define CONTENT_IMAGES_IMAGES_H
 
 #include "content/content.h"
 

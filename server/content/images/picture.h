@@ -6,8 +6,8 @@
  * Two steps, so that the pixels can be written where they are wanted: measure, then read. Any
  * thread may call; nothing is kept between calls.
  */
-#ifndef CONTENT_PICTURE_H
-#define CONTENT_PICTURE_H
+#ifndef CONTENT_IMAGES_PICTURE_H
+#define CONTENT_IMAGES_PICTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

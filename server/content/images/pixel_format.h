@@ -1,6 +1,6 @@
 /* pixel_format.h - the interface of picture.c to each image format; no other file includes this. */
-#ifndef CONTENT_PIXEL_FORMAT_H
-#define CONTENT_PIXEL_FORMAT_H
+#ifndef CONTENT_IMAGES_PIXEL_FORMAT_H
+#define CONTENT_IMAGES_PIXEL_FORMAT_H
 
 #include "content/images/picture.h"
 

@@ -3,8 +3,8 @@
  * zlib takes half of the time in which libpng decodes a picture. libdeflate takes a third of that,
  * but inflates only whole streams. So the pixels are inflated by libdeflate, and libpng gets a file
  * in which the same bytes are stored: its zlib only copies them. */
-#ifndef CONTENT_PNG_STORED_H
-#define CONTENT_PNG_STORED_H
+#ifndef CONTENT_IMAGES_PNG_STORED_H
+#define CONTENT_IMAGES_PNG_STORED_H
 
 #include "column/scratch.h"
 #include "core/bytes.h"

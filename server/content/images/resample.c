@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "content/images/resample_parts.h"
+#include "content/images/resample_private.h"
 
 bool
 resample_method_of(const char *name, enum resample_method *ret_method)

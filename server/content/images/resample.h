@@ -3,8 +3,8 @@
  * Pixel centres are at halves. Values go through float32 without contraction, in TensorFlow's
  * order, so that the bits are TensorFlow's on every CPU path.
  */
-#ifndef CONTENT_RESAMPLE_H
-#define CONTENT_RESAMPLE_H
+#ifndef CONTENT_IMAGES_RESAMPLE_H
+#define CONTENT_IMAGES_RESAMPLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

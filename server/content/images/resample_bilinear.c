@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #endif
 
-#include "content/images/resample_parts.h"
+#include "content/images/resample_private.h"
 #include "core/cpu.h"
 
 /* The two source positions of a value, and its distance from the lower one. */

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "content/images/resample_parts.h"
+#include "content/images/resample_private.h"
 
 /* Keys' cubic for bicubic, from a table of TensorFlow's size: its rounding decides the weights. */
 

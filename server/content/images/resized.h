@@ -1,8 +1,8 @@
 /* resized.h - the columns of stages that bring images to another size: resize, resizing,
  * center_crop and random_resized_crop differ in which part of an image they take.
  */
-#ifndef CONTENT_RESIZED_H
-#define CONTENT_RESIZED_H
+#ifndef CONTENT_IMAGES_RESIZED_H
+#define CONTENT_IMAGES_RESIZED_H
 
 #include "content/images/images.h"
 #include "content/images/resample.h"

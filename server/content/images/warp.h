@@ -1,6 +1,6 @@
 /* warp.h - an image seen through an affine map, as TensorFlow's ImageProjectiveTransformV3. */
-#ifndef CONTENT_WARP_H
-#define CONTENT_WARP_H
+#ifndef CONTENT_IMAGES_WARP_H
+#define CONTENT_IMAGES_WARP_H
 
 #include <stdbool.h>
 #include <stdint.h>

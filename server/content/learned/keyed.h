@@ -1,6 +1,6 @@
 /* keyed.h - the key of each value of a column, for statistics per key. */
-#ifndef CONTENT_KEYED_H
-#define CONTENT_KEYED_H
+#ifndef CONTENT_LEARNED_KEYED_H
+#define CONTENT_LEARNED_KEYED_H
 
 #include "content/learned/learned.h"
 

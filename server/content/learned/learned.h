@@ -5,8 +5,8 @@
  * learn/results/provenance.h decides beforehand which of them these stages may use with these
  * files.
  */
-#ifndef CONTENT_LEARNED_H
-#define CONTENT_LEARNED_H
+#ifndef CONTENT_LEARNED_LEARNED_H
+#define CONTENT_LEARNED_LEARNED_H
 
 #include "content/content.h"
 #include "content/vocabulary/vocab.h"

@@ -1,6 +1,6 @@
 /* learned_file.h - a file of the analysis folder in memory. */
-#ifndef CONTENT_LEARNED_FILE_H
-#define CONTENT_LEARNED_FILE_H
+#ifndef CONTENT_LEARNED_LEARNED_FILE_H
+#define CONTENT_LEARNED_LEARNED_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* learning.h - what `tundish analyze` learns for a content stage (content_ops.learning), so that
  * the learning part does not depend on the names of stages. */
-#ifndef CONTENT_LEARNING_H
-#define CONTENT_LEARNING_H
+#ifndef CONTENT_LEARNED_LEARNING_H
+#define CONTENT_LEARNED_LEARNING_H
 
 #include "content/learned/learned.h"
 

@@ -1,7 +1,7 @@
 /* bins.h - which of many bins numbers are in: how many of the rising boundaries are not above them;
  * NaN counts all of them. */
-#ifndef CONTENT_BINS_H
-#define CONTENT_BINS_H
+#ifndef CONTENT_NUMBERS_BINS_H
+#define CONTENT_NUMBERS_BINS_H
 
 #include <stddef.h>
 #include <stdint.h>

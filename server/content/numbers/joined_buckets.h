@@ -4,8 +4,8 @@
  * boundary of a key is the first one of the next. That decides, in float32, on which side of a
  * boundary a value comes to stand, so nothing less gives tf.Transform's buckets.
  */
-#ifndef CONTENT_JOINED_BUCKETS_H
-#define CONTENT_JOINED_BUCKETS_H
+#ifndef CONTENT_NUMBERS_JOINED_BUCKETS_H
+#define CONTENT_NUMBERS_JOINED_BUCKETS_H
 
 #include <stdbool.h>
 #include <stdint.h>

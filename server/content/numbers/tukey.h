@@ -2,8 +2,8 @@
  *
  * Of a standard normal u they make u * exp(h * u^2), with one h below zero and another above.
  */
-#ifndef CONTENT_TUKEY_H
-#define CONTENT_TUKEY_H
+#ifndef CONTENT_NUMBERS_TUKEY_H
+#define CONTENT_NUMBERS_TUKEY_H
 
 /* u of a value. */
 double tukey_inverse(double value, double left, double right);

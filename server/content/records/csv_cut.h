@@ -1,6 +1,6 @@
 /* csv_cut.h - a CSV record into fields, by the rules of tf.io.decode_csv or CsvDataset. */
-#ifndef CONTENT_CSV_CUT_H
-#define CONTENT_CSV_CUT_H
+#ifndef CONTENT_RECORDS_CSV_CUT_H
+#define CONTENT_RECORDS_CSV_CUT_H
 
 #include <stdbool.h>
 #include <stdint.h>

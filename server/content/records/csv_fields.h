@@ -1,6 +1,6 @@
 /* csv_fields.h - CSV records to columns: what decode_csv and the csv source share. */
-#ifndef CONTENT_CSV_FIELDS_H
-#define CONTENT_CSV_FIELDS_H
+#ifndef CONTENT_RECORDS_CSV_FIELDS_H
+#define CONTENT_RECORDS_CSV_FIELDS_H
 
 #include "content/content.h"
 #include "content/records/csv_cut.h"

@@ -1,6 +1,6 @@
 /* decode_text.h - stages that make of each string another one: decode_base64, decode_compressed. */
-#ifndef CONTENT_DECODE_TEXT_H
-#define CONTENT_DECODE_TEXT_H
+#ifndef CONTENT_RECORDS_DECODE_TEXT_H
+#define CONTENT_RECORDS_DECODE_TEXT_H
 
 #include "content/content.h"
 

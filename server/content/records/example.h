@@ -7,8 +7,8 @@
  * is unusual (a list twice, a wrong kind or count, a field out of order, broken bytes) is read
  * again by a plain parser that follows TensorFlow's step by step and finds the words for the fault.
  */
-#ifndef CONTENT_EXAMPLE_H
-#define CONTENT_EXAMPLE_H
+#ifndef CONTENT_RECORDS_EXAMPLE_H
+#define CONTENT_RECORDS_EXAMPLE_H
 
 #include "column/frame.h"
 

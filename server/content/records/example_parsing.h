@@ -1,6 +1,6 @@
 /* example_parsing.h - shared by the guessing parser and the plain one. */
-#ifndef CONTENT_EXAMPLE_PARSING_H
-#define CONTENT_EXAMPLE_PARSING_H
+#ifndef CONTENT_RECORDS_EXAMPLE_PARSING_H
+#define CONTENT_RECORDS_EXAMPLE_PARSING_H
 
 #include "content/records/example.h"
 #include "content/records/example_wire.h"
@@ -78,7 +78,7 @@ struct single_hints {
  * bytes are known but the values. They are compared many at once. */
 enum { RUN_ENTRIES = 64, RUN_BYTES = 2048, RUN_SLACK = 64 };
 
-struct run {
+struct example_run {
     uint32_t count, bytes;
     uint32_t seen_word; /* the same of all features */
     uint8_t kind;       /* tag */
@@ -96,7 +96,7 @@ struct run {
 
 /* Where in a run the next entry is expected. */
 struct run_place {
-    const struct run *run; /* NULL: nothing is expected */
+    const struct example_run *run; /* NULL: nothing is expected */
     uint32_t position;
 };
 

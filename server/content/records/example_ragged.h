@@ -5,8 +5,8 @@
  * whether `validate` asks for it or not: TensorFlow refuses such a tensor later, when it leaves
  * the dataset.
  */
-#ifndef CONTENT_EXAMPLE_RAGGED_H
-#define CONTENT_EXAMPLE_RAGGED_H
+#ifndef CONTENT_RECORDS_EXAMPLE_RAGGED_H
+#define CONTENT_RECORDS_EXAMPLE_RAGGED_H
 
 #include "content/records/example.h"
 #include "content/records/features.h"

@@ -15,7 +15,7 @@ enum {
 
 /* What has been learned once stays: other threads read it. */
 struct learned {
-    struct run *runs[RUNS_MAX];
+    struct example_run *runs[RUNS_MAX];
     uint32_t count;
     struct run_place places[];
 };
@@ -93,7 +93,7 @@ choose_followers(struct habit *habits, uint32_t count)
 
 /* Put an entry of so many bytes at the end of the run. False: it does not fit. */
 static bool
-append(const struct example_parser *parser, uint32_t f, uint32_t length, struct run *run)
+append(const struct example_parser *parser, uint32_t f, uint32_t length, struct example_run *run)
 {
     const struct single_head *head = &parser->singles[f];
     const uint32_t begin = run->bytes, bytes = length + ENTRY_HEADER_BYTES;
@@ -125,7 +125,7 @@ static int32_t
 make_run(const struct example_parser *parser, int32_t f, struct habit *habits,
          struct run_place *places, struct learned *learned)
 {
-    struct run *run = tnd_zalloc(1, sizeof *run);
+    struct example_run *run = tnd_zalloc(1, sizeof *run);
 
     while (f != NOBODY && !habits[f].is_placed &&
            append(parser, (uint32_t)f, habits[f].length.candidate, run)) {

@@ -239,7 +239,7 @@ store_value(uint8_t kind, const uint8_t *at, uint64_t bytes, join_sevens *join, 
 /* The values of entries [first, last) of a run of texts. Apart, since a compiler keeps all of this
  * in registers only where nothing else is done. Returns `last`. */
 static uint32_t
-store_texts(const struct run *run, uint32_t first, uint32_t last, const uint8_t *base,
+store_texts(const struct example_run *run, uint32_t first, uint32_t last, const uint8_t *base,
             uint8_t *const *targets, size_t row)
 {
     for (uint32_t i = first; i < last; i++) {
@@ -270,7 +270,7 @@ store_texts(const struct run *run, uint32_t first, uint32_t last, const uint8_t 
         struct parsing *parsing, const struct run_place *place, const uint8_t *at,                 \
         const uint8_t *end, uint32_t *previous)                                                    \
     {                                                                                              \
-        const struct run *run = place->run;                                                        \
+        const struct example_run *run = place->run;                                                \
         const uint32_t first = place->position, begin = run->begins[first];                        \
         const size_t in_run = run->bytes - begin, in_record = (size_t)(end - at);                  \
         const size_t same = count_same(at, run->wanted + begin, run->mask + begin,                 \

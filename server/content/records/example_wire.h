@@ -5,8 +5,8 @@
  * hold exactly two fields. Every function stays within [at, end), whatever the bytes are; a NULL
  * result means that they cannot be read.
  */
-#ifndef CONTENT_EXAMPLE_WIRE_H
-#define CONTENT_EXAMPLE_WIRE_H
+#ifndef CONTENT_RECORDS_EXAMPLE_WIRE_H
+#define CONTENT_RECORDS_EXAMPLE_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* feature_columns.h - what parse_example and decode_json have in common: all but the records' form.
  */
-#ifndef CONTENT_FEATURE_COLUMNS_H
-#define CONTENT_FEATURE_COLUMNS_H
+#ifndef CONTENT_RECORDS_FEATURE_COLUMNS_H
+#define CONTENT_RECORDS_FEATURE_COLUMNS_H
 
 #include "content/records/example.h"
 #include "content/records/features.h"

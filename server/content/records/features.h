@@ -3,8 +3,8 @@
  * `columns` names what comes out, in order (default: the keys of `features`); an entry of
  * `features` says what a column is, its key being a name, a glob or a range.
  */
-#ifndef CONTENT_FEATURES_H
-#define CONTENT_FEATURES_H
+#ifndef CONTENT_RECORDS_FEATURES_H
+#define CONTENT_RECORDS_FEATURES_H
 
 #include "content/content.h"
 

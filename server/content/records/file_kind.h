@@ -1,7 +1,7 @@
 /* file_kind.h - what a file is by its first bytes, for sentences about one that is in the wrong
  * place. */
-#ifndef CONTENT_FILE_KIND_H
-#define CONTENT_FILE_KIND_H
+#ifndef CONTENT_RECORDS_FILE_KIND_H
+#define CONTENT_RECORDS_FILE_KIND_H
 
 #include <stdbool.h>
 #include <stddef.h>

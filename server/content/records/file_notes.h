@@ -1,8 +1,8 @@
 /* file_notes.h - whole files that rows name, noted as they are read: a file by a sum of its bytes,
  * an object at a URL by what its store says of its version. A helper notes them, for its server to
  * compare with its own. */
-#ifndef CONTENT_FILE_NOTES_H
-#define CONTENT_FILE_NOTES_H
+#ifndef CONTENT_RECORDS_FILE_NOTES_H
+#define CONTENT_RECORDS_FILE_NOTES_H
 
 #include "core/bytes.h"
 

@@ -4,8 +4,8 @@
  * them. A feature's values stand in lists of its shape (after a first dimension of any length, if
  * it is a list itself), or all in one list; a value alone is a list of one.
  */
-#ifndef CONTENT_JSON_FORM_H
-#define CONTENT_JSON_FORM_H
+#ifndef CONTENT_RECORDS_JSON_FORM_H
+#define CONTENT_RECORDS_JSON_FORM_H
 
 #include "content/records/example.h"
 

@@ -1,6 +1,6 @@
 /* json_hint.h - what a record has instead of a member that is missing. */
-#ifndef CONTENT_JSON_HINT_H
-#define CONTENT_JSON_HINT_H
+#ifndef CONTENT_RECORDS_JSON_HINT_H
+#define CONTENT_RECORDS_JSON_HINT_H
 
 #include <stddef.h>
 

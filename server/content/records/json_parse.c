@@ -13,10 +13,10 @@
 /* The parser recurses on the way to features, so hostile nesting must be bounded there. */
 enum { DEPTH_MAX = JSON_LEVELS_MAX };
 
-static bool value(struct json *json, int32_t feature, unsigned depth);
+static bool value(struct json_parsing *json, int32_t feature, unsigned depth);
 
 static bool
-take(struct json *json, char byte)
+take(struct json_parsing *json, char byte)
 {
     if (json->at >= json->end || *json->at != (uint8_t)byte) {
         json_scan_blanks(&json->at, json->end);
@@ -29,13 +29,13 @@ take(struct json *json, char byte)
 
 /* What a scan of what nobody wants, or of a word, says. */
 static bool
-passed(struct json *json, const char *problem)
+passed(struct json_parsing *json, const char *problem)
 {
     return problem == NULL || json_fail(json, problem);
 }
 
 static bool
-number(struct json *json, int32_t feature)
+number(struct json_parsing *json, int32_t feature)
 {
     const uint8_t *begin = json->at;
 
@@ -44,7 +44,7 @@ number(struct json *json, int32_t feature)
 }
 
 static bool
-check_end(struct json *json, int32_t f, int64_t length)
+check_end(struct json_parsing *json, int32_t f, int64_t length)
 {
     const struct example_feature *feature = &json->parser->features[f];
     const char *problem = json_form_ends(feature, &json->met[f], &json->levels, length);
@@ -53,7 +53,7 @@ check_end(struct json *json, int32_t f, int64_t length)
 }
 
 static bool
-is_below(const struct json *json, const struct example_feature *feature)
+is_below(const struct json_parsing *json, const struct example_feature *feature)
 {
     return feature->name_bytes > json->path_bytes && feature->name[json->path_bytes] == '.' &&
            memcmp(feature->name, json->path, json->path_bytes) == 0;
@@ -62,7 +62,7 @@ is_below(const struct json *json, const struct example_feature *feature)
 /* At a list's end: check the form of what stands in it. That is a feature's values, or objects on
  * the way to features. */
 static bool
-list_ends(struct json *json, int32_t feature, int64_t length)
+list_ends(struct json_parsing *json, int32_t feature, int64_t length)
 {
     uint32_t level = json->levels.count - 1;
     bool is_sound = true;
@@ -81,7 +81,7 @@ list_ends(struct json *json, int32_t feature, int64_t length)
 }
 
 static bool
-list(struct json *json, int32_t feature, unsigned depth)
+list(struct json_parsing *json, int32_t feature, unsigned depth)
 {
     struct json_levels *levels = &json->levels;
     uint32_t level = levels->count;
@@ -106,7 +106,7 @@ list(struct json *json, int32_t feature, unsigned depth)
  * each object adds to the member's values; anywhere else two members of one path contradict each
  * other. */
 static bool
-meet(struct json *json, int32_t feature, uint64_t object)
+meet(struct json_parsing *json, int32_t feature, uint64_t object)
 {
     const struct json_levels *levels = &json->levels;
 
@@ -129,7 +129,7 @@ meet(struct json *json, int32_t feature, uint64_t object)
 
 /* null is a missing member; in a list of objects its place cannot stay empty. */
 static bool
-meet_null(struct json *json, int32_t feature)
+meet_null(struct json_parsing *json, int32_t feature)
 {
     if (json->levels.count > 0)
         return json_fail_feature(json, feature, "a list contains null");
@@ -140,7 +140,7 @@ meet_null(struct json *json, int32_t feature)
 
 /* Meet a member below which features are. */
 static bool
-meet_path(struct json *json, uint32_t path, uint64_t object)
+meet_path(struct json_parsing *json, uint32_t path, uint64_t object)
 {
     uint64_t *last = &json->path_objects[path];
 
@@ -153,7 +153,7 @@ meet_path(struct json *json, uint32_t path, uint64_t object)
 
 /* The name of a member and the colon after it. */
 static bool
-member_name(struct json *json, struct byte_view *ret_name)
+member_name(struct json_parsing *json, struct byte_view *ret_name)
 {
     if (!take(json, '"'))
         return json_fail(json, "a member without a name");
@@ -163,7 +163,7 @@ member_name(struct json *json, struct byte_view *ret_name)
 
 /* Append a member's name to the path. False: no feature has a path like this. */
 static bool
-extend_path(struct json *json, struct byte_view name)
+extend_path(struct json_parsing *json, struct byte_view name)
 {
     uint64_t before = json->path_bytes;
 
@@ -178,7 +178,7 @@ extend_path(struct json *json, struct byte_view name)
 
 /* The first feature of a path, which has readable bytes after it. */
 static int32_t
-find_wanted(const struct json *json, struct byte_view path)
+find_wanted(const struct json_parsing *json, struct byte_view path)
 {
     const struct name_words words = name_words(path.data, path.size);
 
@@ -187,7 +187,7 @@ find_wanted(const struct json *json, struct byte_view path)
 }
 
 static bool
-member_value(struct json *json, int32_t feature, int32_t below, unsigned depth)
+member_value(struct json_parsing *json, int32_t feature, int32_t below, unsigned depth)
 {
     json_scan_blanks(&json->at, json->end);
     if (feature != NOBODY && json->at < json->end && *json->at == 'n')
@@ -200,7 +200,7 @@ member_value(struct json *json, int32_t feature, int32_t below, unsigned depth)
 
 /* Read one member. Its name extends the path while its value is read. */
 static bool
-member(struct json *json, uint64_t object, unsigned depth)
+member(struct json_parsing *json, uint64_t object, unsigned depth)
 {
     uint64_t before = json->path_bytes;
     int32_t feature = NOBODY, below = NOBODY;
@@ -227,7 +227,7 @@ member(struct json *json, uint64_t object, unsigned depth)
 }
 
 static bool
-object(struct json *json, unsigned depth)
+object(struct json_parsing *json, unsigned depth)
 {
     uint64_t number = ++json->objects;
 
@@ -244,7 +244,7 @@ object(struct json *json, unsigned depth)
 
 /* After the opening brace: "base64": "...", which is how bytes that are not UTF-8 are printed. */
 static bool
-printed_bytes(struct json *json, int32_t feature)
+printed_bytes(struct json_parsing *json, int32_t feature)
 {
     struct byte_view name, text;
     uint8_t *bytes;
@@ -263,7 +263,7 @@ printed_bytes(struct json *json, int32_t feature)
 
 /* A value that is wanted, by itself or in a list. */
 static bool
-wanted(struct json *json, int32_t feature)
+wanted(struct json_parsing *json, int32_t feature)
 {
     const uint8_t *one = (const uint8_t *)"1\0\0\0\0\0\0", *zero = (const uint8_t *)"0\0\0\0\0\0\0";
     struct byte_view text;
@@ -296,7 +296,7 @@ wanted(struct json *json, int32_t feature)
 
 /* A value that is wanted, or below which others are (feature: NOBODY). */
 static bool
-value(struct json *json, int32_t feature, unsigned depth)
+value(struct json_parsing *json, int32_t feature, unsigned depth)
 {
     json_scan_blanks(&json->at, json->end);
     if (depth > DEPTH_MAX)
@@ -318,7 +318,7 @@ value(struct json *json, int32_t feature, unsigned depth)
 
 /* Why a record is not an object. */
 static const char *
-no_object(const struct json *json)
+no_object(const struct json_parsing *json)
 {
     if (json->at == json->end)
         return "a record must be an object, and this one is blank";
@@ -329,7 +329,7 @@ no_object(const struct json *json)
 }
 
 static bool
-read_object(struct json *json, struct byte_view record)
+read_object(struct json_parsing *json, struct byte_view record)
 {
     json->at = json->begin = record.data;
     json->end = record.data + record.size;
@@ -345,7 +345,7 @@ read_object(struct json *json, struct byte_view record)
 }
 
 static void
-fill_missing(struct json *json, const struct example_feature *feature, uint32_t f)
+fill_missing(struct json_parsing *json, const struct example_feature *feature, uint32_t f)
 {
     size_t bytes = (size_t)feature->value_count * literal_bytes(feature->dtype);
     void *to = (uint8_t *)json->values[f].values + (size_t)json->row * bytes;
@@ -357,7 +357,7 @@ fill_missing(struct json *json, const struct example_feature *feature, uint32_t 
 }
 
 static bool
-fail_missing(struct json *json, int32_t f, const struct example_feature *feature)
+fail_missing(struct json_parsing *json, int32_t f, const struct example_feature *feature)
 {
     const struct byte_view record = { json->begin, (uint64_t)(json->end - json->begin) };
     char hint[128], what[192];
@@ -369,7 +369,7 @@ fail_missing(struct json *json, int32_t f, const struct example_feature *feature
 
 /* Check that the counts match the shapes; end lists and fill in defaults. */
 static bool
-finish(struct json *json)
+finish(struct json_parsing *json)
 {
     for (uint32_t f = 0; f < json->parser->count; f++) {
         const struct example_feature *feature = &json->parser->features[f];
@@ -397,7 +397,7 @@ finish(struct json *json)
 
 /* Zero a rejected record's values: it is never delivered, but later stages read it. */
 static void
-blank(struct json *json)
+blank(struct json_parsing *json)
 {
     for (uint32_t f = 0; f < json->parser->count; f++) {
         const struct example_feature *feature = &json->parser->features[f];
@@ -415,7 +415,7 @@ parse_all(const struct example_parser *parser, const struct example_input *input
           struct frame *frame, struct example_values *values, bool is_printed, bool is_exact)
 {
     uint32_t count = example_parser_count(parser);
-    struct json json = {
+    struct json_parsing json = {
         .parser = parser,
         .input = input,
         .frame = frame,

@@ -11,8 +11,8 @@
  * What tundish prints as JSON (core/json.h) can be read again by json_parse_printed: features of
  * any dtype, "nan", "inf" and "-inf" for floats, {"base64": "..."} for a string.
  */
-#ifndef CONTENT_JSON_PARSE_H
-#define CONTENT_JSON_PARSE_H
+#ifndef CONTENT_RECORDS_JSON_PARSE_H
+#define CONTENT_RECORDS_JSON_PARSE_H
 
 #include "content/records/feature_columns.h"
 

@@ -1,6 +1,6 @@
 /* json_paths.h - which members lead to features: a and a.b, if a.b.c is wanted. */
-#ifndef CONTENT_JSON_PATHS_H
-#define CONTENT_JSON_PATHS_H
+#ifndef CONTENT_RECORDS_JSON_PATHS_H
+#define CONTENT_RECORDS_JSON_PATHS_H
 
 #include "content/records/example.h"
 

@@ -1,7 +1,7 @@
 /* json_reading.h - a JSON record being read: where, and what has been met (json_parse.c); storing
  * its values (json_values.c). */
-#ifndef CONTENT_JSON_READING_H
-#define CONTENT_JSON_READING_H
+#ifndef CONTENT_RECORDS_JSON_READING_H
+#define CONTENT_RECORDS_JSON_READING_H
 
 #include "content/records/example_parsing.h"
 #include "content/records/json_form.h"
@@ -9,7 +9,7 @@
 
 enum { JSON_PATH_BYTES = 1024 };
 
-struct json {
+struct json_parsing {
     const struct example_parser *parser;
     const struct example_input *input;
     struct frame *frame;
@@ -29,16 +29,17 @@ struct json {
 };
 
 /* Both return false and keep the first problem: later ones are its consequences. */
-bool json_fail(struct json *json, const char *what);
-bool json_fail_feature(struct json *json, int32_t feature, const char *what);
+bool json_fail(struct json_parsing *json, const char *what);
+bool json_fail_feature(struct json_parsing *json, int32_t feature, const char *what);
 
 /* Read a string after its opening quote. Without escapes it is a view of the record. Otherwise it
  * is decoded into scratch memory, where it is never longer than its JSON; its data are NULL if it
  * cannot be, because it has half of a surrogate pair. */
-bool json_read_string(struct json *json, struct byte_view *ret_string);
+bool json_read_string(struct json_parsing *json, struct byte_view *ret_string);
 
 /* Give a value to all features of a name. */
-bool json_store_string(struct json *json, int32_t feature, struct byte_view text);
-bool json_store_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t size);
+bool json_store_string(struct json_parsing *json, int32_t feature, struct byte_view text);
+bool json_store_number(struct json_parsing *json, int32_t feature, const uint8_t *text,
+                       uint64_t size);
 
 #endif

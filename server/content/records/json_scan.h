@@ -4,8 +4,8 @@
  * stored, and nesting costs no stack. Each function leaves *at after what it read, and returns
  * NULL; or the fault, with *at at it.
  */
-#ifndef CONTENT_JSON_SCAN_H
-#define CONTENT_JSON_SCAN_H
+#ifndef CONTENT_RECORDS_JSON_SCAN_H
+#define CONTENT_RECORDS_JSON_SCAN_H
 
 #include "core/bytes.h"
 

@@ -1,6 +1,6 @@
 /* json_string.h - the value of a JSON string (RFC 8259). */
-#ifndef CONTENT_JSON_STRING_H
-#define CONTENT_JSON_STRING_H
+#ifndef CONTENT_RECORDS_JSON_STRING_H
+#define CONTENT_RECORDS_JSON_STRING_H
 
 #include "core/bytes.h"
 

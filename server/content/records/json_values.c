@@ -12,7 +12,7 @@ enum { EXTRACT_BYTES = 24 };
 
 /* The text at a fault: ", at 'tru}'", or ", at its end". */
 static void
-extract(const struct json *json, char *ret_text, size_t room)
+extract(const struct json_parsing *json, char *ret_text, size_t room)
 {
     size_t left = (size_t)(json->end - json->at);
     char raw[EXTRACT_BYTES + 1], shown[4 * EXTRACT_BYTES + 1];
@@ -29,7 +29,7 @@ extract(const struct json *json, char *ret_text, size_t room)
 }
 
 bool
-json_fail(struct json *json, const char *what)
+json_fail(struct json_parsing *json, const char *what)
 {
     char at[4 * EXTRACT_BYTES + 16];
 
@@ -42,7 +42,7 @@ json_fail(struct json *json, const char *what)
 }
 
 bool
-json_fail_feature(struct json *json, int32_t feature, const char *what)
+json_fail_feature(struct json_parsing *json, int32_t feature, const char *what)
 {
     if (json->problem[0] == '\0')
         snprintf(json->problem, sizeof json->problem, "%s '%.100s': %s",
@@ -52,7 +52,7 @@ json_fail_feature(struct json *json, int32_t feature, const char *what)
 }
 
 static bool
-fail_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t size)
+fail_number(struct json_parsing *json, int32_t feature, const uint8_t *text, uint64_t size)
 {
     const struct example_feature *wanted = &json->parser->features[feature];
     char what[80];
@@ -63,7 +63,7 @@ fail_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t si
 }
 
 bool
-json_read_string(struct json *json, struct byte_view *ret_string)
+json_read_string(struct json_parsing *json, struct byte_view *ret_string)
 {
     const uint8_t *begin = json->at;
     struct byte_view text = { .data = begin };
@@ -87,7 +87,7 @@ json_read_string(struct json *json, struct byte_view *ret_string)
 /* Where a feature's next value goes in this record, or NULL: there are as many as its shape
  * holds, and one more only counts. False: it stands in lists of another form. */
 static bool
-next_target(struct json *json, int32_t f, void **ret_target)
+next_target(struct json_parsing *json, int32_t f, void **ret_target)
 {
     const struct example_feature *feature = &json->parser->features[f];
     struct example_values *values = &json->values[f];
@@ -119,7 +119,7 @@ next_target(struct json *json, int32_t f, void **ret_target)
 
 /* Whether a text is a printed float: "nan", "inf" or "-inf". */
 static bool
-is_printed_float(const struct json *json, tundish_dtype dtype, struct byte_view text)
+is_printed_float(const struct json_parsing *json, tundish_dtype dtype, struct byte_view text)
 {
     return json->is_printed && dtype != TUNDISH_BOOL && !tnd_dtype_is_integer(dtype) &&
            (bytes_are_equal(text, bytes_of_text("nan")) ||
@@ -128,7 +128,7 @@ is_printed_float(const struct json *json, tundish_dtype dtype, struct byte_view 
 }
 
 bool
-json_store_string(struct json *json, int32_t feature, struct byte_view text)
+json_store_string(struct json_parsing *json, int32_t feature, struct byte_view text)
 {
     for (; feature != NOBODY; feature = json->parser->same[feature]) {
         tundish_dtype dtype = json->parser->features[feature].dtype;
@@ -150,7 +150,7 @@ json_store_string(struct json *json, int32_t feature, struct byte_view text)
 
 /* Store a number. true and false are 1 and 0. */
 bool
-json_store_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t size)
+json_store_number(struct json_parsing *json, int32_t feature, const uint8_t *text, uint64_t size)
 {
     for (; feature != NOBODY; feature = json->parser->same[feature]) {
         tundish_dtype dtype = json->parser->features[feature].dtype;

@@ -5,8 +5,8 @@
  * rounded once, to nearest even, and numbers that are too large become infinite. The text may hold
  * nothing else. 64 bytes after it can be read.
  */
-#ifndef CONTENT_NUMBER_H
-#define CONTENT_NUMBER_H
+#ifndef CONTENT_RECORDS_NUMBER_H
+#define CONTENT_RECORDS_NUMBER_H
 
 #include "core/bytes.h"
 

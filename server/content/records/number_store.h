@@ -1,6 +1,6 @@
 /* number_store.h - a number as it is written, as a value of a dtype. */
-#ifndef CONTENT_NUMBER_STORE_H
-#define CONTENT_NUMBER_STORE_H
+#ifndef CONTENT_RECORDS_NUMBER_STORE_H
+#define CONTENT_RECORDS_NUMBER_STORE_H
 
 #include "column/schema.h"
 

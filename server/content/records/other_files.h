@@ -1,8 +1,8 @@
 /* other_files.h - whole files that other nodes have, where each node has some (distribute.files:
  * local). The server makes one for each session (frame.other_files); without it all files are here.
  */
-#ifndef CONTENT_OTHER_FILES_H
-#define CONTENT_OTHER_FILES_H
+#ifndef CONTENT_RECORDS_OTHER_FILES_H
+#define CONTENT_RECORDS_OTHER_FILES_H
 
 #include "column/scratch.h"
 #include "core/bytes.h"

@@ -1,6 +1,6 @@
 /* remote_files.h - whole files at URLs, one after the other, fetched ahead. */
-#ifndef CONTENT_REMOTE_FILES_H
-#define CONTENT_REMOTE_FILES_H
+#ifndef CONTENT_RECORDS_REMOTE_FILES_H
+#define CONTENT_RECORDS_REMOTE_FILES_H
 
 #include <stdbool.h>
 

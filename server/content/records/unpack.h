@@ -1,6 +1,6 @@
 /* unpack.h - the contents of packed files, as streams. */
-#ifndef CONTENT_UNPACK_H
-#define CONTENT_UNPACK_H
+#ifndef CONTENT_RECORDS_UNPACK_H
+#define CONTENT_RECORDS_UNPACK_H
 
 #include <stddef.h>
 #include <stdint.h>

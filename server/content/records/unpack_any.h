@@ -1,6 +1,6 @@
 /* unpack_any.h - the contents of a packed file in any format that libarchive recognizes. */
-#ifndef CONTENT_UNPACK_ANY_H
-#define CONTENT_UNPACK_ANY_H
+#ifndef CONTENT_RECORDS_UNPACK_ANY_H
+#define CONTENT_RECORDS_UNPACK_ANY_H
 
 #include <stddef.h>
 #include <stdint.h>

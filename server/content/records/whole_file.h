@@ -1,6 +1,6 @@
 /* whole_file.h - the bytes of a file that a row names. */
-#ifndef CONTENT_WHOLE_FILE_H
-#define CONTENT_WHOLE_FILE_H
+#ifndef CONTENT_RECORDS_WHOLE_FILE_H
+#define CONTENT_RECORDS_WHOLE_FILE_H
 
 #include "column/scratch.h"
 #include "core/bytes.h"

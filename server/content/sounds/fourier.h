@@ -3,8 +3,8 @@
  * kissfft, which spectrum.h takes for float32, comes with single precision only, and takes n * n
  * steps for a prime length n.
  */
-#ifndef CONTENT_FOURIER_H
-#define CONTENT_FOURIER_H
+#ifndef CONTENT_SOUNDS_FOURIER_H
+#define CONTENT_SOUNDS_FOURIER_H
 
 #include <complex.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* signals.h - columns whose last dimension is a signal, which a stage turns into two dimensions. */
-#ifndef CONTENT_SIGNALS_H
-#define CONTENT_SIGNALS_H
+#ifndef CONTENT_SOUNDS_SIGNALS_H
+#define CONTENT_SOUNDS_SIGNALS_H
 
 #include "column/frame.h"
 #include "content/content.h"

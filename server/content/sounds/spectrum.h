@@ -1,6 +1,6 @@
 /* spectrum.h - short-time Fourier transforms: the magnitudes of overlapping pieces of a signal. */
-#ifndef CONTENT_SPECTRUM_H
-#define CONTENT_SPECTRUM_H
+#ifndef CONTENT_SOUNDS_SPECTRUM_H
+#define CONTENT_SOUNDS_SPECTRUM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* wav.h - 16-bit PCM out of the bytes of a WAV file, as tf.audio.decode_wav reads it. */
-#ifndef CONTENT_WAV_H
-#define CONTENT_WAV_H
+#ifndef CONTENT_SOUNDS_WAV_H
+#define CONTENT_SOUNDS_WAV_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  *
  * Ragged and sparse inputs encode as the dense one would that pads every list with nothing.
  */
-#ifndef CONTENT_ENCODING_H
-#define CONTENT_ENCODING_H
+#ifndef CONTENT_TERMS_ENCODING_H
+#define CONTENT_TERMS_ENCODING_H
 
 #include "content/content.h"
 

@@ -1,6 +1,6 @@
 /* lookup.h - what stages of terms share: a salt, and integers as they are looked up. */
-#ifndef CONTENT_LOOKUP_H
-#define CONTENT_LOOKUP_H
+#ifndef CONTENT_TERMS_LOOKUP_H
+#define CONTENT_TERMS_LOOKUP_H
 
 #include "content/terms/lookup_table.h"
 

@@ -1,7 +1,7 @@
 /* lookup_counters.h - the counts of a vocabulary: how many values a part looked up, and how many
  * were absent. */
-#ifndef CONTENT_LOOKUP_COUNTERS_H
-#define CONTENT_LOOKUP_COUNTERS_H
+#ifndef CONTENT_TERMS_LOOKUP_COUNTERS_H
+#define CONTENT_TERMS_LOOKUP_COUNTERS_H
 
 #include "column/frame.h"
 #include "shm/stats.h"

@@ -4,8 +4,8 @@
  * names. The vocabulary is a list in the pipeline file, a text file, or what `tundish analyze`
  * learned.
  */
-#ifndef CONTENT_LOOKUP_TABLE_H
-#define CONTENT_LOOKUP_TABLE_H
+#ifndef CONTENT_TERMS_LOOKUP_TABLE_H
+#define CONTENT_TERMS_LOOKUP_TABLE_H
 
 #include "content/content.h"
 #include "content/terms/encoding.h"

@@ -2,8 +2,8 @@
  * and the first alternative are preferred, and a search takes time linear in the text, whatever the
  * pattern.
  */
-#ifndef CONTENT_REGEX_H
-#define CONTENT_REGEX_H
+#ifndef CONTENT_TEXT_REGEX_H
+#define CONTENT_TEXT_REGEX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * letters, like [^a-z]+. They are common, and a table finds them in a fraction of the time of an
  * automaton.
  */
-#ifndef CONTENT_REGEX_LETTERS_H
-#define CONTENT_REGEX_LETTERS_H
+#ifndef CONTENT_TEXT_REGEX_LETTERS_H
+#define CONTENT_TEXT_REGEX_LETTERS_H
 
 #include "content/text/regex.h"
 

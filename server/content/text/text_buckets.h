@@ -1,6 +1,6 @@
 /* text_buckets.h - strings to hash buckets: the two stages differ in the hash. */
-#ifndef CONTENT_TEXT_BUCKETS_H
-#define CONTENT_TEXT_BUCKETS_H
+#ifndef CONTENT_TEXT_TEXT_BUCKETS_H
+#define CONTENT_TEXT_TEXT_BUCKETS_H
 
 #include "content/text/texts.h"
 

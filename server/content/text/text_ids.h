@@ -1,6 +1,6 @@
 /* text_ids.h - texts to tokens, to n-grams of them, to ids: lists of different lengths. */
-#ifndef CONTENT_TEXT_IDS_H
-#define CONTENT_TEXT_IDS_H
+#ifndef CONTENT_TEXT_TEXT_IDS_H
+#define CONTENT_TEXT_TEXT_IDS_H
 
 #include "content/terms/lookup_table.h"
 #include "content/text/text_tokens.h"

@@ -1,6 +1,6 @@
 /* text_tokens.h - texts to tokens: standardized and split in one pass over the bytes. */
-#ifndef CONTENT_TEXT_TOKENS_H
-#define CONTENT_TEXT_TOKENS_H
+#ifndef CONTENT_TEXT_TEXT_TOKENS_H
+#define CONTENT_TEXT_TEXT_TOKENS_H
 
 #include <stdbool.h>
 

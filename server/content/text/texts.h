@@ -1,6 +1,6 @@
 /* texts.h - the parts that stages on strings share: their columns, and room for new texts. */
-#ifndef CONTENT_TEXTS_H
-#define CONTENT_TEXTS_H
+#ifndef CONTENT_TEXT_TEXTS_H
+#define CONTENT_TEXT_TEXTS_H
 
 #include "content/content.h"
 #include "content/text/regex.h"

@@ -7,8 +7,8 @@
  *
  * Threads: a table is constant; any number of threads may look up at once.
  */
-#ifndef CONTENT_VOCAB_H
-#define CONTENT_VOCAB_H
+#ifndef CONTENT_VOCABULARY_VOCAB_H
+#define CONTENT_VOCABULARY_VOCAB_H
 
 #include <stdbool.h>
 #include <stddef.h>

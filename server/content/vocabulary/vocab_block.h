@@ -1,6 +1,6 @@
 /* vocab_block.h - a block of terms on its way through a lookup, between its two passes. */
-#ifndef CONTENT_VOCAB_BLOCK_H
-#define CONTENT_VOCAB_BLOCK_H
+#ifndef CONTENT_VOCABULARY_VOCAB_BLOCK_H
+#define CONTENT_VOCABULARY_VOCAB_BLOCK_H
 
 #include "content/vocabulary/vocab_lookup.h"
 

@@ -1,6 +1,6 @@
 /* vocab_lookup.h - the blocks that looking up is done in. */
-#ifndef CONTENT_VOCAB_LOOKUP_H
-#define CONTENT_VOCAB_LOOKUP_H
+#ifndef CONTENT_VOCABULARY_VOCAB_LOOKUP_H
+#define CONTENT_VOCABULARY_VOCAB_LOOKUP_H
 
 #include "content/vocabulary/vocab_table.h"
 

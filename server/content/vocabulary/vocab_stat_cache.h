@@ -4,8 +4,8 @@
  * that content. No entry is made for a file younger than two seconds, whose times could stay the
  * same when it changes once more.
  */
-#ifndef CONTENT_VOCAB_STAT_CACHE_H
-#define CONTENT_VOCAB_STAT_CACHE_H
+#ifndef CONTENT_VOCABULARY_VOCAB_STAT_CACHE_H
+#define CONTENT_VOCABULARY_VOCAB_STAT_CACHE_H
 
 #include <sys/stat.h>
 

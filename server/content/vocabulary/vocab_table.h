@@ -20,8 +20,8 @@
  * A file is as hostile as any: nothing in it is believed until it is checked. The checksums find
  * damage, and not malice; so each use also checks the positions that it uses.
  */
-#ifndef CONTENT_VOCAB_TABLE_H
-#define CONTENT_VOCAB_TABLE_H
+#ifndef CONTENT_VOCABULARY_VOCAB_TABLE_H
+#define CONTENT_VOCABULARY_VOCAB_TABLE_H
 
 #include "content/vocabulary/vocab.h"
 #include "core/hash_farm.h"

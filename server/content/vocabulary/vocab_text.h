@@ -1,6 +1,6 @@
 /* vocab_text.h - the lines of a vocabulary's text. */
-#ifndef CONTENT_VOCAB_TEXT_H
-#define CONTENT_VOCAB_TEXT_H
+#ifndef CONTENT_VOCABULARY_VOCAB_TEXT_H
+#define CONTENT_VOCABULARY_VOCAB_TEXT_H
 
 #include "content/vocabulary/vocab_table.h"
 

@@ -4,8 +4,8 @@
  * descriptors, until the hub's thread finds it writable. A connection that lets too many pile up is
  * cut off.
  */
-#ifndef DELIVER_CONNECTION_H
-#define DELIVER_CONNECTION_H
+#ifndef DELIVER_SOCKET_CONNECTION_H
+#define DELIVER_SOCKET_CONNECTION_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* group.h - the other users whose trainers may come: those of one group. */
-#ifndef DELIVER_GROUP_H
-#define DELIVER_GROUP_H
+#ifndef DELIVER_SOCKET_GROUP_H
+#define DELIVER_SOCKET_GROUP_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -4,8 +4,8 @@
  * pidfds, announces segments, and keeps the heartbeat. All that a connection sends is hostile:
  * bounded, checked, and a connection that breaks the rules is cut off.
  */
-#ifndef DELIVER_HUB_H
-#define DELIVER_HUB_H
+#ifndef DELIVER_SOCKET_HUB_H
+#define DELIVER_SOCKET_HUB_H
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* hub_private.h - the internals of the hub, for hub.c and hub_feeds.c. */
-#ifndef DELIVER_HUB_PRIVATE_H
-#define DELIVER_HUB_PRIVATE_H
+#ifndef DELIVER_SOCKET_HUB_PRIVATE_H
+#define DELIVER_SOCKET_HUB_PRIVATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* hub_protocol.h - the protocol of one connection to the server's socket. */
-#ifndef DELIVER_HUB_PROTOCOL_H
-#define DELIVER_HUB_PROTOCOL_H
+#ifndef DELIVER_SOCKET_HUB_PROTOCOL_H
+#define DELIVER_SOCKET_HUB_PROTOCOL_H
 
 #include <stdio.h>
 

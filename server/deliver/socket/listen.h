@@ -1,6 +1,6 @@
 /* listen.h - a Unix socket that exactly one living server listens on. */
-#ifndef DELIVER_LISTEN_H
-#define DELIVER_LISTEN_H
+#ifndef DELIVER_SOCKET_LISTEN_H
+#define DELIVER_SOCKET_LISTEN_H
 
 #include <sys/types.h>
 

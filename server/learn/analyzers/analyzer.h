@@ -4,8 +4,8 @@
  * not, are counted by all threads at once. Either way the result is the same for any number of
  * threads.
  */
-#ifndef LEARN_ANALYZER_H
-#define LEARN_ANALYZER_H
+#ifndef LEARN_ANALYZERS_ANALYZER_H
+#define LEARN_ANALYZERS_ANALYZER_H
 
 #include "content/learned/learning.h"
 #include "learn/results/artifact_folder.h"

@@ -6,8 +6,8 @@
  * on the batches, as in Keras, and the numbers are equal only if float32 and float64 are used where
  * NumPy uses them.
  */
-#ifndef LEARN_BIN_SUMMARY_H
-#define LEARN_BIN_SUMMARY_H
+#ifndef LEARN_ANALYZERS_BIN_SUMMARY_H
+#define LEARN_ANALYZERS_BIN_SUMMARY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* eigen.h - eigenvectors of symmetric matrices. */
-#ifndef LEARN_EIGEN_H
-#define LEARN_EIGEN_H
+#ifndef LEARN_ANALYZERS_EIGEN_H
+#define LEARN_ANALYZERS_EIGEN_H
 
 #include <stdint.h>
 

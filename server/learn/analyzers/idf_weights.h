@@ -1,6 +1,6 @@
 /* idf_weights.h - the weight of each term in a document, by index: Keras' tf_idf. */
-#ifndef LEARN_IDF_WEIGHTS_H
-#define LEARN_IDF_WEIGHTS_H
+#ifndef LEARN_ANALYZERS_IDF_WEIGHTS_H
+#define LEARN_ANALYZERS_IDF_WEIGHTS_H
 
 #include <stdint.h>
 

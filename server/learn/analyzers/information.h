@@ -1,6 +1,6 @@
 /* information.h - how much a term tells of a label, as tf.Transform computes it. */
-#ifndef LEARN_INFORMATION_H
-#define LEARN_INFORMATION_H
+#ifndef LEARN_ANALYZERS_INFORMATION_H
+#define LEARN_ANALYZERS_INFORMATION_H
 
 #include <stdbool.h>
 #include <stdint.h>

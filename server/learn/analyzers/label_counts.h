@@ -2,8 +2,8 @@
  *
  * tf.Transform keeps for a term the shares of all labels up to the highest of the batches that it
  * was in; which labels are among them matters to what it computes (information.h). */
-#ifndef LEARN_LABEL_COUNTS_H
-#define LEARN_LABEL_COUNTS_H
+#ifndef LEARN_ANALYZERS_LABEL_COUNTS_H
+#define LEARN_ANALYZERS_LABEL_COUNTS_H
 
 #include <stdint.h>
 

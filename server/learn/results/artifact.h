@@ -1,6 +1,6 @@
 /* artifact.h - files of the analysis folder, written whole or not at all. */
-#ifndef LEARN_ARTIFACT_H
-#define LEARN_ARTIFACT_H
+#ifndef LEARN_RESULTS_ARTIFACT_H
+#define LEARN_RESULTS_ARTIFACT_H
 
 #include "core/bytes.h"
 #include "learn/results/artifact_folder.h"

@@ -4,8 +4,8 @@
  * NAME.PROCESS.building. A process that learns holds the folder, so every other unfinished file was
  * left by one that was killed.
  */
-#ifndef LEARN_ARTIFACT_FOLDER_H
-#define LEARN_ARTIFACT_FOLDER_H
+#ifndef LEARN_RESULTS_ARTIFACT_FOLDER_H
+#define LEARN_RESULTS_ARTIFACT_FOLDER_H
 
 #include <pthread.h>
 #include <stddef.h>

@@ -14,8 +14,8 @@
  *     file HASH BYTES MODIFIED PATH     a file that was read; where size and time of change are
  *                                       still the same, its content is taken to be
  */
-#ifndef LEARN_PROVENANCE_H
-#define LEARN_PROVENANCE_H
+#ifndef LEARN_RESULTS_PROVENANCE_H
+#define LEARN_RESULTS_PROVENANCE_H
 
 #include "content/learned/learned.h"
 #include "learn/input_files.h"

@@ -1,6 +1,6 @@
 /* term_runs.h - sorted terms in a file without a name, and reading several of them in one order. */
-#ifndef LEARN_TERM_RUNS_H
-#define LEARN_TERM_RUNS_H
+#ifndef LEARN_TERMS_TERM_RUNS_H
+#define LEARN_TERMS_TERM_RUNS_H
 
 #include "learn/terms/terms.h"
 

@@ -4,8 +4,8 @@
  * earlier runs, into a file without a name. Then it starts empty. In the end all runs are merged,
  * in whatever order is asked for.
  */
-#ifndef LEARN_TERMS_H
-#define LEARN_TERMS_H
+#ifndef LEARN_TERMS_TERMS_H
+#define LEARN_TERMS_TERMS_H
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* vocabulary_file.h - the file of a vocabulary being written: lines, or gzipped records, as
  * content/learned/learned.h reads them. */
-#ifndef LEARN_VOCABULARY_FILE_H
-#define LEARN_VOCABULARY_FILE_H
+#ifndef LEARN_TERMS_VOCABULARY_FILE_H
+#define LEARN_TERMS_VOCABULARY_FILE_H
 
 #include "content/learned/learned.h"
 #include "learn/results/artifact.h"

@@ -1,6 +1,6 @@
 /* vocabulary_order.h - which of two terms comes first in a vocabulary. */
-#ifndef LEARN_VOCABULARY_ORDER_H
-#define LEARN_VOCABULARY_ORDER_H
+#ifndef LEARN_TERMS_VOCABULARY_ORDER_H
+#define LEARN_TERMS_VOCABULARY_ORDER_H
 
 #include "learn/terms/terms.h"
 

@@ -1,7 +1,7 @@
 /* vocabulary_state.h - a vocabulary while it is learned: counted by analyzer_vocabulary.c, written
  * by vocabulary_write.c. */
-#ifndef LEARN_VOCABULARY_STATE_H
-#define LEARN_VOCABULARY_STATE_H
+#ifndef LEARN_TERMS_VOCABULARY_STATE_H
+#define LEARN_TERMS_VOCABULARY_STATE_H
 
 #include "content/learned/learned.h"
 #include "learn/analyzers/analyzer.h"

@@ -1,6 +1,6 @@
 /* shuffle_draws.h - the random numbers of a shuffle, in the order in which they are drawn. */
-#ifndef ORDER_SHUFFLE_DRAWS_H
-#define ORDER_SHUFFLE_DRAWS_H
+#ifndef ORDER_SHUFFLE_SHUFFLE_DRAWS_H
+#define ORDER_SHUFFLE_SHUFFLE_DRAWS_H
 
 #include "core/philox.h"
 

@@ -1,7 +1,7 @@
 /* shuffle_private.h - the state of a shuffle, for its files: order_shuffle.c draws, shuffle_leap.c
  * moves to a position. */
-#ifndef ORDER_SHUFFLE_PRIVATE_H
-#define ORDER_SHUFFLE_PRIVATE_H
+#ifndef ORDER_SHUFFLE_SHUFFLE_PRIVATE_H
+#define ORDER_SHUFFLE_SHUFFLE_PRIVATE_H
 
 #include "order/order.h"
 #include "order/shuffle/shuffle_draws.h"

@@ -5,8 +5,8 @@
  * elements held now were already there. Going back from the last draw, about size * log(size) draws
  * tell where each came from, however many there were before.
  */
-#ifndef ORDER_SHUFFLE_SEEK_H
-#define ORDER_SHUFFLE_SEEK_H
+#ifndef ORDER_SHUFFLE_SHUFFLE_SEEK_H
+#define ORDER_SHUFFLE_SHUFFLE_SEEK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* identity.h - the properties that a stream's nodes must share, in parts that can be named. */
-#ifndef SESSION_IDENTITY_H
-#define SESSION_IDENTITY_H
+#ifndef SESSION_CHECKPOINT_IDENTITY_H
+#define SESSION_CHECKPOINT_IDENTITY_H
 
 #include "link/agree.h"
 #include "plan/plan.h"

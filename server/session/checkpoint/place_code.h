@@ -4,8 +4,8 @@
  * the order of rows hangs on what it makes, the places before and after would be of different rows,
  * and it counts as a file does.
  */
-#ifndef SESSION_PLACE_CODE_H
-#define SESSION_PLACE_CODE_H
+#ifndef SESSION_CHECKPOINT_PLACE_CODE_H
+#define SESSION_CHECKPOINT_PLACE_CODE_H
 
 #include "plan/plan.h"
 

@@ -3,8 +3,8 @@
  * The bytes are the server's own; trainers keep them and hand them back, so they are as hostile as
  * anything from a trainer. Little-endian, versioned.
  */
-#ifndef SESSION_PLACE_CONTENTS_H
-#define SESSION_PLACE_CONTENTS_H
+#ifndef SESSION_CHECKPOINT_PLACE_CONTENTS_H
+#define SESSION_CHECKPOINT_PLACE_CONTENTS_H
 
 #include <stddef.h>
 

@@ -10,8 +10,8 @@
  * tells nothing of the bytes: a place that was saved there is good only where the ETags are the
  * same.
  */
-#ifndef SESSION_PLACE_ELSEWHERE_H
-#define SESSION_PLACE_ELSEWHERE_H
+#ifndef SESSION_CHECKPOINT_PLACE_ELSEWHERE_H
+#define SESSION_CHECKPOINT_PLACE_ELSEWHERE_H
 
 #include "session/checkpoint/place_files.h"
 

@@ -8,8 +8,8 @@
  * put into groups in the order found, and each group has a hash: as many groups as fit, so of few
  * files each has its own.
  */
-#ifndef SESSION_PLACE_FILES_H
-#define SESSION_PLACE_FILES_H
+#ifndef SESSION_CHECKPOINT_PLACE_FILES_H
+#define SESSION_CHECKPOINT_PLACE_FILES_H
 
 #include "plan/plan.h"
 

@@ -3,8 +3,8 @@
  * A place carries a hash of its stages (place_fingerprint). Each server keeps their words under it
  * in the cache folder, so that a later one can say more than that they differ.
  */
-#ifndef SESSION_PLACE_WORDS_H
-#define SESSION_PLACE_WORDS_H
+#ifndef SESSION_CHECKPOINT_PLACE_WORDS_H
+#define SESSION_CHECKPOINT_PLACE_WORDS_H
 
 #include "plan/plan.h"
 

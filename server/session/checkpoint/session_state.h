@@ -16,8 +16,8 @@
  * several nodes stood is known for that number of nodes: another would split a step's rows
  * otherwise, and lose or repeat those of steps that only some have given back.
  */
-#ifndef SESSION_STATE_H
-#define SESSION_STATE_H
+#ifndef SESSION_CHECKPOINT_SESSION_STATE_H
+#define SESSION_CHECKPOINT_SESSION_STATE_H
 
 #include "session/session.h"
 

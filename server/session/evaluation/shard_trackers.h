@@ -1,7 +1,7 @@
 /* shard_trackers.h - a tracker of shards for each stream that is evaluated, for all nodes' readers.
  */
-#ifndef SESSION_SHARD_TRACKERS_H
-#define SESSION_SHARD_TRACKERS_H
+#ifndef SESSION_EVALUATION_SHARD_TRACKERS_H
+#define SESSION_EVALUATION_SHARD_TRACKERS_H
 
 #include "pipeline/pipeline.h"
 #include "session/evaluation/shards.h"

@@ -16,8 +16,8 @@
  * and the others ask it. If a node is lost, its readers' unfinished shards go to other readers. If
  * rank 0 is lost, no reader gets another shard. Any thread.
  */
-#ifndef SESSION_SHARDS_H
-#define SESSION_SHARDS_H
+#ifndef SESSION_EVALUATION_SHARDS_H
+#define SESSION_EVALUATION_SHARDS_H
 
 #include <stdbool.h>
 

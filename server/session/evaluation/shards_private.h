@@ -1,7 +1,7 @@
 /* shards_private.h - a tracker's internals: shards.c keeps it, shards_peer.c asks another node's.
  */
-#ifndef SESSION_SHARDS_PRIVATE_H
-#define SESSION_SHARDS_PRIVATE_H
+#ifndef SESSION_EVALUATION_SHARDS_PRIVATE_H
+#define SESSION_EVALUATION_SHARDS_PRIVATE_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* agreement.h - the agreement of a job's servers before they open a session. */
-#ifndef SESSION_AGREEMENT_H
-#define SESSION_AGREEMENT_H
+#ifndef SESSION_NODES_AGREEMENT_H
+#define SESSION_NODES_AGREEMENT_H
 
 #include "link/link.h"
 #include "plan/plan.h"

@@ -1,7 +1,7 @@
 /* catalogue_share.h - all nodes' files, for streams with distribute.files: local or remote.fetch:
  * once. */
-#ifndef SESSION_CATALOGUE_SHARE_H
-#define SESSION_CATALOGUE_SHARE_H
+#ifndef SESSION_NODES_CATALOGUE_SHARE_H
+#define SESSION_NODES_CATALOGUE_SHARE_H
 
 #include "link/link.h"
 #include "plan/plan.h"

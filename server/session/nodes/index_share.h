@@ -1,6 +1,6 @@
 /* index_share.h - each node goes through some of the files, and all get all indexes. */
-#ifndef SESSION_INDEX_SHARE_H
-#define SESSION_INDEX_SHARE_H
+#ifndef SESSION_NODES_INDEX_SHARE_H
+#define SESSION_NODES_INDEX_SHARE_H
 
 #include "link/link.h"
 #include "plan/plan.h"

@@ -4,8 +4,8 @@
  * They tell replicas of the same group without places, those to come and those that are open
  * already, as they do beside a replica of their own.
  */
-#ifndef SESSION_AHEAD_H
-#define SESSION_AHEAD_H
+#ifndef SESSION_NODES_SESSION_AHEAD_H
+#define SESSION_NODES_SESSION_AHEAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
  * place from between the cut and the next batch does not say it: then another node's place may, and
  * if none does, each such node works out the same.
  */
-#ifndef SESSION_CUT_H
-#define SESSION_CUT_H
+#ifndef SESSION_NODES_SESSION_CUT_H
+#define SESSION_NODES_SESSION_CUT_H
 
 #include "link/link.h"
 

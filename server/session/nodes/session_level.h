@@ -4,8 +4,8 @@
  * has not given back. If these differ, all begin at the lowest, as at a place, and deal again what
  * some have dealt since.
  */
-#ifndef SESSION_LEVEL_H
-#define SESSION_LEVEL_H
+#ifndef SESSION_NODES_SESSION_LEVEL_H
+#define SESSION_NODES_SESSION_LEVEL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

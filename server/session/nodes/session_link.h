@@ -4,8 +4,8 @@
  * Otherwise workers may have different numbers of steps: one that has no more tells the others, and
  * they tell how far they are, until all have ended; those that ended early deliver empty batches.
  */
-#ifndef SESSION_LINK_H
-#define SESSION_LINK_H
+#ifndef SESSION_NODES_SESSION_LINK_H
+#define SESSION_NODES_SESSION_LINK_H
 
 #include <pthread.h>
 #include <stdatomic.h>

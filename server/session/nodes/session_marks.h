@@ -5,8 +5,8 @@
  * else has told that the nodes have the same rows (a program writes them, or they lie in a cache)
  * does an epoch's end wait until all have given theirs: an epoch may be over before the first hash.
  */
-#ifndef SESSION_MARKS_H
-#define SESSION_MARKS_H
+#ifndef SESSION_NODES_SESSION_MARKS_H
+#define SESSION_NODES_SESSION_MARKS_H
 
 #include "link/link.h"
 

@@ -6,8 +6,8 @@
  * the lowest place of all nodes, and publishes nothing of them. Its own rows come from its own
  * place, as ever.
  */
-#ifndef SESSION_REPLAY_H
-#define SESSION_REPLAY_H
+#ifndef SESSION_NODES_SESSION_REPLAY_H
+#define SESSION_NODES_SESSION_REPLAY_H
 
 #include "core/status.h"
 

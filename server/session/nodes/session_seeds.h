@@ -12,8 +12,8 @@
  * begins. Others may have trainers that are about to load theirs, so they tell when these have
  * given more batches back than a reader takes ahead of its program.
  */
-#ifndef SESSION_SEEDS_H
-#define SESSION_SEEDS_H
+#ifndef SESSION_NODES_SESSION_SEEDS_H
+#define SESSION_NODES_SESSION_SEEDS_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * A node whose trainer asks gives the question a number and tells the others. Each answers once:
  * of the batches that its replicas want next, the first and the last.
  */
-#ifndef SESSION_STANDING_H
-#define SESSION_STANDING_H
+#ifndef SESSION_NODES_SESSION_STANDING_H
+#define SESSION_NODES_SESSION_STANDING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * Where every node has all files on its disks, nothing is ever asked for.
  */
-#ifndef SOURCE_ASK_AHEAD_H
-#define SOURCE_ASK_AHEAD_H
+#ifndef SOURCE_FILES_ASK_AHEAD_H
+#define SOURCE_FILES_ASK_AHEAD_H
 
 #include <stdint.h>
 

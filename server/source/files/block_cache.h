@@ -7,8 +7,8 @@
  *
  * Any thread, no lock.
  */
-#ifndef SOURCE_BLOCK_CACHE_H
-#define SOURCE_BLOCK_CACHE_H
+#ifndef SOURCE_FILES_BLOCK_CACHE_H
+#define SOURCE_FILES_BLOCK_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

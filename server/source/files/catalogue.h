@@ -5,8 +5,8 @@
  * same order of references. A file that several nodes have has one owner; who has it reads its own.
  * Files at URLs are dealt: each has one owner, and only that node has it.
  */
-#ifndef SOURCE_CATALOGUE_H
-#define SOURCE_CATALOGUE_H
+#ifndef SOURCE_FILES_CATALOGUE_H
+#define SOURCE_FILES_CATALOGUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

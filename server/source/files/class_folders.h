@@ -2,8 +2,8 @@
  * finds them: classes sorted (or as given), in each the files of all folders below, by folder, then
  * name.
  */
-#ifndef SOURCE_CLASS_FOLDERS_H
-#define SOURCE_CLASS_FOLDERS_H
+#ifndef SOURCE_FILES_CLASS_FOLDERS_H
+#define SOURCE_FILES_CLASS_FOLDERS_H
 
 #include "source/files/matching_files.h"
 

@@ -4,8 +4,8 @@
  * (path, device, inode, size, times of change to the nanosecond). Not for a file younger than two
  * seconds, nor for a small one. A URL's is made of its size and ETag or date: nothing is read.
  */
-#ifndef SOURCE_CONTENT_SUM_H
-#define SOURCE_CONTENT_SUM_H
+#ifndef SOURCE_FILES_CONTENT_SUM_H
+#define SOURCE_FILES_CONTENT_SUM_H
 
 #include "source/files/file.h"
 

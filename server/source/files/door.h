@@ -5,8 +5,8 @@
  * compare-and-swap, and no lock. All doors of a session share the descriptors that the process may
  * have: opening one may close another.
  */
-#ifndef SOURCE_DOOR_H
-#define SOURCE_DOOR_H
+#ifndef SOURCE_FILES_DOOR_H
+#define SOURCE_FILES_DOOR_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* fetch.h - the bytes of rows, read from their files in as few reads as their positions allow. */
-#ifndef SOURCE_FETCH_H
-#define SOURCE_FETCH_H
+#ifndef SOURCE_FILES_FETCH_H
+#define SOURCE_FILES_FETCH_H
 
 #include "core/bytes.h"
 #include "source/source.h"

@@ -5,8 +5,8 @@
  * when a read is short, and at a read after a second without a comparison. Descriptors are kept, up
  * to the limit of the process, and are closed and reopened without the readers noticing.
  */
-#ifndef SOURCE_FILE_H
-#define SOURCE_FILE_H
+#ifndef SOURCE_FILES_FILE_H
+#define SOURCE_FILES_FILE_H
 
 #include "source/files/services.h"
 #include "source/scan/scanner.h"

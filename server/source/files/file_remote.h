@@ -1,7 +1,7 @@
 /* file_remote.h - files whose names are URLs, for file.c and for those that know what is read next.
  */
-#ifndef SOURCE_FILE_REMOTE_H
-#define SOURCE_FILE_REMOTE_H
+#ifndef SOURCE_FILES_FILE_REMOTE_H
+#define SOURCE_FILES_FILE_REMOTE_H
 
 #include <sys/uio.h>
 

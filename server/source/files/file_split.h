@@ -1,7 +1,7 @@
 /* file_split.h - which of the files belong to a subset, as Keras' image_dataset_from_directory
  * splits them: get_training_or_validation_split of what index_directory gives. */
-#ifndef SOURCE_FILE_SPLIT_H
-#define SOURCE_FILE_SPLIT_H
+#ifndef SOURCE_FILES_FILE_SPLIT_H
+#define SOURCE_FILES_FILE_SPLIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * changes while it is served is an error that names it. What is packed (GZIP, ZLIB) is unpacked
  * once into a file without a name in the cache folder, not into memory.
  */
-#ifndef SOURCE_FILES_H
-#define SOURCE_FILES_H
+#ifndef SOURCE_FILES_FILES_H
+#define SOURCE_FILES_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

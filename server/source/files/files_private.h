@@ -1,6 +1,6 @@
 /* files_private.h - inside of struct source_files, for the parts of this folder. */
-#ifndef SOURCE_FILES_PRIVATE_H
-#define SOURCE_FILES_PRIVATE_H
+#ifndef SOURCE_FILES_FILES_PRIVATE_H
+#define SOURCE_FILES_FILES_PRIVATE_H
 
 #include "source/files/file.h"
 #include "source/files/files.h"

@@ -3,8 +3,8 @@
  * Each component of a pattern may hold * ? [..] [!..] and \ before a literal character; * also
  * matches names that begin with a dot. {a..b} and ** are not supported.
  */
-#ifndef SOURCE_MATCHING_FILES_H
-#define SOURCE_MATCHING_FILES_H
+#ifndef SOURCE_FILES_MATCHING_FILES_H
+#define SOURCE_FILES_MATCHING_FILES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Entries lie in blocks, each twice as large as the one before, that never move; so a number that
  * somebody holds can be looked up while others are being added.
  */
-#ifndef SOURCE_NUMBERED_H
-#define SOURCE_NUMBERED_H
+#ifndef SOURCE_FILES_NUMBERED_H
+#define SOURCE_FILES_NUMBERED_H
 
 #include <stdatomic.h>
 #include <stdint.h>

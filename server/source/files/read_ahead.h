@@ -2,8 +2,8 @@
  *
  * A job is taken a step at a time, in turn with the others, so that all of them come along.
  */
-#ifndef SOURCE_READ_AHEAD_H
-#define SOURCE_READ_AHEAD_H
+#ifndef SOURCE_FILES_READ_AHEAD_H
+#define SOURCE_FILES_READ_AHEAD_H
 
 #include <pthread.h>
 #include <stdbool.h>

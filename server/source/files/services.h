@@ -1,7 +1,7 @@
 /* services.h - what all files of a session share: descriptors, threads that read ahead, the cache
  * folder, and counters. It knows no file. */
-#ifndef SOURCE_SERVICES_H
-#define SOURCE_SERVICES_H
+#ifndef SOURCE_FILES_SERVICES_H
+#define SOURCE_FILES_SERVICES_H
 
 #include <stdatomic.h>
 

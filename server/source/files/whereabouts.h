@@ -1,6 +1,6 @@
 /* whereabouts.h - where an element of a source comes from: file, bytes, number. */
-#ifndef SOURCE_WHEREABOUTS_H
-#define SOURCE_WHEREABOUTS_H
+#ifndef SOURCE_FILES_WHEREABOUTS_H
+#define SOURCE_FILES_WHEREABOUTS_H
 
 #include "source/source.h"
 

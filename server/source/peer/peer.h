@@ -9,8 +9,8 @@
  * The session bounds how much it asks for ahead; an owner bounds how much it has read for a node
  * and not sent.
  */
-#ifndef SOURCE_PEER_H
-#define SOURCE_PEER_H
+#ifndef SOURCE_PEER_PEER_H
+#define SOURCE_PEER_PEER_H
 
 #include "source/files/catalogue.h"
 #include "source/peer/peer_transport.h"

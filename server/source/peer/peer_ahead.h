@@ -4,8 +4,8 @@
  * They are kept until their step is forgotten. A reader looks at all that are there, whichever step
  * they were asked for, and holds them meanwhile. Any thread.
  */
-#ifndef SOURCE_PEER_AHEAD_H
-#define SOURCE_PEER_AHEAD_H
+#ifndef SOURCE_PEER_PEER_AHEAD_H
+#define SOURCE_PEER_PEER_AHEAD_H
 
 #include "column/scratch.h"
 #include "source/peer/peer.h"

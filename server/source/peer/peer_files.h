@@ -1,6 +1,6 @@
 /* peer_files.h - whole files of other nodes, for stages that read files which rows name. */
-#ifndef SOURCE_PEER_FILES_H
-#define SOURCE_PEER_FILES_H
+#ifndef SOURCE_PEER_PEER_FILES_H
+#define SOURCE_PEER_PEER_FILES_H
 
 #include "content/records/other_files.h"
 

@@ -1,6 +1,6 @@
 /* peer_link.h - messages to other nodes by the link of the job. */
-#ifndef SOURCE_PEER_LINK_H
-#define SOURCE_PEER_LINK_H
+#ifndef SOURCE_PEER_PEER_LINK_H
+#define SOURCE_PEER_PEER_LINK_H
 
 #include "source/peer/peer_transport.h"
 

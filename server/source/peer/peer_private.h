@@ -3,8 +3,8 @@
  * peers.c opens and closes, peer_ask.c asks and waits, peer_serve.c answers, peer_wire.c knows the
  * bytes.
  */
-#ifndef SOURCE_PEER_PRIVATE_H
-#define SOURCE_PEER_PRIVATE_H
+#ifndef SOURCE_PEER_PEER_PRIVATE_H
+#define SOURCE_PEER_PEER_PRIVATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

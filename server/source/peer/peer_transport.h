@@ -1,7 +1,7 @@
 /* peer_transport.h - how messages get to other nodes and back: by the link of the job
  * (peer_link.h), or as a test likes. */
-#ifndef SOURCE_PEER_TRANSPORT_H
-#define SOURCE_PEER_TRANSPORT_H
+#ifndef SOURCE_PEER_PEER_TRANSPORT_H
+#define SOURCE_PEER_PEER_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * run with that record at each row, so that stages can count rows and cut. What is cut is made
  * whole first (plan.h, batch_wide).
  */
-#ifndef SOURCE_CACHE_BATCH_H
-#define SOURCE_CACHE_BATCH_H
+#ifndef SOURCE_ROWS_CACHE_BATCH_H
+#define SOURCE_ROWS_CACHE_BATCH_H
 
 #include "source/rows/cache_store.h"
 

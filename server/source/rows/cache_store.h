@@ -5,8 +5,8 @@
  * whole, and is never changed: a process that makes one writes a file without a name, and of
  * several that do so at once the first to finish names it.
  */
-#ifndef SOURCE_CACHE_STORE_H
-#define SOURCE_CACHE_STORE_H
+#ifndef SOURCE_ROWS_CACHE_STORE_H
+#define SOURCE_ROWS_CACHE_STORE_H
 
 #include "source/files/files_private.h"
 #include "source/rows/row_codec.h"

@@ -1,7 +1,7 @@
 /* named_columns.h - the parameter `columns` of sources whose data says what columns it has: names,
  * or column to {default_value: VALUE}, which stands for null. */
-#ifndef SOURCE_NAMED_COLUMNS_H
-#define SOURCE_NAMED_COLUMNS_H
+#ifndef SOURCE_ROWS_NAMED_COLUMNS_H
+#define SOURCE_ROWS_NAMED_COLUMNS_H
 
 #include "pipeline/column_list.h"
 #include "plan/stage.h"

@@ -1,6 +1,6 @@
 /* npy.h - arrays as NumPy saves them (.npy, versions 1 to 3). */
-#ifndef SOURCE_NPY_H
-#define SOURCE_NPY_H
+#ifndef SOURCE_ROWS_NPY_H
+#define SOURCE_ROWS_NPY_H
 
 #include <stdbool.h>
 #include <stddef.h>

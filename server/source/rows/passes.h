@@ -7,8 +7,8 @@
  * Words of an element: those of a file's record, where the file is the spool, and a hash of the
  * row. All rows are kept, even those that a resumed stream passes over, so that a row has the same
  * offset on all nodes. */
-#ifndef SOURCE_PASSES_H
-#define SOURCE_PASSES_H
+#ifndef SOURCE_ROWS_PASSES_H
+#define SOURCE_ROWS_PASSES_H
 
 #include "order/order.h"
 #include "source/rows/spool.h"

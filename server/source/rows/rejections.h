@@ -4,8 +4,8 @@
  * then the number of bytes of a text as a u64, and the text. It stands where a row could begin.
  * Kept beside the rows: a record that tells the row's number and the text, which is the same in
  * each run, and which no row can be. */
-#ifndef SOURCE_REJECTIONS_H
-#define SOURCE_REJECTIONS_H
+#ifndef SOURCE_ROWS_REJECTIONS_H
+#define SOURCE_ROWS_REJECTIONS_H
 
 #include "source/rows/row_codec.h"
 

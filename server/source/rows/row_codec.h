@@ -6,8 +6,8 @@
  * number of its bytes as a u64, and its bytes. Before the values of a sparse column come its dense
  * shape and the coordinates of each value, all as u64. Rows that are read are treated as hostile.
  */
-#ifndef SOURCE_ROW_CODEC_H
-#define SOURCE_ROW_CODEC_H
+#ifndef SOURCE_ROWS_ROW_CODEC_H
+#define SOURCE_ROWS_ROW_CODEC_H
 
 #include "column/frame.h"
 #include "core/status.h"

@@ -2,8 +2,8 @@
  * folder, to which they are appended, and from which any thread reads them as from any other file
  * of the session. It is gone with the session.
  */
-#ifndef SOURCE_SPOOL_H
-#define SOURCE_SPOOL_H
+#ifndef SOURCE_ROWS_SPOOL_H
+#define SOURCE_ROWS_SPOOL_H
 
 #include "source/files/file.h"
 

@@ -1,7 +1,7 @@
 /* tensor_literal.h - arrays that the pipeline file gives: nested lists, or the name of an .npy
  * file. */
-#ifndef SOURCE_TENSOR_LITERAL_H
-#define SOURCE_TENSOR_LITERAL_H
+#ifndef SOURCE_ROWS_TENSOR_LITERAL_H
+#define SOURCE_ROWS_TENSOR_LITERAL_H
 
 #include "column/frame.h"
 #include "core/bytes.h"

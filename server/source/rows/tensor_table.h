@@ -4,8 +4,8 @@
  * Words of an element: the slice's number; the distribution, where variables need it
  * (variable_pack).
  */
-#ifndef SOURCE_TENSOR_TABLE_H
-#define SOURCE_TENSOR_TABLE_H
+#ifndef SOURCE_ROWS_TENSOR_TABLE_H
+#define SOURCE_ROWS_TENSOR_TABLE_H
 
 #include "order/cardinality.h"
 #include "source/rows/tensor_literal.h"

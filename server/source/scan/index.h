@@ -7,8 +7,8 @@
  * change again without showing it. What is read back is hostile: lengths and checksums are checked
  * before it is used, and each record's bounds whenever one is read.
  */
-#ifndef SOURCE_INDEX_H
-#define SOURCE_INDEX_H
+#ifndef SOURCE_SCAN_INDEX_H
+#define SOURCE_SCAN_INDEX_H
 
 #include "source/files/file.h"
 #include "source/scan/records.h"

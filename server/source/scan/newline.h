@@ -1,6 +1,6 @@
 /* newline.h - where the ends of lines are, 64 bytes at a time. */
-#ifndef SOURCE_NEWLINE_H
-#define SOURCE_NEWLINE_H
+#ifndef SOURCE_SCAN_NEWLINE_H
+#define SOURCE_SCAN_NEWLINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

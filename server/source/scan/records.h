@@ -5,8 +5,8 @@
  * between is the format's. So a record takes two bytes as a rule. Readers check every bound: the
  * bytes may come from a file.
  */
-#ifndef SOURCE_RECORDS_H
-#define SOURCE_RECORDS_H
+#ifndef SOURCE_SCAN_RECORDS_H
+#define SOURCE_SCAN_RECORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * A member's key is its name up to the first dot of the last part, its extension what follows that
  * dot. Neighbours with the same key are one sample.
  */
-#ifndef SOURCE_SAMPLES_H
-#define SOURCE_SAMPLES_H
+#ifndef SOURCE_SCAN_SAMPLES_H
+#define SOURCE_SCAN_SAMPLES_H
 
 #include "source/scan/tar.h"
 

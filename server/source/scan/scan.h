@@ -4,8 +4,8 @@
  * own pace; a scan stops when it is far enough ahead of its cursors, and when it is through, a list
  * replaces the segments: kept in the cache folder if it can be, for the next start.
  */
-#ifndef SOURCE_SCAN_H
-#define SOURCE_SCAN_H
+#ifndef SOURCE_SCAN_SCAN_H
+#define SOURCE_SCAN_SCAN_H
 
 #include "order/order.h"
 #include "source/files/file.h"

@@ -1,7 +1,7 @@
 /* scan_private.h - a scan's insides, for the files that are it: scan.c takes steps and waits for
  * them, scan_cursor.c reads the records they found. */
-#ifndef SOURCE_SCAN_PRIVATE_H
-#define SOURCE_SCAN_PRIVATE_H
+#ifndef SOURCE_SCAN_SCAN_PRIVATE_H
+#define SOURCE_SCAN_SCAN_PRIVATE_H
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* scan_work.h - the work of a scan: read, feed the scanner, note the file's identity. */
-#ifndef SOURCE_SCAN_WORK_H
-#define SOURCE_SCAN_WORK_H
+#ifndef SOURCE_SCAN_SCAN_WORK_H
+#define SOURCE_SCAN_SCAN_WORK_H
 
 #include <stdalign.h>
 #include <stddef.h>

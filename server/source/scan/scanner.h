@@ -3,8 +3,8 @@
  *
  * A scanner that knows where it must look next says so, and the bytes before are not read.
  */
-#ifndef SOURCE_SCANNER_H
-#define SOURCE_SCANNER_H
+#ifndef SOURCE_SCAN_SCANNER_H
+#define SOURCE_SCAN_SCANNER_H
 
 #include "content/records/unpack.h"
 #include "source/scan/records.h"

@@ -5,8 +5,8 @@
  * are hostile: a size, a name or a checksum that cannot be is an error, and nothing a header says
  * is used but to compute where the next one must be.
  */
-#ifndef SOURCE_TAR_H
-#define SOURCE_TAR_H
+#ifndef SOURCE_SCAN_TAR_H
+#define SOURCE_SCAN_TAR_H
 
 #include <stdbool.h>
 #include <stddef.h>

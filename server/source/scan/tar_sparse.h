@@ -5,8 +5,8 @@
  * records one by one; in one pax record; and (bsdtar's form, too) in front of the data. All are
  * bytes from the archive, and hostile.
  */
-#ifndef SOURCE_TAR_SPARSE_H
-#define SOURCE_TAR_SPARSE_H
+#ifndef SOURCE_SCAN_TAR_SPARSE_H
+#define SOURCE_SCAN_TAR_SPARSE_H
 
 #include "core/bytes.h"
 #include "core/status.h"

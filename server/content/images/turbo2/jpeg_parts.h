@@ -10,8 +10,8 @@
  * pictures then shows the same figures with -Djpeg_parts=disabled. It is dead weight once none of
  * them has libjpeg-turbo 2 any more.
  */
-#ifndef CONTENT_JPEG_PARTS_H
-#define CONTENT_JPEG_PARTS_H
+#ifndef CONTENT_IMAGES_TURBO2_JPEG_PARTS_H
+#define CONTENT_IMAGES_TURBO2_JPEG_PARTS_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* origin_parts.h - what the files of origin.h share: the origin of an element as a tree, which has
- * the form of the element.
+/* origin_private.h - what the files of origin.h share: the origin of an element as a tree, which
+ * has the form of the element.
  */
-#ifndef BATCH_ORIGIN_PARTS_H
-#define BATCH_ORIGIN_PARTS_H
+#ifndef BATCH_ORIGIN_PRIVATE_H
+#define BATCH_ORIGIN_PRIVATE_H
 
 #include "batch/origin.h"
 

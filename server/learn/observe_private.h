@@ -1,6 +1,6 @@
-/* observe_parts.h - shared by the parts of observing. */
-#ifndef LEARN_OBSERVE_PARTS_H
-#define LEARN_OBSERVE_PARTS_H
+/* observe_private.h - shared by the parts of observing. */
+#ifndef LEARN_OBSERVE_PRIVATE_H
+#define LEARN_OBSERVE_PRIVATE_H
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* resample_parts.h - the declarations that only the files of resample.h share. */
-#ifndef CONTENT_RESAMPLE_PARTS_H
-#define CONTENT_RESAMPLE_PARTS_H
+/* resample_private.h - the declarations that only the files of resample.h share. */
+#ifndef CONTENT_IMAGES_RESAMPLE_PRIVATE_H
+#define CONTENT_IMAGES_RESAMPLE_PRIVATE_H
 
 #include "content/images/resample.h"
 

@@ -1,6 +1,6 @@
-/* evaluate_parts.h - shared by the files of evaluate.h only. */
-#ifndef BATCH_EVALUATE_PARTS_H
-#define BATCH_EVALUATE_PARTS_H
+/* evaluate_private.h - shared by the files of evaluate.h only. */
+#ifndef BATCH_EVALUATE_PRIVATE_H
+#define BATCH_EVALUATE_PRIVATE_H
 
 #include "batch/evaluate.h"
 
