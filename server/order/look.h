@@ -23,12 +23,22 @@ enum order_look_state {
     LOOK_DONE
 };
 
+/* What a filter has found out about an element for the filters right after it: how many of them let
+ * it through, one after the other, and whether the next one is known to stop it. 0: nothing. */
+enum { FORESEEN_STOP = 1, FORESEEN_PASS = 2, FORESEEN_AT_MOST = 100 };
+
 struct order_look {
     const struct plan_node *node; /* as order_evaluate has them: */
     bool asks;                    /* evaluate_answers is meant */
     const struct order_scope *scope;
     const uint64_t *words;
     uint64_t count;
+
+    /* If asks: filters right after it, FORESEEN_AT_MOST at most, and what is found out for them, by
+     * element. Written only where the look is OK. */
+    const struct plan_node *const *later;
+    uint32_t later_count;
+    uint16_t *foreseen;
 
     /* Copy what the stage wants from the content. On the thread that made it. */
     tundish_status (*take)(struct order_look *look, const struct frame *frame);

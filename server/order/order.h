@@ -32,6 +32,8 @@ struct order_services;
 typedef tundish_status order_evaluate(struct order_services *services, const struct plan_node *node,
                                       const struct order_scope *scope, const uint64_t *words,
                                       uint64_t count, const struct frame **ret_frame);
+typedef tundish_status order_answer(struct order_services *services, const struct order_look *look,
+                                    const struct frame **ret_frame);
 
 /* The services that a session lends to all iterators of one worker. */
 struct order_services {
@@ -55,7 +57,8 @@ struct order_services {
     /* For stages that must look: the columns of some elements of `node`, and what the stage `node`
      * asks (order_ops.questions) about elements of its input, a column each. Implemented in
      * batch/evaluate.h; here to keep the layers. */
-    order_evaluate *evaluate, *evaluate_answers;
+    order_evaluate *evaluate;
+    order_answer *evaluate_answers;
     void *evaluator;
 
     /* The same by other threads; NULL: there are none. */

@@ -39,6 +39,7 @@ filter_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
             return result;
         if (holds) {
             memcpy(words + *ret_count * node->width, element, node->width * sizeof *words);
+            order_peek_give(peek, *ret_count);
             ++*ret_count;
         } else {
             run_words_release(element, 1, node->width, node->run_words);
@@ -65,6 +66,7 @@ const struct order_ops order_filter = {
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,
     .content_use = ORDER_READS_CONTENT_ALWAYS,
+    .foresees = true,
     .questions = questions,
     .state_bytes = sizeof(struct order_peek),
     .open = filter_open,

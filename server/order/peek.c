@@ -20,14 +20,32 @@ static const int64_t SLOW_NS = 2000000;
 /* Chunks ahead: one in work and one waiting for each thread. */
 enum { CHUNKS_A_THREAD = 2, CHUNKS_AT_MOST = 128 };
 
+/* The filter `node` comes after all that are known to come after this one. */
+static void
+let_follow(struct order_peek *peek, const struct plan_node *node)
+{
+    for (; peek != NULL && peek->later_count < FORESEEN_AT_MOST; peek = peek->before) {
+        peek->later = tnd_realloc(peek->later, peek->later_count + 1, sizeof *peek->later);
+        peek->later[peek->later_count++] = node;
+    }
+}
+
 tundish_status
 order_peek_open(struct order_peek *peek, const struct plan_node *input,
                 struct order_instance *instance)
 {
+    tundish_status status;
+
     peek->may_look_ahead = !order_shows_lookahead(input);
     peek->capacity = 1;
     peek->chunks = tnd_zalloc(1, sizeof *peek->chunks);
-    return order_open(input, instance, &peek->input);
+    status = order_open(input, instance, &peek->input);
+    if (status == TUNDISH_OK && peek->asks && peek->kind == PEEK_BOOL && input->order != NULL &&
+        input->order->foresees) {
+        peek->before = (struct order_peek *)peek->input->state;
+        let_follow(peek->before, peek->node);
+    }
+    return status;
 }
 
 static struct order_services *
@@ -54,6 +72,8 @@ make_room(struct order_peek *peek, struct order_peek_chunk *chunk, size_t room)
     chunk->left_out = tnd_realloc(chunk->left_out, room, sizeof *chunk->left_out);
     if (peek->has_second)
         chunk->seconds = tnd_realloc(chunk->seconds, room, sizeof *chunk->seconds);
+    if (peek->later_count > 0)
+        chunk->foreseen = tnd_realloc(chunk->foreseen, room, sizeof *chunk->foreseen);
     chunk->room = room;
 }
 
@@ -105,16 +125,34 @@ take_look(struct order_look *look, const struct frame *frame)
     return take_numbers(chunk->peek, chunk, 0, chunk->count, frame);
 }
 
+/* What is to be looked at: elements [at, at + count). */
+static struct order_look
+look_of(struct order_peek *peek, struct order_peek_chunk *chunk, size_t at, size_t count)
+{
+    return (struct order_look){
+        .node = peek->node,
+        .asks = peek->asks,
+        .scope = peek->input->instance->scope,
+        .words = chunk->words + at * peek->input->node->width,
+        .count = count,
+        .later = peek->later,
+        .later_count = peek->later_count,
+        .foreseen = peek->later_count > 0 ? chunk->foreseen + at : NULL,
+        .take = take_look,
+        .chunk = chunk,
+    };
+}
+
 /* Evaluate the numbers of elements [at, at + count). */
 static tundish_status
 see(struct order_peek *peek, struct order_peek_chunk *chunk, size_t at, size_t count)
 {
     struct order_services *services = services_of(peek);
-    const uint64_t *words = chunk->words + at * peek->input->node->width;
-    order_evaluate *evaluate = peek->asks ? services->evaluate_answers : services->evaluate;
+    struct order_look look = look_of(peek, chunk, at, count);
     const struct frame *frame;
-    tundish_status status =
-        evaluate(services, peek->node, peek->input->instance->scope, words, count, &frame);
+    tundish_status status = peek->asks ? services->evaluate_answers(services, &look, &frame)
+                                       : services->evaluate(services, look.node, look.scope,
+                                                            look.words, look.count, &frame);
 
     return status == TUNDISH_OK ? take_numbers(peek, chunk, at, count, frame) : status;
 }
@@ -135,8 +173,11 @@ static void
 see_here(struct order_peek *peek, struct order_peek_chunk *chunk)
 {
     bool is_measured = services_of(peek)->looks != NULL && chunk->count >= AHEAD_AT_FIRST;
-    int64_t began_ns = is_measured ? tnd_clock_ns() : 0;
+    int64_t began_ns;
 
+    if (chunk->is_seen)
+        return;
+    began_ns = is_measured ? tnd_clock_ns() : 0;
     chunk->is_seen = see(peek, chunk, 0, chunk->count) == TUNDISH_OK;
     if (is_measured)
         note_cost(peek, chunk->count, tnd_clock_ns() - began_ns);
@@ -148,15 +189,7 @@ look_elsewhere(struct order_peek *peek, struct order_peek_chunk *chunk)
     const struct order_looks *looks = services_of(peek)->looks;
 
     chunk->peek = peek;
-    chunk->look = (struct order_look){
-        .node = peek->node,
-        .asks = peek->asks,
-        .scope = peek->input->instance->scope,
-        .words = chunk->words,
-        .count = chunk->count,
-        .take = take_look,
-        .chunk = chunk,
-    };
+    chunk->look = look_of(peek, chunk, 0, chunk->count);
     chunk->is_away = true;
     looks->begin(looks->context, &chunk->look);
 }
@@ -195,18 +228,41 @@ chunk_size(const struct order_peek *peek, size_t max)
     return wanted < ahead ? ahead : wanted;
 }
 
+/* Take what the filter before has found out about the elements that it just brought. One of which
+ * nothing is known is looked at, with its chunk. */
+static void
+take_foreseen(struct order_peek *peek, struct order_peek_chunk *chunk)
+{
+    const uint16_t *given = peek->before->given;
+
+    for (size_t i = 0; i < chunk->count; i++)
+        if (given[i] == 0)
+            return;
+    for (size_t i = 0; i < chunk->count; i++) {
+        chunk->numbers[i] = given[i] >= FORESEEN_PASS;
+        chunk->left_out[i] = false;
+        if (peek->later_count > 0)
+            chunk->foreseen[i] = given[i] >= FORESEEN_PASS ? given[i] - FORESEEN_PASS : 0;
+    }
+    chunk->is_seen = true;
+}
+
+/* The chunk is_seen afterwards if nobody has to look at it. */
 static enum order_result
 pull(struct order_peek *peek, struct order_peek_chunk *chunk, size_t wanted)
 {
     enum order_result result;
 
     make_room(peek, chunk, wanted);
+    chunk->is_seen = false;
     chunk->at = chunk->count = 0;
     result = order_next(peek->input, chunk->words, wanted, &chunk->count);
     if (result != ORDER_OK)
         return result;
     peek->pulled = chunk->count;
     peek->count++;
+    if (peek->before != NULL)
+        take_foreseen(peek, chunk);
     return ORDER_OK;
 }
 
@@ -280,6 +336,8 @@ look_ahead(struct order_peek *peek, size_t max, uint64_t each_ns)
             hold(peek, result);
             break;
         }
+        if (chunk->is_seen)
+            break;
         if (peek->count == 1 && chunk->count * each_ns < WORTH_NS) {
             see_here(peek, chunk);
             break;
@@ -323,7 +381,7 @@ look_at_pulled(struct order_peek *peek, size_t max, uint64_t each_ns)
     result = pull(peek, chunk_of(peek, 0), chunk_size(peek, max));
     if (result != ORDER_OK)
         return result;
-    if (chunk_of(peek, 0)->count * each_ns < WORTH_NS) {
+    if (chunk_of(peek, 0)->is_seen || chunk_of(peek, 0)->count * each_ns < WORTH_NS) {
         see_here(peek, chunk_of(peek, 0));
         return ORDER_OK;
     }
@@ -391,12 +449,26 @@ order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
         if (!chunk->left_out[at]) {
             *ret_words = words;
             *ret_number = chunk->numbers[at];
+            if (peek->later_count > 0)
+                peek->foreseen = chunk->foreseen[at];
             if (peek->has_second)
                 peek->second = chunk->seconds[at];
             return ORDER_OK;
         }
         run_words_release(words, 1, node->width, node->run_words);
     }
+}
+
+void
+order_peek_give(struct order_peek *peek, size_t index)
+{
+    if (peek->later_count == 0)
+        return;
+    if (index >= peek->given_room) {
+        peek->given_room = 2 * index + AHEAD_AT_FIRST;
+        peek->given = tnd_realloc(peek->given, peek->given_room, sizeof *peek->given);
+    }
+    peek->given[index] = peek->foreseen;
 }
 
 static void
@@ -424,9 +496,12 @@ order_peek_close(struct order_peek *peek)
         free(peek->chunks[i].numbers);
         free(peek->chunks[i].seconds);
         free(peek->chunks[i].left_out);
+        free(peek->chunks[i].foreseen);
     }
     free(peek->chunks);
     free(peek->held_error);
+    free(peek->given);
+    free(peek->later);
     order_close(peek->input);
 }
 

@@ -2,7 +2,8 @@
  * look inside to decide the order.
  *
  * Content is evaluated for many elements at once, a chunk, where pulling them ahead cannot be seen;
- * and where it takes long enough, by other threads (look.h), a few chunks ahead.
+ * and where it takes long enough, by other threads (look.h), a few chunks ahead. Filters right
+ * after each other look once: the first one asks for all of them.
  */
 #ifndef ORDER_PEEK_H
 #define ORDER_PEEK_H
@@ -18,9 +19,10 @@ enum order_peek_kind {
 struct order_peek_chunk {
     uint64_t *words; /* [at, count) are waiting */
     int64_t *numbers, *seconds;
-    bool *left_out; /* bad content, which is to be passed over */
-    bool is_seen;   /* numbers and left_out are there: else the content of one of them is bad, and
-                       each is looked at by itself */
+    bool *left_out;     /* bad content, which is to be passed over */
+    uint16_t *foreseen; /* look.h; NULL: no filter is right after the stage */
+    bool is_seen; /* numbers and left_out are there: else the content of one of them is bad, and
+                     each is looked at by itself */
     size_t at, count, room;
     struct order_peek *peek;
     bool is_away; /* handed out and not taken back: the rest of the look is another thread's */
@@ -32,10 +34,16 @@ struct order_peek {
     bool asks;                    /* not its columns, but the answers to its questions */
     enum order_peek_kind kind;
     uint32_t column;
-    bool has_second; /* another int64 scalar, in the next column: */
-    int64_t second;  /* of the element that came last */
+    uint16_t foreseen; /* of the element that came last */
+    bool has_second;   /* another int64 scalar, in the next column: */
+    int64_t second;    /* of the element that came last */
 
     struct order_iterator *input;
+    struct order_peek *before;      /* of the filter that is the input; NULL: it is none */
+    const struct plan_node **later; /* the filters right after this one */
+    uint32_t later_count;
+    uint16_t *given; /* what is foreseen of the elements that order_next brought last */
+    size_t given_room;
     bool may_look_ahead;
     struct order_peek_chunk *chunks; /* a ring: first .. first + count */
     uint32_t capacity, first, count;
@@ -54,6 +62,10 @@ tundish_status order_peek_open(struct order_peek *peek, const struct plan_node *
  * many elements the caller is sure to want. */
 enum order_result order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
                                   int64_t *ret_number);
+
+/* Of a stage that foresees: the element that came last is the one at `index` of those that its
+ * order_next brings. */
+void order_peek_give(struct order_peek *peek, size_t index);
 
 void order_peek_close(struct order_peek *peek);
 

@@ -55,6 +55,31 @@ buckets_see_the_columns_of_a_filter(void **state)
                   "a|b|e|f|");
 }
 
+/* The first looks for all of them, but only at what those before leave. */
+static void
+filters_after_each_other_are_as_apart(void **state)
+{
+#define ROWS                                                                                       \
+    "{from_tensor_slices: {s: ['0', '2', '3', '4', '5', '7'], n: [0, 2, 3, 4, 5, 7]}}, "           \
+    "{map: {s: s, n: n}}, "
+    (void)state;
+    for (size_t apart = 0; apart < 2; apart++) {
+        const char *between = apart > 0 ? "{take: 99}, " : "";
+        char *stages = tnd_sprintf("[" ROWS "{filter: \"n != 0\"}, %s{filter: \"84 // n > 15\"}, "
+                                   "%s{filter: \"n != 4\"}, %s{filter: \"n > 2\"}]",
+                                   between, between, between);
+
+        assert_stages(stages, "3|5|");
+        free(stages);
+        stages = tnd_sprintf("[" ROWS "{filter: \"n != 2\"}, %s{filter: \"n < 7\"}, "
+                             "%s{filter: \"84 // n > 20\"}, %s{filter: \"n > 2\"}]",
+                             between, between, between);
+        assert_stages(stages, "!division by zero in \"84 // n > 20\", at character 4|3|4|");
+        free(stages);
+    }
+#undef ROWS
+}
+
 /* Only a dimension of 1 can be squeezed. */
 static void
 padded_batches_without_values_keep_their_last_dimension(void **state)
@@ -111,6 +136,7 @@ TEST_FILE(test_evaluate)
         cmocka_unit_test(rebatch_sees_the_columns_of_a_filter),
         cmocka_unit_test(a_cache_in_a_file_sees_the_columns_of_a_filter),
         cmocka_unit_test(buckets_see_the_columns_of_a_filter),
+        cmocka_unit_test(filters_after_each_other_are_as_apart),
         cmocka_unit_test(padded_batches_without_values_keep_their_last_dimension),
         cmocka_unit_test(functions_see_the_columns_of_a_filter),
         cmocka_unit_test(a_batch_of_more_dimensions_than_there_is_room_for_is_an_error),

@@ -470,14 +470,38 @@ evaluate(struct order_services *services, const struct plan_node *node,
     return look(node, NULL, words, count, ret_frame);
 }
 
+/* As the filters right after it would find them, but for one in whose place nothing is known. */
+static void
+foresee(const struct order_look *asked, const struct frame *answers)
+{
+    memset(asked->foreseen, 0, asked->count * sizeof *asked->foreseen);
+    for (int64_t i = 0; i < answers->count; i++) {
+        int64_t element = answers->kept != NULL ? answers->kept[i] : i;
+        const struct plan_node *input = asked->node->inputs[0];
+        int64_t value = (int64_t)*innermost(input, asked->words + (uint64_t)element * input->width);
+        bool passes = ((const bool *)answers->columns->values)[i];
+
+        for (uint32_t f = 0; f < asked->later_count && passes; f++) {
+            if (value == current->unforeseen)
+                break;
+            passes = predicate(asked->later[f], value);
+            asked->foreseen[element] =
+                (uint16_t)(asked->foreseen[element] + (passes ? FORESEEN_PASS : FORESEEN_STOP));
+        }
+    }
+}
+
 static tundish_status
-evaluate_answers(struct order_services *services, const struct plan_node *node,
-                 const struct order_scope *scope, const uint64_t *words, uint64_t count,
+evaluate_answers(struct order_services *services, const struct order_look *asked,
                  const struct frame **ret_frame)
 {
+    tundish_status status =
+        look(asked->node->inputs[0], asked->node, asked->words, asked->count, ret_frame);
+
     (void)services;
-    (void)scope;
-    return look(node->inputs[0], node, words, count, ret_frame);
+    if (status == TUNDISH_OK && asked->later_count > 0)
+        foresee(asked, *ret_frame);
+    return status;
 }
 
 static void print_element(FILE *out, const struct plan_node *node, const uint64_t *words);
@@ -590,6 +614,7 @@ fixture_open(struct fixture *fixture, const char *pipeline)
                       .replicas_in_sync = 1 },
         .failing = -1,
         .bad = -1,
+        .unforeseen = -1,
     };
     fixture->frame.columns = tnd_zalloc(2, sizeof *fixture->frame.columns);
     if (open_fixtures++ == 0)

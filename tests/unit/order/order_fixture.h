@@ -32,6 +32,7 @@ struct fixture {
     int64_t failing;               /* the number that no source can deliver; -1: none */
     bool skip_bad;                 /* elements with bad content are passed over */
     int64_t bad;                   /* the number whose content is bad; -1: none */
+    int64_t unforeseen;            /* the number that filters find out nothing of for later ones */
     uint64_t draws[FIXTURE_DRAWS]; /* seeds of unseeded stages, when the file has a seed */
     uint32_t draw_count;
 

@@ -102,11 +102,11 @@ static void
 make_looks(struct order_services *services)
 {
     for (struct order_look *look = begun; look != NULL; look = look->next) {
-        order_evaluate *evaluate = look->asks ? services->evaluate_answers : services->evaluate;
         const struct frame *frame;
 
-        look->status =
-            evaluate(services, look->node, look->scope, look->words, look->count, &frame);
+        look->status = look->asks ? services->evaluate_answers(services, look, &frame)
+                                  : services->evaluate(services, look->node, look->scope,
+                                                       look->words, look->count, &frame);
         if (look->status == TUNDISH_OK)
             look->status = look->take(look, frame);
         look->took_ns = (int64_t)look->count * 30000;
@@ -168,6 +168,7 @@ it_is_the_same_whoever_looks(void **state)
         "{range: 100}, {filter: 'value % 3 == 1'}",
         "{range: 100}, {shuffle: {buffer_size: 10, seed: 1}}, {filter: 'value % 3 == 1'}",
         "{range: 100}, {filter: 'value % 3 == 1'}, {filter: 'value % 2 == 1'}, {take: 9}",
+        "{range: 99}, {filter: 'value > 9'}, {filter: 'value % 2 == 1'}, {filter: 'value > 40'}",
         "{range: 99}, {batch: 1}, {filter: 'value % 4 == 1'}, {batch: 5}, {repeat: 2}",
         "{range: 3}, {shuffle: {buffer_size: 3, seed: 2}}, {repeat: 9}, {filter: 'value > 0'}",
     };
@@ -255,6 +256,40 @@ failures_stand_where_they_were_whoever_looks(void **state)
     fixture_close(&fixture);
 }
 
+/* The last of them is not right after another: what it looks at is made again. */
+#define FILTERS                                                                                    \
+    "{range: 90}, {filter: 'value % 2 == 1'}, {filter: 'value > 9'}, {filter: 'value % 3 == 1'}, " \
+    "{take: 90}, {filter: 'value % 5 == 1'}"
+
+static void
+filters_after_each_other_look_once(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, FILTERS);
+    assert_string_equal(fixture_epoch(&fixture, 99, 99), "31 61");
+    assert_int_equal(fixture.evaluated, 90 + 13);
+    fixture_close(&fixture);
+}
+
+static void
+what_is_not_foreseen_is_looked_at(void **state)
+{
+    (void)state;
+    for (size_t chunk = 1; chunk < 60; chunk += 19)
+        for (int64_t value = 0; value < 64; value++) {
+            struct fixture fixture;
+
+            fixture_open(&fixture, FILTERS);
+            fixture.unforeseen = value;
+            assert_string_equal(fixture_epoch(&fixture, 99, chunk), "31 61");
+            assert_true(fixture.evaluated >= 90 + 13);
+            assert_true(value != 31 || fixture.evaluated > 90 + 13);
+            fixture_close(&fixture);
+        }
+}
+
 TEST_FILE(test_order_filter)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +303,8 @@ TEST_FILE(test_order_filter)
         cmocka_unit_test(others_look_at_no_more_than_is_needed_where_it_shows),
         cmocka_unit_test(others_look_at_no_more_than_was_pulled_at_once),
         cmocka_unit_test(failures_stand_where_they_were_whoever_looks),
+        cmocka_unit_test(filters_after_each_other_look_once),
+        cmocka_unit_test(what_is_not_foreseen_is_looked_at),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
