@@ -68,6 +68,8 @@ def write(folder, build):
     (folder / "photo.jpg").write_bytes(base64.b64decode(PHOTO))
     (folder / "weights.npy").write_bytes(small.npy([1, 2, 3]))
     (folder / "rows.npy").write_bytes(small.npy([4, 0, 4]))
+    for epoch in range(2):
+        (folder / f"order-{epoch}.npy").write_bytes(small.npy([4, 0, 4]))
     for library in ("libop_clamp.so", "libsource_count.so"):
         shutil.copy(build / "sdk/examples" / library, folder)
 

@@ -21,7 +21,8 @@ enum cost {
 static bool
 runs_again(const struct plan_node *node)
 {
-    return node->source != NULL && node->input_count == 0 && node->order->remembers;
+    return node->source != NULL && node->input_count == 0 && node->order->remembers &&
+           node->order->pass_over == NULL;
 }
 
 /* True for a source that reads compressed files, which cannot be entered in the middle. */

@@ -414,6 +414,23 @@ class Refusals(Torch):
                     other.close()
                     self.assertFalse(os.path.exists(socket))
 
+    def test_a_loader_of_a_file_that_is_made_anew_shuffles_anew_unless_the_file_has_a_seed(self):
+        from tundish.torch import DataLoader
+
+        def orders(file):
+            for _ in range(2):
+                with DataLoader(file, columns=("value",)) as loader:
+                    yield [n for (rows,) in loader for n in rows.tolist()]
+
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "rows.yaml")
+            text = rig.pipeline("range: {stop: 100}", "shuffle: {buffer_size: -2}", "batch: 10", deliver="{}")
+            for seed in ("", "seed: 1\n"):
+                file.write_text(text.replace("seed: 1\n", seed))
+                first, second = orders(file)
+                self.assertEqual(sorted(first), list(range(100)))
+                self.assertEqual(first == second, bool(seed))
+
     def test_a_missing_column_names_the_nearest(self):
         with rig.serve(kinds.pipeline("label")) as server:
             with self.assertRaisesRegex(tundish.ColumnError, "did you mean 'label'"):

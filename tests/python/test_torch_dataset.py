@@ -38,7 +38,7 @@ def work(rank):
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
     data = map_style.Made("drawn", 23)
     own = DistributedSampler(data, world, rank, seed=5) if sampler == "distributed" else None
-    loader = DataLoader(data, batch_size=3, sampler=own, shuffle=sampler == "shuffle")
+    loader = DataLoader(data, batch_size=3, sampler=own, shuffle=sampler == "shuffle", seed=7)
     if state is not None:
         loader.load_state_dict(state)
     say(rank, "length", len(loader))
@@ -99,6 +99,17 @@ for rank in range(2):
         work(rank)
         sys.exit(0)
 sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+"""
+
+
+# Two loaders, one after the other, as one that is made anew for each epoch.
+AGREEING = """
+import sys, map_style, torch
+from tundish.torch import DataLoader
+torch.manual_seed(int(sys.argv[1]))
+for _ in range(2):
+    with DataLoader(map_style.Made("integer", 8), 2, shuffle=True) as loader:
+        print([n for batch in loader for n in batch.tolist()])
 """
 
 
@@ -172,7 +183,7 @@ class Values(Case):
     def test_pictures_and_their_masks_are_augmented_alike(self):
         def epochs(workers):
             weights = self.data.WeightedRandomSampler([1, 3] * 10, 20, generator=self.torch.Generator().manual_seed(1))
-            loader = self.loader(map_style.Made("segmented", 20), 4, sampler=weights, num_workers=workers)
+            loader = self.loader(map_style.Made("segmented", 20), 4, sampler=weights, num_workers=workers, seed=2)
             return [list(loader) for _ in range(2)]
 
         found = epochs(2)
@@ -239,20 +250,46 @@ class Orders(Case):
         self.assert_like_torch(lambda make: make(data, batch_sampler=map_style.Uneven()), epochs=2)
         self.assert_like_torch(lambda make: make(data, 4, shuffle=True, generator=seeded()), epochs=2)
 
-    def test_shuffle_is_the_same_in_each_run_and_another_in_each_epoch(self):
-        def epochs(**options):
-            loader = self.loader(map_style.Made("integer", 40), batch_size=7, shuffle=True, **options)
-            return [[n for batch in loader for n in batch.tolist()] for _ in range(2)]
+    def epochs(self, **options):
+        """The rows of two epochs of a new loader."""
+        loader = self.loader(map_style.Made("integer", 40), batch_size=7, shuffle=True, **options)
+        return [[n for batch in loader for n in batch.tolist()] for _ in range(2)]
 
-        first = epochs()
+    def test_shuffle_with_a_seed_is_the_same_in_each_run_and_another_in_each_epoch(self):
+        first = self.epochs(seed=0)
         self.assertEqual([sorted(epoch) for epoch in first], [list(range(40))] * 2)
         self.assertNotEqual(first[0], first[1])
         self.assertNotEqual(first[0], list(range(40)))
-        self.assertEqual(epochs(), first)
-        self.assertNotEqual(epochs(seed=1), first)
-        loader = self.loader(map_style.Made("integer", 40), batch_size=7, shuffle=True)
+        self.assertEqual(self.epochs(seed=0), first)
+        self.assertNotEqual(self.epochs(seed=1), first)
+        loader = self.loader(map_style.Made("integer", 40), batch_size=7, shuffle=True, seed=0)
         loader.set_epoch(1)
         self.assertEqual([n for batch in loader for n in batch.tolist()], first[1])
+
+    def test_a_loader_that_is_made_anew_draws_another_order_as_torch_does(self):
+        def made_anew(make):
+            self.torch.manual_seed(3)
+            data = map_style.Made("drawn", 40)
+            return [[tuple(row) for b in make(data, 7, shuffle=True) for row in zip(*b)] for _ in range(2)]
+
+        for make in (self.loader, self.data.DataLoader):
+            first, second = made_anew(make)
+            self.assertEqual(sorted(row[0] for row in first), list(range(40)))
+            self.assertNotEqual([row[0] for row in first], [row[0] for row in second])
+            self.assertEqual([row[0] for row in made_anew(make)[1]], [row[0] for row in second])
+        ours = made_anew(self.loader)
+        self.assertEqual(len({row[1] for rows in ours for row in rows}), 80)
+        self.assertEqual(made_anew(self.loader), ours)
+
+    def test_ranks_agree_on_an_order_without_a_seed(self):
+        found = []
+        for rank in range(2):
+            names = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1"}
+            with mock.patch.dict(os.environ, names):
+                found.append(python(AGREEING, str(rank)).splitlines())
+        first, second = zip(*found)
+        self.assertEqual(sorted(json.loads(first[0]) + json.loads(first[1])), list(range(8)))
+        self.assertNotEqual(first, second)
 
     def test_a_loop_that_is_left_is_followed_by_a_whole_one(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, MAP_STYLE_COUNTED=f"{folder}/n"):
@@ -264,11 +301,14 @@ class Orders(Case):
             self.assertEqual([n for batch in loader for n in batch.tolist()], list(range(5000)))
             with self.assertRaisesRegex(tundish.MisuseError, "another loop over this loader has begun"):
                 next(left)
+            kept = [name for name in os.listdir(loader._server.folder) if name.startswith(("batches", "order"))]
+            self.assertLessEqual(len(kept), 4)  # those of epochs that a rank may read still
             # Some batches are made ahead, and not the hundreds that the server has dealt.
             self.assertLess(os.stat(f"{folder}/n").st_size, 5000 + 4 * 200)
 
     def test_what_items_draw_depends_on_the_epoch_and_their_place_alone(self):
         def drawn(workers, batch_size, **options):
+            options = {"seed": 0, **options}
             loader = self.loader(map_style.Made("drawn", 30), batch_size, num_workers=workers, **options)
             return [[tuple(row) for batch in loader for row in zip(*(c.tolist() for c in batch))] for _ in range(2)]
 
@@ -314,6 +354,32 @@ class Places(Case):
         self.assertEqual(self.rows(resumed), [])
         resumed.set_epoch(0)
         self.assertEqual(self.rows(resumed)[-1], batch.tolist())
+
+    def test_a_place_before_the_first_batch_and_between_epochs_leads_to_the_same_order(self):
+        data = map_style.Made("integer", 23)
+        loader = self.loader(data, 4, shuffle=True)
+        for _ in range(2):
+            state = json.loads(json.dumps(loader.state_dict()))
+            whole = self.rows(loader)
+            self.torch.rand(1)
+            resumed = self.loader(data, 4, shuffle=True)
+            resumed.load_state_dict(state)
+            self.assertEqual(self.rows(resumed), whole)
+        self.assertEqual(self.rows(resumed), self.rows(loader))
+
+    def test_a_place_of_another_seed_counts_also_in_a_loader_that_has_begun(self):
+        data = map_style.Made("drawn", 23)
+
+        def rows(loader):
+            return [column.tolist() for batch in loader for column in batch]
+
+        loader, other, fresh = (self.loader(data, 4, shuffle=True, seed=seed) for seed in range(3))
+        next(iter(loader))
+        state = loader.state_dict()
+        rows(other)
+        for resumed in (other, fresh):
+            resumed.load_state_dict(state)
+        self.assertEqual([rows(other) for _ in range(2)], [rows(fresh) for _ in range(2)])
 
     def test_a_place_of_another_data_set_is_refused(self):
         loader = self.loader(map_style.Made("integer", 23), 4)
@@ -365,7 +431,7 @@ class Ranks(Case):
         data = map_style.Made("drawn", 23)
 
         def alone(state=None):
-            loader = self.loader(data, batch_size=3, shuffle=True)
+            loader = self.loader(data, batch_size=3, shuffle=True, seed=7)
             if state is not None:
                 loader.load_state_dict(state)
             return rows([{"batch": [[column.tolist() for column in batch] for batch in loader]}])
@@ -462,9 +528,9 @@ def paths():
     return os.pathsep.join([rig.PACKAGE, str(Path(__file__).parent)])
 
 
-def python(script):
+def python(script, *words):
     environment = {**os.environ, "PYTHONPATH": paths()}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", script, *words], env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return done.stdout

@@ -1,6 +1,9 @@
 """Batches of a map-style data set, as a program's torch.DataLoader would make them, in the interpreters of a
 server: `Batches` is the function of its stage `python`, and `torch_dataset.py` writes the pipeline.
 
+The batches of an epoch are a file of the loader's folder (`Order`), and the server's source `numbers` tells
+interpreters which of them to make.
+
 A batch is a nest of values. Its signature and its leaves, which are columns, are found by flatten(); nest()
 puts them together again. A batch that has another signature than the first one comes whole, pickled, in the
 column "other": it is right, and slower.
@@ -9,12 +12,13 @@ column "other": it is right, and slower.
 from __future__ import annotations
 
 import collections
+import contextlib
 import importlib
 import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +33,8 @@ WANTED_ALL = 2**63 - 1
 _EPOCH = 2**40  # numbers of rows in an epoch
 _OF_BATCHES = 1 << 62  # what collate_fn draws is not what the first row draws
 
-# Numbers of a batch in the stage's input, `place`.
-RUN, RANK, STEP, EPOCH, POSITION, COUNT, PLACE_SIZE = range(7)
-
+# The number of a batch in the source's list: the server's epoch, then step by step one for each rank.
+_RUN_SHIFT = 32
 
 TEXTS = ("text", "texts")
 
@@ -198,6 +201,49 @@ def convert(item: Any) -> Any:
     return converted
 
 
+# The batches of an epoch, as a file that all interpreters map.
+
+
+class Order(NamedTuple):
+    """Those of the ranks of a node, step by step, in the order of their ranks."""
+
+    seed: int
+    epoch: int  # the loader's number
+    size: int  # positions that the epoch has
+    positions: Any  # of the first row of each batch
+    ends: Any  # of its indices
+    indices: Any
+
+
+_HEAD = 4
+
+
+def write_order(folder: str, run: int, order: Order) -> None:
+    """Have the server go through it in its epoch `run`, which it begins when the list is there."""
+    count = len(order.ends)
+    head = np.array([order.seed, order.epoch, order.size, count], np.int64)
+    with open(os.path.join(folder, f"batches-{run}"), "wb") as file:
+        for part in (head, order.positions, order.ends, order.indices):
+            np.asarray(part, np.int64).tofile(file)
+    new = os.path.join(folder, "order.new")
+    with open(new, "wb") as file:
+        np.save(file, (run << _RUN_SHIFT) + np.arange(count, dtype=np.int64))
+    os.rename(new, os.path.join(folder, f"order-{run}.npy"))
+
+
+def read_order(folder: str, run: int) -> Order:
+    words = np.memmap(os.path.join(folder, f"batches-{run}"), np.int64, "r")
+    seed, epoch, size, count = words[:_HEAD].tolist()
+    parts = [_HEAD, _HEAD + count, _HEAD + 2 * count]
+    return Order(seed, epoch, size, *np.split(words, parts)[1:])
+
+
+def remove_order(folder: str, run: int) -> None:
+    for name in (f"order-{run}.npy", f"batches-{run}", f"drawn-{run}"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name))
+
+
 # The data set as a file.
 
 
@@ -252,23 +298,25 @@ class Batches:
         self._dataset, self._collate, begin = load(os.path.join(folder, "objects"))
         self._signature: Any = job["signature"]
         self._columns = columns(self._signature)
-        self._seed: int = job["seed"]
+        self._folder = folder
         self._stride: int = job["stride"]
         self._is_single: bool = job["is_single"]
         self._cuts = np.memmap(os.path.join(folder, "cuts"), np.int64, "r")
+        self._orders: dict[int, Order] = {}  # of the last epochs
+        self._seed = 0  # of the epoch
         self._fetch: Any = getattr(self._dataset, "__getitems__", None)
         self._draws = worker.current_draws()
         self._seeds_rows = False
         self._has_made = False
         self._info: Any = None
-        self._tell_worker(folder, job["workers"], begin)
+        self._tell_worker(job["workers"], job["seed"], begin)
 
-    def _tell_worker(self, folder: str, count: int, begin: Callable[[int], Any] | None) -> None:
-        number = _number(folder)
+    def _tell_worker(self, count: int, seed: int, begin: Callable[[int], Any] | None) -> None:
+        number = _number(self._folder)
         torch_worker = sys.modules.get("torch.utils.data._utils.worker")
         if torch_worker is not None:
             self._info = torch_worker.WorkerInfo(
-                id=number, num_workers=count, seed=self._seed + number, dataset=self._dataset
+                id=number, num_workers=count, seed=seed + number, dataset=self._dataset
             )
         self._inform(self._info)
         if begin is not None:
@@ -281,16 +329,31 @@ class Batches:
             sys.modules["torch.utils.data._utils.worker"]._worker_info = info  # type: ignore[attr-defined]
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        place = row["place"][0].tolist()
-        cut = int(self._cuts[place[RANK]])
-        if (place[RUN] << 32 | place[STEP]) >= cut and place[RUN] == cut >> 32:
+        word = int(row["value"][0])
+        run, number = word >> _RUN_SHIFT, word & ((1 << _RUN_SHIFT) - 1)
+        step, rank = divmod(number, len(self._cuts))
+        cut = int(self._cuts[rank])
+        if run == cut >> _RUN_SHIFT and step >= cut & ((1 << _RUN_SHIFT) - 1):
             return self._empty()
-        begin, first, stride, count = place[EPOCH] * _EPOCH, place[POSITION], self._stride, place[COUNT]
+        try:
+            order = self._order(run)
+        except FileNotFoundError:  # all ranks have gone on to a later epoch
+            return self._empty()
+        first = int(order.positions[number])
+        begin, stride, count = order.epoch * _EPOCH, self._stride, order.size
 
         def place_of(number: int) -> int:
             return int(begin + (first + number * stride) % count)
 
-        return self._answer(self.made(row["indices"][0].tolist(), place_of))
+        indices = order.indices[order.ends[number - 1] if number > 0 else 0 : order.ends[number]].tolist()
+        self._seed = order.seed
+        return self._answer(self.made(indices, place_of))
+
+    def _order(self, run: int) -> Order:
+        if run not in self._orders:
+            latest = list(self._orders.items())[-1:]
+            self._orders = {**dict(latest), run: read_order(self._folder, run)}
+        return self._orders[run]
 
     def _empty(self) -> dict[str, Any]:
         return {

@@ -114,6 +114,10 @@ class NodeServer:
         """This rank has had all of this epoch."""
         self._had[self._local] = self.run + 1 << 32
 
+    def first_run(self) -> int:
+        """The first of the server's epochs of which a rank of this node may want a batch still."""
+        return int(self._had.min()) >> 32
+
     def stop(self) -> None:
         """End the server, once the others have had as many batches, or leave it."""
         self._leave()

@@ -193,11 +193,13 @@ class DataLoader:
 
     dataset, collate_fn, worker_init_fn: are sent to interpreters once, by name where they can be imported,
         else by value (cloudpickle). `__getitem__` must depend on its index alone; random, numpy.random and
-        torch are seeded for each item, by its place in the epoch: what it draws depends on `seed`, and on
+        torch are seeded for each item, by its place in the epoch: what it draws depends on the seed, and on
         neither workers nor ranks. Batches that differ from the first one in their nest or dtypes come as well,
         more slowly.
-    shuffle: in an order that `seed` and the epoch's number decide, the same in each run; with generator= in
-        torch's order.
+    shuffle: in an order that the seed and the epoch's number decide; with generator= in torch's order.
+    seed: of orders and of what items draw. None: torch's generator draws it when the loader is first used, so
+        that a loader made anew has another, and torch.manual_seed() the same in each run; among several ranks
+        it is the number of the loader in the program.
     sampler, batch_sampler: asked once for each epoch, at its beginning, for all its indices, which are integers.
     num_workers: interpreters of the node, for all its ranks; 0: one for each processor.
     prefetch_factor: batches made ahead for each of them.
@@ -209,7 +211,7 @@ class DataLoader:
         rank. All ranks make the same loaders and run the same loops. False: this process has all rows.
 
     set_epoch() is DistributedSampler's. state_dict() holds the place after the last batch for any number of
-    ranks, and what the sampler drew from; load_state_dict() takes effect in the next loop.
+    ranks, the seed, and what the sampler drew from; load_state_dict() takes effect in the next loop.
 
     `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
     state_dict(), and closed by close(), at the end of a `with`, or with the loader. It is closed, too, when

@@ -1,9 +1,9 @@
 """tundish.torch.DataLoader of a map-style data set: a server of its own, whose interpreters make the batches.
 
 The ranks of a node share that server: local rank 0 starts it, the others find it by a link whose name they all
-know. Its pipeline is a `program` that copies the order of each epoch, which rank 0 writes, and a stage `python`,
-`loading.Batches`. So any sampler decides the order, batches are collated for one rank at a time, and a place is
-the epoch and the number of rows that all ranks have had.
+know. Its pipeline is the source `numbers`, which has a list of each epoch's batches from rank 0, and a stage
+`python`, `loading.Batches`. So any sampler decides the order, batches are collated for one rank at a time, and a
+place is the epoch and the number of rows that all ranks have had.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import math
 import operator
 import os
 import random
-import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -38,10 +37,6 @@ __all__ = ["DatasetLoader"]
 
 _FOREVER_S = 7 * 24 * 3600
 _ROUND = 2**20  # numbers of rows in a batch of a batch_sampler
-
-# The order of an epoch is a file that rank 0 writes when the epoch begins.
-_COPY = 'while ! [ -e "order-$TUNDISH_EPOCH" ]; do sleep 0.03; done; exec cat "order-$TUNDISH_EPOCH"'
-
 
 # Loaders are numbered in the order in which a program makes them, which is the same on all ranks.
 _numbers = itertools.count()
@@ -72,7 +67,7 @@ class DatasetLoader:
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         is_shared: bool = True,
     ) -> None:
         self.dataset = dataset
@@ -83,7 +78,7 @@ class DatasetLoader:
         self.persistent_workers, self.in_order = persistent_workers, in_order
         self.multiprocessing_context, self.generator = multiprocessing_context, generator
         self._check(bool(shuffle), sampler, batch_sampler)
-        self._seed = seed
+        self._seed = seed  # None: it is not drawn yet
         self._is_own_order = sampler is None and batch_sampler is None and generator is None
         self._shuffles = bool(shuffle)
         if sampler is None:
@@ -105,6 +100,7 @@ class DatasetLoader:
         self._reader: Reader | None = None
         self._signature: Any = None
         self._epoch = 0  # of the loop that comes next
+        self._kept_run = 0  # the first of the server's epochs whose files are there
         self._base = 0  # rows, or batches of a batch_sampler, that all ranks had before this loop
         self._steps = 0  # batches that this loop has given
         self._is_begun = False  # a loop is in the midst of an epoch
@@ -207,34 +203,36 @@ class DatasetLoader:
         """The batches of an epoch for this rank. TypeError if the sampler has no length."""
         return self._step_count(len(self._of_all(self.batch_sampler if self._by_batches else self.sampler)))
 
-    def _batches(self, order: Any) -> Iterator[tuple[int, int, int, int, list[int]]]:
-        """Of this node: local rank, step, position of the first row, positions there are, indices."""
+    def _of_node(self, order: Any) -> loading.Order:
+        """The batches of this node's ranks, from where this loop begins."""
         count, ranks = len(order), self._ranks
-        if count == 0:
-            return
-        left = self._even_count(count - self._base)
-        for step in range(self._step_count(count - self._base)):  # the last may have fewer rows
-            for local in range(ranks.local_world):
-                rank = ranks.first + local
-                if self._by_batches:
-                    unit = (self._base + step * ranks.world + rank) % count
-                    yield local, step, unit * _ROUND, count * _ROUND, order[unit].tolist()
-                    continue
-                size = self.batch_size or 1
-                begin = step * size * ranks.world + rank
-                places = np.arange(begin, min(begin + size * ranks.world, left), ranks.world) + self._base
-                yield local, step, int(places[0]), count, order[places % count].tolist()
+        steps = self._step_count(count - self._base)
+        first = np.arange(steps, dtype=np.int64)[:, None] * ranks.world
+        local = np.arange(ranks.first, ranks.first + ranks.local_world)
+        assert self._seed is not None
+        if self._by_batches:
+            units = (self._base + first + local).reshape(-1) % count
+            batches = [order[unit] for unit in units.tolist()]
+            ends = np.cumsum([len(batch) for batch in batches])
+            indices = np.concatenate(batches)
+            return loading.Order(self._seed, self._epoch, count * _ROUND, units * _ROUND, ends, indices)
+        size = self.batch_size or 1
+        places = (first * size + local)[:, :, None] + np.arange(size) * ranks.world
+        is_there = places < self._even_count(count - self._base)  # the last step may have fewer rows
+        places += self._base
+        ends = np.cumsum(is_there.sum(-1))
+        positions = places[:, :, 0].reshape(-1)
+        return loading.Order(self._seed, self._epoch, count, positions, ends, order[places[is_there] % count])
 
     def _write_order(self, order: Any, run: int) -> None:
         assert self._server is not None
         folder = self._server.folder
-        with open(os.path.join(folder, "order.new"), "wb") as file:
-            for local, step, position, count, indices in self._batches(order):
-                words = (run, local, step, self._epoch, position, count, len(indices), *indices)
-                file.write(struct.pack(f"<{len(words)}q", *words))
-        os.rename(os.path.join(folder, "order.new"), os.path.join(folder, f"order-{run}"))
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(folder, f"order-{run - 2}"))
+        if self._ranks.local_world > 1:
+            loading.save(os.path.join(folder, f"drawn-{run}"), (_digest(order), self._draws))
+        loading.write_order(folder, run, self._of_node(order))
+        while self._kept_run < self._server.first_run():
+            loading.remove_order(folder, self._kept_run)
+            self._kept_run += 1
 
     # Loops.
 
@@ -252,7 +250,7 @@ class DatasetLoader:
         if self._is_begun:
             self._leave()
         self._base, self._steps = 0, 0
-        torch.empty((), dtype=torch.int64).random_(generator=self.generator)  # as torch does: samplers draw next
+        self._take_seed(_drawn_seed(self.generator))  # as torch does: samplers draw next
         order = self._resume() if self._resumed is not None else self._drawn_order()
         steps = self._step_count(len(order) - self._base)
         if steps > 0:
@@ -260,6 +258,12 @@ class DatasetLoader:
         self._is_begun = True
         self._order_now = order
         return steps
+
+    def _take_seed(self, drawn: int) -> None:
+        """Where none was given: drawn, as torch draws it, and among several ranks, whose generators nobody has
+        compared, the loader's number."""
+        if self._seed is None:
+            self._seed = self._number if self._ranks.world > 1 else drawn
 
     def _drawn_order(self) -> Any:
         self._draws = None if self._is_own_order else _draws_of(self._samplers())
@@ -409,16 +413,12 @@ class DatasetLoader:
         if self.num_workers > 0:
             python["workers"] = min(self.num_workers, 256)
         slots = (self.prefetch_factor or 2) * max(self.num_workers, 1)
-        spec = {
-            "place": {"dtype": "int64", "shape": [loading.PLACE_SIZE]},
-            "indices": {"dtype": "int64", "shape": [None]},
-        }
         stream = {
-            "dataset": [{"program": {"command": ["sh", "-c", _COPY], "spec": spec}}, {"batch": 1}, {"python": python}],
+            "dataset": [{"numbers": "order-{epoch}.npy"}, {"batch": 1}, {"python": python}],
             "distribute": {"replicas": self._ranks.local_world, "from_function": True},
             "deliver": {"slots": max(3, min(slots, 64))},
         }
-        return json.dumps({"seed": self._seed, "streams": {"train": stream}})
+        return json.dumps({"streams": {"train": stream}})
 
     def _made(self, batch: Any) -> Any:
         other = batch[loading.OTHER]
@@ -456,18 +456,27 @@ class DatasetLoader:
         and what the sampler drew from."""
         if self._resumed is not None:
             return dict(self._resumed)
+        if self._seed is None:
+            generator = self.generator or torch.default_generator
+            self._take_seed(_drawn_seed(torch.Generator().set_state(generator.get_state())))
+        begin = {"version": 1, "seed": self._seed, "epoch": self._epoch}
         if not self._is_begun:
-            return {"version": 1, "epoch": self._epoch, "taken": 0, "count": None, "order": None, "draws": None}
+            return {**begin, "taken": 0, "count": None, "order": None, "draws": None}
         step = self._ranks.world if self._by_batches else self._ranks.world * (self.batch_size or 1)
-        order = self._order_now
-        return {
-            "version": 1,
-            "epoch": self._epoch,
-            "taken": min(self._base + self._steps * step, len(order)),
-            "count": len(order),
-            "order": _digest(order),
-            "draws": self._draws,
-        }
+        count = len(self._order_now)
+        digest, draws = self._drawn()
+        taken = min(self._base + self._steps * step, count)
+        return {**begin, "taken": taken, "count": count, "order": digest, "draws": draws}
+
+    def _drawn(self) -> tuple[str, dict[str, Any] | None]:
+        """The digest of this epoch's order, and what it was drawn from. Local rank 0 has drawn for all of the
+        node: what the others drew may be another order."""
+        if self._ranks.local == 0 or self._server is None or self._steps == 0:
+            return _digest(self._order_now), self._draws
+        found: tuple[str, dict[str, Any] | None] = loading.load(
+            os.path.join(self._server.folder, f"drawn-{self._server.run}")
+        )
+        return found
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on at a place that state_dict() gave, on this number of ranks or another, in the next loop. Raises
@@ -477,7 +486,7 @@ class DatasetLoader:
         if self._is_begun:
             self._leave()
         self._loop += 1
-        self._epoch = state["epoch"]
+        self._epoch, self._seed = state["epoch"], state.get("seed", self._seed or 0)
         self._resumed = None if state["count"] is None else dict(state)
 
     def close(self) -> None:
@@ -514,6 +523,10 @@ def _indices(indices: Any) -> Any:
         return np.fromiter(map(operator.index, indices), np.int64)
     except (TypeError, OverflowError) as error:
         raise ArgumentError(f"the sampler gives what is no index: {error}: indices are integers") from None
+
+
+def _drawn_seed(generator: torch.Generator | None) -> int:
+    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
 def _digest(order: Any) -> str:

@@ -465,13 +465,11 @@ open_url(const struct spec_file *file, const char *url, int *ret_file)
 }
 
 static tundish_status
-open_here(const struct spec_file *file, const char *name, int *ret_file)
+open_path(const char *path, int *ret_file)
 {
-    char *path = spec_path(file, name);
     /* O_NONBLOCK: opening a pipe by that name must not hang the server. */
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-    free(path);
     if (opened < 0)
         return tnd_fail_errno(errno, "it cannot be opened");
     *ret_file = opened;
@@ -479,10 +477,36 @@ open_here(const struct spec_file *file, const char *name, int *ret_file)
 }
 
 static tundish_status
+open_here(const struct spec_file *file, const char *name, int *ret_file)
+{
+    char *path = spec_path(file, name);
+    tundish_status status = open_path(path, ret_file);
+
+    free(path);
+    return status;
+}
+
+/* Closes the file. */
+static tundish_status
+fill_from_file(int file, struct tensor *tensor)
+{
+    struct stat about;
+    tundish_status status;
+
+    if (fstat(file, &about) != 0)
+        status = tnd_fail_errno(errno, "it cannot be opened");
+    else if (!S_ISREG(about.st_mode))
+        status = tnd_fail(TUNDISH_E_DATA, "it is not a file");
+    else
+        status = fill_from_npy(file, (uint64_t)about.st_size, tensor);
+    close(file);
+    return status;
+}
+
+static tundish_status
 tensor_of_npy(const struct stage_config *config, const struct spec_value *name,
               struct tensor *tensor)
 {
-    struct stat about;
     int file = -1;
     tundish_status status;
 
@@ -491,14 +515,8 @@ tensor_of_npy(const struct stage_config *config, const struct spec_value *name,
                              "this takes the name of one .npy file");
     status =
         (spec_is_url(name->text) ? open_url : open_here)(config->stage->file, name->text, &file);
-    if (status == TUNDISH_OK && fstat(file, &about) != 0)
-        status = tnd_fail_errno(errno, "it cannot be opened");
-    else if (status == TUNDISH_OK && !S_ISREG(about.st_mode))
-        status = tnd_fail(TUNDISH_E_DATA, "it is not a file");
-    else if (status == TUNDISH_OK)
-        status = fill_from_npy(file, (uint64_t)about.st_size, tensor);
-    if (file >= 0)
-        close(file);
+    if (status == TUNDISH_OK)
+        status = fill_from_file(file, tensor);
     if (status != TUNDISH_OK)
         return spec_complain(config->errors, name->line, name->column, "%s: %s", name->text,
                              tnd_error_text());
@@ -566,6 +584,18 @@ tensor_open_npy(const struct stage_config *config, const struct spec_value *name
     struct tensor tensor = { .dtype = 0 };
 
     return hand_over(tensor_of_npy(config, name, &tensor), &tensor, ret_tensor);
+}
+
+tundish_status
+tensor_open_file(const char *path, struct tensor *ret_tensor)
+{
+    struct tensor tensor = { .dtype = 0 };
+    int file = -1;
+    tundish_status status = open_path(path, &file);
+
+    if (status == TUNDISH_OK)
+        status = fill_from_file(file, &tensor);
+    return hand_over(status, &tensor, ret_tensor);
 }
 
 void

@@ -37,6 +37,10 @@ tundish_status tensor_open_text(const struct stage_config *config, const struct 
 /* The array in an .npy file. */
 tundish_status tensor_open_npy(const struct stage_config *config, const struct spec_value *name,
                                struct tensor *ret_tensor);
+
+/* The same of a path on this machine, when the stream runs. E_DATA with a sentence that does not
+ * name it. */
+tundish_status tensor_open_file(const char *path, struct tensor *ret_tensor);
 void tensor_close(struct tensor *tensor);
 
 /* Column `index` of `output`: the tensor, `count` times. Variables stay zeros. */
