@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/evaluate_parts.h"
+#include "batch/evaluate_private.h"
 #include "content/content.h"
 #include "core/clock.h"
 #include "core/mapped.h"
