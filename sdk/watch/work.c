@@ -31,8 +31,8 @@ say_program(const struct watch_observation *observation, struct watch_diagnosis 
     watch_say(
         diagnosis, WATCH_WAITING, WATCH_CAUSE_SOURCE,
         "Make the program write faster, or cache its rows (cache) if they are the same each epoch.",
-        "%s: the server waits %d%% of its time for rows that a program writes", waiting,
-        watch_percent(observation->program_wait));
+        "%s: a program writes its rows too slowly: the server waits %d%% of its time for them",
+        waiting, watch_percent(observation->program_wait));
     return true;
 }
 
@@ -275,23 +275,15 @@ say_long_call(const struct watch_observation *observation, struct watch_diagnosi
 static bool
 say_long_deal(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    const struct watch_set *set = NULL;
-    char waiting[WATCH_WAITING_BYTES], stage[64];
-    bool has_program = false;
+    char waiting[WATCH_WAITING_BYTES];
 
     if (!observation->deals_long)
         return false;
-    while ((set = watch_next(observation->now, "stage", set)) != NULL) {
-        watch_label(set, "stage", stage, sizeof stage);
-        has_program |= watch_is_of(set, observation->session) && strcmp(stage, "program") == 0;
-    }
     watch_name_waiting(observation, waiting);
     watch_name_culprit(diagnosis, "order", 1);
     watch_say(
         diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
-        has_program
-            ? "Look at the program that writes the rows, and at the storage of the files."
-            : "The storage does not respond, or takes seconds: check its mount and the notes.",
+        "The storage does not respond, or takes seconds: check its mount and the notes.",
         "%s: the order (one thread, which finds records and decides their order) has been at one "
         "step for all of the last %.1f s",
         waiting, observation->passed_ns / 1e9);

@@ -122,6 +122,8 @@ start_program(struct order_iterator *iterator)
         .environment = (const char *const *)environment,
         /* Relative paths in the arguments mean the same as in the pipeline file. */
         .folder = table_root(services->files),
+        /* Stats report this time: it tells whether the program is the bottleneck. */
+        .waited_ns = &table_services(services->files)->counters.program_wait_ns,
     };
     tundish_status status = child_start(&command, &state->child);
 
@@ -210,7 +212,6 @@ read_on(struct order_iterator *iterator)
     size_t left = state->used - state->at;
     size_t wanted = state->needed > left + READ_BYTES ? state->needed - left : READ_BYTES;
     size_t got = 0;
-    int64_t began_ns;
     tundish_status status;
 
     if (left > 0)
@@ -221,13 +222,8 @@ read_on(struct order_iterator *iterator)
         state->room = left + wanted;
         state->buffer = tnd_realloc(state->buffer, state->room, 1);
     }
-    /* Stats report this time as waiting for the program: it tells whether the program is the
-     * bottleneck. */
-    began_ns = tnd_clock_ns();
     status = child_read(&state->child, name_of(iterator), iterator->instance->services->stop,
                         state->buffer + left, state->room - left, &got);
-    count_up(&table_services(iterator->instance->services->files)->counters.program_wait_ns,
-             (uint64_t)(tnd_clock_ns() - began_ns));
     if (status != TUNDISH_OK)
         return ORDER_FAILED;
     state->used += got;

@@ -192,6 +192,7 @@ child_start(const struct child_command *command, struct child *ret_child)
         .output = pipes.output[0],
         .errors = pipes.errors[0],
         .life = pipes.life[1],
+        .waited_ns = command->waited_ns,
         .report = pipes.report[0],
     };
     return TUNDISH_OK;
@@ -232,21 +233,27 @@ static tundish_status
 wait_for(struct child *child, const char *name, int descriptor, const char *what,
          const _Atomic int *stop)
 {
-    int64_t begin_ns = tnd_clock_ns();
+    int64_t begin_ns = tnd_clock_ns(), counted_ns = begin_ns;
     bool is_told = false;
 
     for (;;) {
         struct pollfd watched[2] = { { .fd = descriptor, .events = POLLIN },
                                      { .fd = child->errors, .events = POLLIN } };
+        int64_t now_ns;
 
         if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
             return tnd_fail(TUNDISH_STOPPED, "stopped while program %s was %s", name, what);
         if (poll(watched, 2, LOOK_AT_STOP_MS) == 0)
             kill(child->guard, SIGCONT);
         child_listen(child);
+        now_ns = tnd_clock_ns();
+        if (child->waited_ns != NULL)
+            atomic_fetch_add_explicit(child->waited_ns, (uint64_t)(now_ns - counted_ns),
+                                      memory_order_relaxed);
+        counted_ns = now_ns;
         if (watched[0].revents != 0)
             return TUNDISH_OK;
-        if (!is_told && tnd_clock_ns() - begin_ns > SILENT_S * INT64_C(1000000000)) {
+        if (!is_told && now_ns - begin_ns > SILENT_S * INT64_C(1000000000)) {
             tnd_log(TND_LOG_WARNING, "program_silent", "%s has been %s for %d s: the stream waits",
                     name, what, SILENT_S);
             is_told = true;

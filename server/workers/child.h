@@ -25,6 +25,7 @@ struct child {
     int life;
     int report;
     bool output_ended;
+    _Atomic uint64_t *waited_ns; /* as the command has it */
     int ended_by; /* once child_wait has returned: the signal that ended it; 0: none did */
     uint64_t complaint_bytes; /* that it ever wrote to its standard error */
     size_t last_word_bytes;
@@ -36,6 +37,7 @@ struct child_command {
     const char *const *environment; /* NULL-terminated NAME=VALUE, beside what we have */
     const char *folder;             /* to run in */
     int input; /* becomes its standard input and stays the caller's; 0: there is none */
+    _Atomic uint64_t *waited_ns; /* grows while it is waited for, also during a wait; or NULL */
 };
 
 /* Is there such a program? Nothing is started. `folder`: to run in. */

@@ -51,7 +51,7 @@ class Attribution(AdminRig):
         self.admin()
         self.train()
         verdict = self.wait_for_verdict(level="waiting", cause="source", culprit="program")
-        self.assertIn("rows that a program writes", verdict["sentence"])
+        self.assertIn("a program writes its rows too slowly", verdict["sentence"])
 
     def test_names_a_trainer_that_has_not_come(self):
         deliver = "{epochs: null, group_wait: 100ms}"

@@ -15,6 +15,7 @@ AFTER_S = 1.0  # shorter waits need no word
 EVERY_S = 0.5
 WIDTH = 78
 
+_WHO_WAITS = re.compile(r"^waiting: .*? of its time: ")  # it is this program that waits
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\S+ (?:notice|warning|error|debug) ")
 
 
@@ -73,7 +74,7 @@ class FirstBatch:
     def _verdict(self) -> str:
         """The last answer, at first none; never waits for one."""
         if self._asked is not None and self._asked.poll() is not None:
-            self._said = self._asked.communicate()[0] or self._said
+            self._said = _WHO_WAITS.sub("", self._asked.communicate()[0]) or self._said
             self._asked = None
         if self._asked is None:
             with contextlib.suppress(OSError, errors.Error):  # the program is not installed here

@@ -531,7 +531,8 @@ a_program_that_writes_slowly_is_named(void **state)
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.cause, WATCH_CAUSE_SOURCE);
     assert_string_equal(diagnosis.culprit, "program");
-    says(&diagnosis, "waits 80% of its time for rows that a program writes");
+    says(&diagnosis,
+         "a program writes its rows too slowly: the server waits 80% of its time for them");
 }
 
 static void
