@@ -15,7 +15,7 @@ def of(process, seconds):
     """End the process and all that it started, if they still run after so many seconds.
 
     Yields a list that then names what ran. The process gets SIGABRT first: an interpreter with
-    PYTHONFAULTHANDLER prints where each of its threads is."""
+    -X faulthandler prints where each of its threads is."""
     ran = []
 
     def end():

@@ -35,6 +35,7 @@ _CHECKS = ("check-layers", "check-headers", "check-calls", "check-format", "chec
 _SKIPPED = 77  # as Meson has it
 _FILE_S = 600  # for a file of tests in Python; the longest takes two minutes
 _SUITE_S = 1500  # for those that run in one process
+_IN_PYTHON = ("-X", "faulthandler", "-m")  # see limits.py; what tests start has no such handler
 _GPU_FILES = ("test_device.py", "test_examples.py", "test_readme.py")  # of tests/python
 
 
@@ -188,7 +189,7 @@ def manual():
 
 def install():
     """pip install, from the source and from the wheels of scripts/package, in fresh environments"""
-    command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/install"]
+    command = [sys.executable, *_IN_PYTHON, "unittest", "discover", "-v", "-s", "tests/install"]
     return _unittest_tally("tests/install", _echoed(command))
 
 
@@ -198,7 +199,7 @@ def operations():
     if broken:
         return broken
     subprocess.call(["scripts/package", "--deps"], cwd=REPOSITORY)  # without them, tests are skipped
-    command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/operations"]
+    command = [sys.executable, *_IN_PYTHON, "unittest", "discover", "-v", "-s", "tests/operations"]
     return _unittest_tally("tests/operations", _echoed(command, TUNDISH_BUILD=str(_folder("release"))))
 
 
@@ -287,7 +288,7 @@ def _each_file(name, interpreter, tests, top=None, files="test_*.py", **environm
 
     The longest begin first; each is shown when it ends.
     """
-    start = ["-m", "unittest", "discover", "-v", "-s", str(tests), "-t", str(top or tests), "-p"]
+    start = [*_IN_PYTHON, "unittest", "discover", "-v", "-s", str(tests), "-t", str(top or tests), "-p"]
 
     def run(file):
         begin = time.monotonic()
@@ -375,7 +376,7 @@ def _echoed(command, **environment):
 def _printed(command, limit=_FILE_S, show=False, **environment):
     """Run a command and return the lines that it printed; one that hangs is ended."""
     lines = []
-    environment = {**os.environ, **_ENVIRONMENT, "PYTHONFAULTHANDLER": "1", **environment}
+    environment = {**os.environ, **_ENVIRONMENT, **environment}
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
     with subprocess.Popen(command, cwd=REPOSITORY, env=environment, **piped) as process:
         with limits.of(process, limit) as ran:

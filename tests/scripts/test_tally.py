@@ -55,7 +55,7 @@ class Unittest(unittest.TestCase):
         self.assertEqual(suites._unittest_tally("it", PRINTED[:-1]).failed, 1)
 
     def test_a_test_that_hangs_is_ended_with_all_that_it_started(self):
-        lines = suites._printed([sys.executable, "-u", "-c", HANGS], limit=2)
+        lines = suites._printed([sys.executable, "-X", "faulthandler", "-u", "-c", HANGS], limit=2)
         self.assertEqual(lines[0], "test_hangs (test_it.It.test_hangs) ... ")
         self.assertIn("in hang", "\n".join(lines))
         ended = lines.index("ended after 2 s. There ran:")

@@ -14,7 +14,7 @@
 
 /* Each fiber's stack costs AddressSanitizer much: there the jobs have at most 17 nodes. */
 #if defined __SANITIZE_ADDRESS__
-enum { SEEDS = 6 * FAULT_COUNT, MANY_NODES = 96, EVALUATIONS = 2 };
+enum { SEEDS = FAULT_COUNT, MANY_NODES = 96, EVALUATIONS = 2 };
 #else
 enum { SEEDS = 8 * FAULT_COUNT, MANY_NODES = 512, EVALUATIONS = 8 };
 #endif
