@@ -40,26 +40,36 @@ by_number(const void *one, const void *other)
     return (*a > *b) - (*a < *b);
 }
 
-unsigned
-api_answer_status(const struct admin *admin, const struct route *route, FILE *body)
+/* The job and its nodes, the worst first; or the `told` worst of them, by number. */
+static unsigned
+answer_job(const struct admin *admin, FILE *body, uint32_t told,
+           void (*write_one)(struct json *json, const struct watcher_node *node))
 {
     uint32_t numbers[WATCHER_NODES], count = watcher_rank_nodes(admin->watcher, numbers);
-    uint32_t told = count < NODES_IN_FULL ? count : NODES_IN_FULL;
     struct json json;
 
-    (void)route;
     json_start(&json, body);
     json_object(&json);
     write_job(&json, admin, numbers, count);
     json_key(&json, "nodes");
     json_array(&json);
-    qsort(numbers, told, sizeof *numbers, by_number);
-    for (uint32_t i = 0; i < told; i++)
-        write_node(&json, watcher_node(admin->watcher, numbers[i]));
+    if (count > told)
+        count = told;
+    if (told < WATCHER_NODES)
+        qsort(numbers, count, sizeof *numbers, by_number);
+    for (uint32_t i = 0; i < count; i++)
+        write_one(&json, watcher_node(admin->watcher, numbers[i]));
     json_array_end(&json);
     json_object_end(&json);
     fputc('\n', body);
     return 200;
+}
+
+unsigned
+api_answer_status(const struct admin *admin, const struct route *route, FILE *body)
+{
+    (void)route;
+    return answer_job(admin, body, NODES_IN_FULL, write_node);
 }
 
 /* Growth of a counter over the window, over all sets of the kind. */
@@ -121,21 +131,8 @@ write_summary(struct json *json, const struct watcher_node *node)
 unsigned
 api_answer_nodes(const struct admin *admin, const struct route *route, FILE *body)
 {
-    uint32_t numbers[WATCHER_NODES], count = watcher_rank_nodes(admin->watcher, numbers);
-    struct json json;
-
     (void)route;
-    json_start(&json, body);
-    json_object(&json);
-    write_job(&json, admin, numbers, count);
-    json_key(&json, "nodes");
-    json_array(&json);
-    for (uint32_t i = 0; i < count; i++)
-        write_summary(&json, watcher_node(admin->watcher, numbers[i]));
-    json_array_end(&json);
-    json_object_end(&json);
-    fputc('\n', body);
-    return 200;
+    return answer_job(admin, body, WATCHER_NODES, write_summary);
 }
 
 unsigned

@@ -13,7 +13,6 @@
 
 #include "core/clock.h"
 #include "metrics_family.h"
-#include "metrics_large.h"
 
 /* A job is large if the lines of all nodes are estimated to take more than this: of a line without
  * labels, LINE_BYTES. */

@@ -1,5 +1,5 @@
 /* metrics_large.c - the figures that alerts ask for, and the trainers that wait most. */
-#include "metrics_large.h"
+#include "metrics.h"
 
 #include <math.h>
 #include <stdlib.h>

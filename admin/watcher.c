@@ -332,7 +332,6 @@ tundish_status
 watcher_open(const char *socket_path, struct watcher **ret_watcher)
 {
     struct watcher *watcher = calloc(1, sizeof *watcher);
-    pthread_condattr_t monotonic;
     int error;
 
     if (watcher == NULL || history_open(&watcher->history) != 0) {
@@ -351,10 +350,7 @@ watcher_open(const char *socket_path, struct watcher **ret_watcher)
                      socket_path, i);
     }
     pthread_mutex_init(&watcher->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&watcher->stop, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    tnd_condition_open(&watcher->stop);
     error = pthread_create(&watcher->thread, NULL, watch, watcher);
     if (error != 0) {
         watcher_close(watcher);

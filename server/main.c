@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "commands/commands.h"
-#include "commands/process_limits.h"
 #include "pipeline/errors.h"
 
 static int

@@ -6,6 +6,7 @@
 #ifndef TND_CORE_CLOCK_H
 #define TND_CORE_CLOCK_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #define TND_CLOCK_NEVER INT64_MAX /* a deadline that does not come */
@@ -36,5 +37,18 @@ int64_t tnd_clock_wall_ns(void);
 /* For tests: read `clock` from now on, in all threads; NULL goes back to the machine's. The clock
  * stays the caller's and must outlive its use. */
 void tnd_clock_install(const struct tnd_clock *clock);
+
+/* Initialise a condition whose timed waits end at a time of tnd_clock_ns, which a change of the
+ * wall clock does not move. */
+static inline void
+tnd_condition_open(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
 
 #endif

@@ -27,4 +27,12 @@ char *tnd_strdup(const char *text);
 char *tnd_strndup(const char *text, size_t bytes); /* always ends with a NUL */
 char *tnd_sprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Room for one item more in a list that only grows this way. It doubles whenever `count` is a power
+ * of two, so nobody has to store how much there is. */
+static inline void *
+tnd_grow(void *list, size_t count, size_t bytes)
+{
+    return (count & (count - 1)) != 0 ? list : tnd_realloc(list, count == 0 ? 1 : 2 * count, bytes);
+}
+
 #endif

@@ -205,7 +205,7 @@ run(void *user)
     tundish_status status;
     int mode = CU_CAPTURE_RELAXED;
 
-    /* What this thread does must not spoil a graph that another thread is capturing. */
+    /* This thread's calls must not spoil a graph that another thread is capturing. */
     ahead->way.device->driver->exchange_capture_mode(&mode);
     status = device_enter(ahead->way.device);
     if (status == TUNDISH_OK) {
@@ -281,7 +281,6 @@ ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *rea
     /* As many are held, as many are ready, and one is next_into's. */
     uint32_t region_count = 2 * options->depth + 1;
     tundish_info info = { .size = sizeof info };
-    pthread_condattr_t monotonic;
     tundish_status status = tundish_get_info(reader, &info);
 
     if (status != TUNDISH_OK)
@@ -294,10 +293,7 @@ ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *rea
     pin_open(&ahead->way.pin, device, options->mode);
     ahead->tail = &ahead->head;
     pthread_mutex_init(&ahead->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&ahead->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    tnd_condition_open(&ahead->changed);
     for (uint32_t i = 0; i < region_count && status == TUNDISH_OK; i++)
         status = add_region(ahead);
     return status;

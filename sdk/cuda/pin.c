@@ -173,7 +173,6 @@ static struct trial *
 open_trial(const struct pin *pin, unsigned flags)
 {
     struct trial *trial = calloc(1, sizeof *trial);
-    pthread_condattr_t monotonic;
 
     if (trial == NULL)
         return NULL;
@@ -192,10 +191,7 @@ open_trial(const struct pin *pin, unsigned flags)
     /* A child has no use for it, and could not unregister it. */
     madvise(trial->bytes, trial->byte_count, MADV_DONTFORK);
     pthread_mutex_init(&trial->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&trial->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    tnd_condition_open(&trial->changed);
     return trial;
 }
 

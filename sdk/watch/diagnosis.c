@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/plural.h"
 #include "watch/sentence.h"
 
 static const double MANY_SKIPPED = 0.05;
@@ -311,7 +312,7 @@ advise_about_disk(const struct watch_observation *observation, struct watch_diag
         snprintf(diagnosis->advice + used, sizeof diagnosis->advice - used,
                  "%sA disk of node %.63s is full: %llu write%s failed, see the notes.",
                  used > 0 ? " " : "", watch_node(observation->now), (unsigned long long)failed,
-                 failed == 1 ? "" : "s");
+                 tnd_plural(failed));
 }
 
 static void

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/plural.h"
 #include "watch/sentence.h"
 
 static const double SHARE_MATTERS = 0.5;
@@ -212,7 +213,7 @@ say_stage(const struct watch_observation *observation, struct watch_diagnosis *d
               reads && storage[0] != '\0' ? storage_advice : stage_advice(observation),
               "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s%s", waiting,
               reads ? "reading with " : "", stage, watch_percent(observation->stage_share),
-              observation->threads, observation->threads == 1 ? "" : "s",
+              observation->threads, tnd_plural(observation->threads),
               observation->threads == 1 ? "is" : "are", watch_percent(observation->busy),
               reads ? storage : "", helpers);
 }
@@ -245,7 +246,7 @@ say_python(const struct watch_observation *observation, struct watch_diagnosis *
                   : "Its interpreters have time left: more threads (serve --threads) or larger "
                     "batches ask more of them at once.",
               "%s: python %s takes %d%% of %llu worker%s%s", waiting, call,
-              watch_percent(observation->python_share), limit, limit == 1 ? "" : "s", each);
+              watch_percent(observation->python_share), limit, tnd_plural(limit), each);
     return true;
 }
 
@@ -386,8 +387,9 @@ watch_weigh_work(const struct watch_observation *observation)
     return fmax(observation->program_wait, worked > lacked ? busiest * (1 - lacked / worked) : 0);
 }
 
-/* What the server waits for, or the part of it that works most. A single call or step that takes
- * all of the time is not counted before it ends, so these two are tried when threads seem idle. */
+/* The event that the server waits for, or the part of it that works most. A single call or step
+ * that takes all of the time is not counted before it ends, so these two are tried when threads
+ * seem idle. */
 void
 watch_say_work(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {

@@ -52,10 +52,7 @@ append(struct schema *schema, struct column_spec column)
 {
     uint32_t index = schema->count++;
 
-    /* The room is the next power of two. */
-    if ((index & (index - 1)) == 0)
-        schema->columns =
-            tnd_realloc(schema->columns, index == 0 ? 1 : 2 * index, sizeof *schema->columns);
+    schema->columns = tnd_grow(schema->columns, index, sizeof *schema->columns);
     schema->columns[index] = column;
     if (schema->slots != NULL && 2 * schema->count <= schema->slot_mask + 1)
         note_name(schema, index);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "pipeline/expression_help.h"
-#include "pipeline/help_json.h"
 #include "pipeline/help_text.h"
 #include "pipeline/stage_help.h"
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/json.h"
+#include "core/plural.h"
 #include "source/files/files.h"
 
 struct indexing {
@@ -44,8 +45,7 @@ say(const struct indexing *indexing, const char *path, const struct source_index
         return;
     }
     printf("%s: %" PRIu64 " record%s in %" PRIu64 " byte%s, %s\n", path, index->record_count,
-           index->record_count == 1 ? "" : "s", index->file_bytes,
-           index->file_bytes == 1 ? "" : "s",
+           tnd_plural(index->record_count), index->file_bytes, tnd_plural(index->file_bytes),
            index->is_kept ? "index kept" : "too small or too new to be worth an index");
 }
 

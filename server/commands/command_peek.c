@@ -14,6 +14,7 @@
 #include "commands/column_bytes.h"
 #include "commands/print_batch.h"
 #include "core/memory.h"
+#include "core/plural.h"
 #include "session/fill.h"
 #include "session/skips.h"
 #include "workers/python_pool.h"
@@ -84,7 +85,7 @@ say_end(struct peek *peek, const char *how)
         if (!peek->json) {
             if (how != NULL && strcmp(how, "max_steps") == 0)
                 printf("worker %u: stops after %llu step%s; --steps N shows more\n", w,
-                       (unsigned long long)peek->steps, peek->steps == 1 ? "" : "s");
+                       (unsigned long long)peek->steps, tnd_plural(peek->steps));
             else
                 /* Without a text it is the error of this thread. */
                 printf("worker %u: %s\n", w, how != NULL ? how : tnd_error_text());

@@ -9,14 +9,13 @@
 #include <unistd.h>
 
 #include "commands/options.h"
-#include "commands/serve_control.h"
 #include "commands/serve_crew.h"
 #include "commands/serve_notify.h"
 #include "commands/serve_owner.h"
 #include "commands/serve_signals.h"
-#include "commands/serve_trainers.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/plural.h"
 #include "core/read_at.h"
 #include "deliver/wakeup.h"
 #include "helpers/helpers.h"
@@ -67,7 +66,7 @@ sweep(void)
 
     if (removed > 0)
         tnd_log(TND_LOG_NOTICE, "sweep", "removed %u shared memory segment%s of dead servers",
-                removed, removed == 1 ? "" : "s");
+                removed, tnd_plural(removed));
 }
 
 /* Other nodes may have the same folder, on a file system that they share. */
@@ -213,9 +212,9 @@ say_ready(const struct serve *serve)
     int error = 0;
 
     tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->stream_count,
-            serve->stream_count == 1 ? "" : "s", serve->socket);
+            tnd_plural(serve->stream_count), serve->socket);
     serve_notify("READY=1", "serving %u stream%s at %s", serve->stream_count,
-                 serve->stream_count == 1 ? "" : "s", serve->socket);
+                 tnd_plural(serve->stream_count), serve->socket);
     if (serve->ready_descriptor < 0)
         return;
     /* Never block: a launcher that does not read must not hold up the server. */

@@ -15,6 +15,7 @@
 #include "commands/status_view.h"
 #include "core/clock.h"
 #include "core/json.h"
+#include "core/plural.h"
 #include "core/status.h"
 
 enum { TRACKS_MAX = 1024, OVERWRITTEN_MAX = TND_STATS_EVENTS / 4 };
@@ -307,7 +308,7 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
         fprintf(stderr, "tundish trace: %s\n", tnd_error_text());
     else
         fprintf(stderr, "%" PRIu64 " event%s of %u thread%s%s%s\n", trace.events,
-                trace.events == 1 ? "" : "s", trace.track_count, trace.track_count == 1 ? "" : "s",
+                tnd_plural(trace.events), trace.track_count, tnd_plural(trace.track_count),
                 path != NULL ? " in " : "", path != NULL ? path : "");
     if (trace.lost > 0)
         fprintf(stderr, "%" PRIu64 " event%s lost: they came faster than they could be read\n",

@@ -13,6 +13,7 @@
 #include "content/vocabulary/vocab.h"
 #include "core/clock.h"
 #include "core/json.h"
+#include "core/plural.h"
 
 struct inspection {
     const char *cache;
@@ -40,7 +41,7 @@ say_table(const struct inspection *inspection, const char *path, const struct vo
         return;
     }
     printf("%s: %" PRIu64 " term%s, fingerprint %016" PRIx64 ", %.3f s\n", path, vocab_count(vocab),
-           vocab_count(vocab) == 1 ? "" : "s", vocab_fingerprint(vocab), (double)took_ns * 1e-9);
+           tnd_plural(vocab_count(vocab)), vocab_fingerprint(vocab), (double)took_ns * 1e-9);
 }
 
 static tundish_status

@@ -83,4 +83,9 @@ uint32_t pipeline_threads(void);
 /* A root seed, at random. */
 uint64_t pipeline_draw_seed(void);
 
+/* process_limits.c: Limits of this process (ulimit) under which it could only be killed. Is there
+ * stack enough? If not, standard error has a sentence. Also lets a write above the limit for files
+ * fail with an error, where the kernel would end the process without a word. */
+bool process_limits_suffice(void);
+
 #endif

@@ -10,6 +10,7 @@
 #include "content/content.h"
 #include "core/json.h"
 #include "core/memory.h"
+#include "core/plural.h"
 #include "core/printable.h"
 #include "core/redact.h"
 #include "source/files/whereabouts.h"
@@ -495,7 +496,7 @@ explain_print(struct explain *explain)
                plan->stream->name, (unsigned long long)explain->epoch,
                (unsigned long long)explain->step, explain->worker, plan->options.worker_count,
                explain->replica, plan->replicas, explain->origins.row_count,
-               explain->origins.row_count == 1 ? "" : "s");
+               tnd_plural(explain->origins.row_count));
         tell_notes(explain, say_text, NULL);
     }
     status = print_rows(&printing);

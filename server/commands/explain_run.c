@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "core/plural.h"
 #include "source/source.h"
 
 tundish_status
@@ -234,7 +235,7 @@ explain_find(struct explain *explain)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "--row %llu, but the batch has %zu row%s (0 is the first)",
                         (unsigned long long)explain->row, explain->origins.row_count,
-                        explain->origins.row_count == 1 ? "" : "s");
+                        tnd_plural(explain->origins.row_count));
     return TUNDISH_OK;
 }
 

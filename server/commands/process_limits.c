@@ -1,5 +1,5 @@
 /* process_limits.c - the stack, and the size of files. */
-#include "commands/process_limits.h"
+#include "commands/commands.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* rows_npy.c - .npy files (version 1). The header holds the number of rows, so it has a fixed size
  * and is written again at the end. */
-#include "commands/rows_npy.h"
+#include "commands/rows_out.h"
 
 #include <errno.h>
 #include <stdlib.h>

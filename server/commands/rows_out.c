@@ -7,7 +7,6 @@
 
 #include "column/convert.h"
 #include "commands/print_batch.h"
-#include "commands/rows_npy.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -312,7 +311,7 @@ rows_out_put(struct rows_out *out, const struct output_column *columns)
             put_example(out, columns, row);
         else
             put_json(out, columns, row);
-    return ferror(stdout) ? tnd_fail_errno(errno, "writing rows") : TUNDISH_OK;
+    return ferror(stdout) ? tnd_fail_errno(errno, "cannot write rows") : TUNDISH_OK;
 }
 
 tundish_status
@@ -320,5 +319,5 @@ rows_out_finish(struct rows_out *out)
 {
     if (out->npy != NULL)
         return rows_npy_finish(out->npy);
-    return fflush(stdout) != 0 ? tnd_fail_errno(errno, "writing rows") : TUNDISH_OK;
+    return fflush(stdout) != 0 ? tnd_fail_errno(errno, "cannot write rows") : TUNDISH_OK;
 }

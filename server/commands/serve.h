@@ -5,14 +5,14 @@
 #include <pthread.h>
 
 #include "commands/commands.h"
-#include "commands/serve_python.h"
-#include "commands/serve_stores.h"
 #include "deliver/socket/group.h"
 #include "deliver/socket/hub.h"
 #include "link/link.h"
+#include "pipeline/pipeline.h"
 #include "session/named_sessions.h"
 #include "session/patience.h"
 #include "session/session.h"
+#include "shm/channel.h"
 #include "source/files/catalogue.h"
 #include "source/peer/peer.h"
 #include "source/peer/peer_link.h"
@@ -101,5 +101,36 @@ void serve_hear_others(void *user, uint32_t from, const struct link_key *key,
 
 /* How much was said. */
 void serve_log_link(const struct serve *serve);
+
+/* serve_control.c: What an operator may ask of a running server. Do it for all sessions, and
+ * describe the result or the error. */
+tundish_status serve_control(struct session **sessions, uint32_t session_count,
+                             enum tnd_control what, char *text, size_t text_bytes);
+
+/* serve_stores.c: The counts of stores that files at URLs are read from, among the metrics. */
+struct shown_store;
+
+/* Bring up to date; *shown grows with the stores, and is NULL before the first. */
+void serve_show_stores(struct stats *stats, struct shown_store **shown);
+void serve_forget_stores(struct shown_store **shown);
+
+/* serve_trainers.c: Do the trainers that a launcher starts fit the pipeline file?
+ * --expect-trainers: refuse another number of trainers than the file has replicas, and find out
+ * whether they depend on each other. After the file and the link were opened. */
+tundish_status serve_expect_trainers(struct serve *serve);
+
+/* What --ready-fd is told: with --expect-trainers also how the trainers stand to each other. */
+const char *serve_ready_line(const struct serve *serve);
+
+/* serve_python.c: The figures of interpreters that run the user's own Python, among the metrics. */
+struct shown_python;
+
+/* Bring up to date; *shown holds those that are shown, and is NULL before the first. */
+void serve_show_python(struct stats *stats, struct shown_python **shown);
+void serve_forget_python(struct shown_python **shown);
+
+/* Complain of each stage that would run such code where users of a group may attach. */
+tundish_status serve_check_python(const struct spec_file *file, const char *group,
+                                  struct spec_errors *errors);
 
 #endif

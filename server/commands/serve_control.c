@@ -1,5 +1,5 @@
 /* serve_control.c - an operator's control requests. */
-#include "commands/serve_control.h"
+#include "commands/serve.h"
 
 #include <signal.h>
 #include <stdio.h>

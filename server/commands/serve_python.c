@@ -1,5 +1,6 @@
-/* serve_python.c - see serve_python.h. */
-#include "commands/serve_python.h"
+/* serve_python.c - the figures of interpreters that run the user's own Python, among the metrics.
+ */
+#include "commands/serve.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* serve_stores.c - see serve_stores.h. */
-#include "commands/serve_stores.h"
+/* serve_stores.c - the counts of stores that files at URLs are read from, among the metrics. */
+#include "commands/serve.h"
 
 #include <stdlib.h>
 #include <string.h>

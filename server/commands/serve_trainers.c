@@ -1,10 +1,11 @@
 /* serve_trainers.c - do the trainers that a launcher starts fit the pipeline file? */
-#include "commands/serve_trainers.h"
+#include "commands/serve.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/plural.h"
 #include "link/link.h"
 
 /* The trainers of --expect-trainers, and the streams that they may read. */
@@ -100,7 +101,7 @@ refuse_crew(struct serve *serve, const struct crew *crew)
                          "stream '%s' has replicas: %" PRIu32 ", but the launcher starts %" PRIu32
                          " trainer%s (--replicas %" PRIu32 "): use the same number in both%s",
                          crew->most->name, replicas_of(serve, crew->most), crew->count,
-                         crew->count == 1 ? "" : "s", crew->count,
+                         tnd_plural(crew->count), crew->count,
                          may_name ? ", or name another stream with --stream" : "");
 }
 

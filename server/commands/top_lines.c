@@ -26,10 +26,7 @@ add(void *user, enum status_style style, enum watch_level level, const char *tex
 {
     struct top_lines *lines = user;
 
-    if (lines->count == lines->room) {
-        lines->room = 2 * lines->room + 64;
-        lines->lines = tnd_realloc(lines->lines, (size_t)lines->room, sizeof *lines->lines);
-    }
+    lines->lines = tnd_grow(lines->lines, (size_t)lines->count, sizeof *lines->lines);
     lines->lines[lines->count++] =
         (struct top_line){ .style = style, .level = level, .text = tnd_strdup(text) };
 }

@@ -12,7 +12,7 @@ struct top_line {
 
 struct top_lines {
     struct top_line *lines;
-    int count, room;
+    int count;
     int first;     /* the first line in the window */
     bool unfolded; /* show all lines, although they do not fit into the window */
     bool folded;   /* some were left out */

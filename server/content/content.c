@@ -215,9 +215,8 @@ content_column_named(const struct stage_config *config, const char *parameter, u
     }
     known = schema_names(config->input);
     nearest = spec_nearest(value->text, known, config->input->count);
-    spec_complain(config->errors, value->line, value->column, "%s: there is no column '%s'%s%s%s",
-                  parameter, value->text, nearest != NULL ? "; did you mean '" : "",
-                  nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    spec_complain(config->errors, value->line, value->column, "%s: there is no column '%s'%s",
+                  parameter, value->text, spec_hint(nearest, "'").text);
     free(known);
     return TUNDISH_E_PIPELINE;
 }

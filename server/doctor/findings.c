@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "core/plural.h"
 #include "core/redact.h"
 
 static const char *const levels[] = { [DOCTOR_OK] = "ok",
@@ -75,7 +76,7 @@ doctor_print_text(const struct doctor *doctor, FILE *file)
     if (wrong == 0)
         fputs("nothing to change\n", file);
     else
-        fprintf(file, "%u thing%s to change\n", wrong, wrong == 1 ? "" : "s");
+        fprintf(file, "%u thing%s to change\n", wrong, tnd_plural(wrong));
 }
 
 void

@@ -25,9 +25,7 @@ struct allowed_files {
 static void
 add(struct texts *texts, const char *text)
 {
-    if ((texts->count & (texts->count - 1)) == 0)
-        texts->list =
-            tnd_realloc(texts->list, texts->count == 0 ? 1 : 2 * texts->count, sizeof *texts->list);
+    texts->list = tnd_grow(texts->list, texts->count, sizeof *texts->list);
     texts->list[texts->count++] = text;
 }
 
@@ -89,7 +87,7 @@ says_names(const struct spec_value *value)
     return true;
 }
 
-/* A pattern that is the text of a tensor is no name, so that what it matches counts as rows'. */
+/* A pattern stored in a tensor is data, so the files that it matches count as named by rows. */
 static void
 add_paths(struct allowed_files *files, const struct plan_graph *graph, const struct plan_node *node,
           const struct spec_value *value)

@@ -123,12 +123,8 @@ make_all(void *argument)
 static void
 want_later(struct helper_sums *sums, struct source_file *file)
 {
-    if ((sums->file_count & (sums->file_count - 1)) == 0) {
-        uint64_t room = sums->file_count == 0 ? 1 : 2 * sums->file_count;
-
-        sums->files = tnd_realloc(sums->files, room, sizeof *sums->files);
-        sums->made = tnd_realloc(sums->made, room, sizeof *sums->made);
-    }
+    sums->files = tnd_grow(sums->files, sums->file_count, sizeof *sums->files);
+    sums->made = tnd_grow(sums->made, sums->file_count, sizeof *sums->made);
     sums->files[sums->file_count++] = file;
     if (!sums->has_begun)
         sums->has_begun = pthread_create(&sums->thread, NULL, make_all, sums) == 0;

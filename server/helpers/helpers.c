@@ -100,7 +100,6 @@ tundish_status
 helpers_open(struct session *session, const char *addresses, struct helpers **ret_helpers)
 {
     char *obstacle = portable_obstacle(session->plan);
-    pthread_condattr_t attributes;
     struct helpers *helpers;
     tundish_status status = TUNDISH_OK;
     const char *address;
@@ -121,11 +120,8 @@ helpers_open(struct session *session, const char *addresses, struct helpers **re
     helpers->list = tnd_zalloc(helpers->helper_count, sizeof *helpers->list);
     helpers->line_count = helpers->helper_count * lines_of_each(helpers->helper_count);
     helpers->lines = tnd_zalloc(helpers->line_count, sizeof *helpers->lines);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&helpers->wanted, &attributes);
-    pthread_cond_init(&helpers->later, &attributes);
-    pthread_condattr_destroy(&attributes);
+    tnd_condition_open(&helpers->wanted);
+    tnd_condition_open(&helpers->later);
     address = helpers->text;
     for (uint32_t i = 0; i < helpers->helper_count; i++, address += strlen(address) + 1)
         open_helper(helpers, &helpers->list[i], address);

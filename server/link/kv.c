@@ -20,7 +20,7 @@ struct kv_value {
 struct entry {
     struct entry *next;
     struct link_key key;
-    uint32_t count, room;
+    uint32_t count;
     struct kv_value *values;
 };
 
@@ -78,10 +78,7 @@ find_value(const struct entry *entry, uint32_t rank)
 static struct kv_value *
 add_value(struct entry *entry, uint32_t rank)
 {
-    if (entry->count == entry->room) {
-        entry->room = entry->room * 2 + 1;
-        entry->values = tnd_realloc(entry->values, entry->room, sizeof *entry->values);
-    }
+    entry->values = tnd_grow(entry->values, entry->count, sizeof *entry->values);
     entry->values[entry->count] = (struct kv_value){ .rank = rank };
     return &entry->values[entry->count++];
 }

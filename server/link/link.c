@@ -341,15 +341,10 @@ run(void *argument)
 static void
 prepare(struct link *link)
 {
-    pthread_condattr_t monotonic;
-
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&link->lock, NULL);
-    pthread_cond_init(&link->changed, &monotonic);
-    pthread_cond_init(&link->posted, &monotonic);
-    pthread_cond_init(&link->has_event, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    tnd_condition_open(&link->changed);
+    tnd_condition_open(&link->posted);
+    tnd_condition_open(&link->has_event);
     link->last_event = &link->events;
     link->last_message = &link->messages;
     link->message_ns = INT64_MIN / 2;

@@ -236,9 +236,8 @@ take_compression(const struct section *section, struct spec_deliver *deliver)
     nearest = spec_nearest(value->text, words, 4);
     spec_complain(section->check->errors, value->line, value->column,
                   "compression must be auto, none, narrow, zstd or zstd:LEVEL (1 to %d), not "
-                  "\"%.60s\"%s%s%s",
-                  ZSTD_LEVEL_MAX, value->text, nearest != NULL ? "; did you mean " : "",
-                  nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+                  "\"%.60s\"%s",
+                  ZSTD_LEVEL_MAX, value->text, spec_hint(nearest, "").text);
 }
 
 static void

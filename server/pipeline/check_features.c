@@ -28,9 +28,8 @@ feature_kind(struct check *check, const struct spec_value *key, const struct spe
     }
     nearest = type->kind == SPEC_TEXT ? spec_nearest(type->text, words, feature_count) : NULL;
     spec_complain(check->errors, type->line, type->column,
-                  "type must be FixedLen, FixedLenSequence, VarLen or Ragged%s%s%s",
-                  nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
-                  nearest != NULL ? "?" : "");
+                  "type must be FixedLen, FixedLenSequence, VarLen or Ragged%s",
+                  spec_hint(nearest, "").text);
     return NULL;
 }
 

@@ -38,9 +38,8 @@ check_learn_from(struct check *check, const struct spec_value *learn_from)
         words[i] = file->streams[i].name;
     nearest = spec_nearest(learn_from->text, words, file->stream_count);
     spec_complain(check->errors, learn_from->line, learn_from->column,
-                  "learn_from: there is no stream \"%.60s\"%s%s%s", learn_from->text,
-                  nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
-                  nearest != NULL ? "?" : "");
+                  "learn_from: there is no stream \"%.60s\"%s", learn_from->text,
+                  spec_hint(nearest, "").text);
 }
 
 void

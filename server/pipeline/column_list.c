@@ -173,7 +173,6 @@ struct expansion {
     struct spec_errors *errors;
     struct name_list list;
     const struct spec_value **sources; /* the value that each name comes from, for complaints */
-    size_t room;
 };
 
 static void
@@ -181,12 +180,8 @@ add_name(struct expansion *expansion, const struct spec_value *source, char *nam
 {
     struct name_list *list = &expansion->list;
 
-    if (list->count == expansion->room) {
-        expansion->room = expansion->room == 0 ? 16 : 2 * expansion->room;
-        list->names = tnd_realloc(list->names, expansion->room, sizeof *list->names);
-        expansion->sources =
-            tnd_realloc(expansion->sources, expansion->room, sizeof *expansion->sources);
-    }
+    list->names = tnd_grow(list->names, list->count, sizeof *list->names);
+    expansion->sources = tnd_grow(expansion->sources, list->count, sizeof *expansion->sources);
     expansion->sources[list->count] = source;
     list->names[list->count++] = name;
 }
@@ -211,10 +206,9 @@ expand_name(struct expansion *expansion, const struct spec_value *source, char *
         return TUNDISH_OK;
     }
     nearest = spec_nearest(name, expansion->known, expansion->known_count);
-    status = spec_complain(expansion->errors, source->line, source->column,
-                           "there is no column \"%.200s\" here%s%s%s", name,
-                           nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
-                           nearest != NULL ? "?" : "");
+    status =
+        spec_complain(expansion->errors, source->line, source->column,
+                      "there is no column \"%.200s\" here%s", name, spec_hint(nearest, "").text);
     free(name);
     return status;
 }

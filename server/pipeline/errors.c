@@ -161,3 +161,13 @@ spec_nearest(const char *word, const char *const *words, size_t count)
     }
     return nearest;
 }
+
+struct spec_hint
+spec_hint(const char *nearest, const char *quote)
+{
+    struct spec_hint hint = { "" };
+
+    if (nearest != NULL)
+        snprintf(hint.text, sizeof hint.text, "; did you mean %s%s%s?", quote, nearest, quote);
+    return hint;
+}

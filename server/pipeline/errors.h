@@ -35,4 +35,10 @@ void spec_errors_close(struct spec_errors *errors);
  * its length, at least 1), or NULL. */
 const char *spec_nearest(const char *word, const char *const *words, size_t count);
 
+/* "; did you mean WORD?" of what spec_nearest found, with a quote on both sides; "" for NULL. */
+struct spec_hint {
+    char text[96];
+};
+struct spec_hint spec_hint(const char *nearest, const char *quote);
+
 #endif

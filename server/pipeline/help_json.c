@@ -1,5 +1,4 @@
 /* help_json.c - the tables of the pipeline language for programs. */
-#include "pipeline/help_json.h"
 
 #include <stdlib.h>
 

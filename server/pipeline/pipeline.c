@@ -10,6 +10,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "core/plural.h"
 #include "core/read_at.h"
 #include "pipeline/check.h"
 #include "pipeline/yaml_reader.h"
@@ -40,7 +41,7 @@ spec_open_text(const char *text, size_t text_bytes, const char *path, const char
         if (errors->count == 0)
             return status;
         return tnd_fail(status, "%s: %zu error%s, the first at line %u: %s", path, errors->count,
-                        errors->count == 1 ? "" : "s", errors->list[0].line, errors->list[0].text);
+                        tnd_plural(errors->count), errors->list[0].line, errors->list[0].text);
     }
     *ret_file = file;
     return TUNDISH_OK;
@@ -56,14 +57,14 @@ read_whole(const char *path, char **ret_text, size_t *ret_bytes)
     char *text;
 
     if (file < 0)
-        return tnd_fail_errno(errno, "open the pipeline file %s", path);
+        return tnd_fail_errno(errno, "cannot open the pipeline file %s", path);
     text = tnd_alloc(room);
     for (;;) {
         size_t got = 0;
         int error = tnd_read(file, text + used, room - used, &got);
 
         if (error != 0) {
-            tundish_status status = tnd_fail_errno(error, "read the pipeline file %s", path);
+            tundish_status status = tnd_fail_errno(error, "cannot read the pipeline file %s", path);
 
             free(text);
             close(file);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/json.h"
 #include "core/status.h"
 #include "pipeline/stages.h"
 
@@ -41,5 +42,9 @@ const struct stage_info *stage_topic(uint32_t index);
 /* A stage, `distribute`, `deliver`, `stream`, `widen`, or a kind of feature (FixedLen ...), by
  * name. E_ARGUMENT: there is none; the explanation names the nearest. */
 tundish_status stage_help_for(const char *name, const struct stage_info **ret_stage);
+
+/* help_json.c: The tables of the pipeline language for programs: `tundish help --json`. Into an
+ * object that is open: the keys stages (with sections and features) and expressions. */
+void help_json(struct json *json);
 
 #endif

@@ -22,7 +22,7 @@ struct reader {
     struct spec_memory *memory;
     struct spec_errors *errors;
     struct spec_value *stack;
-    size_t stack_count, stack_room;
+    size_t stack_count;
     uint32_t values_read;
 };
 
@@ -46,10 +46,7 @@ value_at(yaml_mark_t mark, enum spec_kind kind)
 static void
 push(struct reader *reader, struct spec_value value)
 {
-    if (reader->stack_count == reader->stack_room) {
-        reader->stack_room = reader->stack_room == 0 ? 64 : 2 * reader->stack_room;
-        reader->stack = tnd_realloc(reader->stack, reader->stack_room, sizeof *reader->stack);
-    }
+    reader->stack = tnd_grow(reader->stack, reader->stack_count, sizeof *reader->stack);
     reader->stack[reader->stack_count++] = value;
 }
 

@@ -29,7 +29,7 @@ struct numbered {
 struct numbering {
     struct plan_builder *builder;
     struct numbered *list;
-    uint32_t count, room;
+    uint32_t count;
 };
 
 static bool
@@ -105,10 +105,7 @@ number_ordinal(struct numbering *numbering, struct plan_node *node, uint64_t row
     };
 
     arguments->counter = counter_of(numbering, &one);
-    if (numbering->count == numbering->room) {
-        numbering->room = 2 * numbering->room + 16;
-        numbering->list = tnd_realloc(numbering->list, numbering->room, sizeof *numbering->list);
-    }
+    numbering->list = tnd_grow(numbering->list, numbering->count, sizeof *numbering->list);
     numbering->list[numbering->count++] = one;
 }
 

@@ -5,6 +5,7 @@
 
 #include "content/content.h"
 #include "core/memory.h"
+#include "core/plural.h"
 #include "order/order.h"
 #include "plan/build.h"
 #include "source/source.h"
@@ -83,7 +84,7 @@ plan_open(const struct spec_file *file, const struct spec_stream *stream,
     if (status != TUNDISH_OK) {
         plan_close(plan);
         return tnd_fail(TUNDISH_E_PIPELINE, "the pipeline file has %zu error%s", errors->count,
-                        errors->count == 1 ? "" : "s");
+                        tnd_plural(errors->count));
     }
     *ret_plan = plan;
     return TUNDISH_OK;

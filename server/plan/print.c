@@ -8,12 +8,12 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/numa.h"
+#include "core/plural.h"
 #include "core/redact.h"
 #include "order/order.h"
 #include "plan/build.h"
 #include "plan/memory_cost.h"
 #include "plan/notes.h"
-#include "plan/print_remote.h"
 #include "plan/resume.h"
 #include "source/source.h"
 
@@ -111,7 +111,7 @@ print_arguments(const struct plan_node *node, FILE *file)
     fputc('}', file);
 }
 
-/* What a source says of its files, and what a stage has learned. */
+/* A source's description of its files, and the results of a stage that learns. */
 static void
 print_description(FILE *file, const struct plan_node *node, int indent)
 {
@@ -152,7 +152,7 @@ print_shards(const struct plan *plan, FILE *file)
 
     if (shards > 0)
         fprintf(file, "evaluation: %" PRId32 " shard%s; one reader reads a whole shard\n", shards,
-                shards == 1 ? "" : "s");
+                tnd_plural(shards));
     else if (shards < 0)
         fputs("evaluation: five shards for each reader present at the start\n", file);
 }
@@ -285,7 +285,7 @@ plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     plan_memory(plan, &memory);
     fprintf(file, "stream %s: worker %u of %u, %u replica%s each\n", plan->stream->name,
             plan->options.worker, plan->options.worker_count, plan->replicas,
-            plan->replicas == 1 ? "" : "s");
+            tnd_plural(plan->replicas));
     fprintf(file, "sharding %s: %s\n", plan_policy_name(plan->policy), plan->policy_reason);
     print_shards(plan, file);
     if (plan->rebatched) {

@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "plan/memory_cost.h"
+#include "plan/plan.h"
 
 void plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *file);
 void plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *file);
@@ -18,5 +19,10 @@ void print_arguments(const struct plan_node *node, FILE *file);
 
 /* A column's shape: null for an unknown dimension, or instead of all if the rank is unknown. */
 void print_shape(struct json *json, const struct column_spec *spec);
+
+/* print_remote.c: In a plan, the stores that files at URLs are read from, and how. Nothing where no
+ * stage names a URL. */
+void print_remote(const struct plan *plan, FILE *file);
+void json_remote(const struct plan *plan, struct json *json);
 
 #endif

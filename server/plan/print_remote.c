@@ -1,5 +1,5 @@
-/* print_remote.c - see print_remote.h. */
-#include "plan/print_remote.h"
+/* print_remote.c - in a plan, the stores that files at URLs are read from, and how. */
+#include "plan/print.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

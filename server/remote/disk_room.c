@@ -63,9 +63,7 @@ add_file(const struct disk *disk, struct found *found, const char *folder, const
     }
     part.bytes = (uint64_t)about.st_size;
     part.used_ns = about.st_mtim.tv_sec * INT64_C(1000000000) + about.st_mtim.tv_nsec;
-    if ((found->count & (found->count - 1)) == 0)
-        found->parts = tnd_realloc(found->parts, found->count == 0 ? 1 : 2 * found->count,
-                                   sizeof *found->parts);
+    found->parts = tnd_grow(found->parts, found->count, sizeof *found->parts);
     found->parts[found->count++] = part;
 }
 

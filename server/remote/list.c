@@ -46,9 +46,7 @@ add_match(struct search *search, const struct listed_object *object)
     if (bytes == 0 || object->key[bytes - 1] == '/' ||
         (!search->takes_all && fnmatch(search->url.key, object->key, FNM_PATHNAME) != 0))
         return;
-    if ((matches->count & (matches->count - 1)) == 0)
-        matches->list = tnd_realloc(matches->list, matches->count == 0 ? 1 : 2 * matches->count,
-                                    sizeof *matches->list);
+    matches->list = tnd_grow(matches->list, matches->count, sizeof *matches->list);
     matches->list[matches->count++] = (struct remote_match){
         .name = tnd_sprintf("%.*s%s", (int)(search->url.key - search->url.name), search->url.name,
                             object->key),

@@ -83,9 +83,7 @@ end_object(struct page_reader *reader)
         stop_reading(reader, "an object has no key");
         return;
     }
-    if ((page->count & (page->count - 1)) == 0)
-        page->objects = tnd_realloc(page->objects, page->count == 0 ? 1 : 2 * page->count,
-                                    sizeof *page->objects);
+    page->objects = tnd_grow(page->objects, page->count, sizeof *page->objects);
     page->objects[page->count++] = reader->object;
     reader->object = (struct listed_object){ 0 };
 }

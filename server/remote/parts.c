@@ -26,7 +26,7 @@ enum { DISK_SLOTS = 512 };
 /* A process that fetches a part for so long may be stopped. */
 #define LATE_NS INT64_C(30000000000)
 
-/* What does not find room on the disk is kept in memory. */
+/* Parts that find no room on the disk are kept in memory. */
 static tundish_status
 open_file(const struct parts_options *options, int *ret_file)
 {
@@ -47,7 +47,6 @@ parts_open(const struct parts_options *options, struct parts **ret_parts)
     uint64_t count = options->bytes / options->part_bytes;
     uint64_t most = options->disk != NULL ? DISK_SLOTS : SLOTS_MAX;
     struct parts *parts;
-    pthread_condattr_t attributes;
     int file = -1;
     tundish_status status = open_file(options, &file);
 
@@ -66,10 +65,7 @@ parts_open(const struct parts_options *options, struct parts **ret_parts)
         parts->slots[i].claim.descriptor = -1;
     }
     pthread_mutex_init(&parts->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&parts->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    tnd_condition_open(&parts->changed);
     *ret_parts = parts;
     return TUNDISH_OK;
 }
@@ -334,7 +330,7 @@ parts_are_here(struct parts *parts, const struct part_list *list, size_t bytes, 
     bool are_here = true;
 
     pthread_mutex_lock(&parts->lock);
-    /* Of one that nobody has looked at, the first part says how large it is. */
+    /* The first part tells the size of an object that nobody has looked at. */
     if (!list->identity.is_known)
         offset = 0;
     end = list->identity.is_known ? list->identity.bytes : 1;
@@ -360,7 +356,7 @@ parts_expect(struct parts *parts, struct part_list *list, uint64_t offset, uint3
     pthread_mutex_lock(&parts->lock);
     if (count > 1 + 2 * (uint64_t)list->come_count)
         end = part + 1 + 2 * (uint64_t)list->come_count;
-    /* Of one that nobody has asked for yet, the first part says how many there are. */
+    /* The first part tells how many parts an unknown object has. */
     if (!list->identity.is_known) {
         part = 0;
         end = 1;

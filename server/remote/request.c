@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "core/read_at.h"
 
@@ -29,7 +30,7 @@ request_object(struct remote *remote, const struct remote_url *url,
     want->credentials = &credentials;
     if (want->store == NULL)
         want->store = stores_find(url);
-    /* What is looked at costs no room. */
+    /* A HEAD request costs no room. */
     want->whole_max = want->is_look && remote->disk != NULL ? remote->options.cache_bytes
                                                             : remote->options.part_bytes;
     want->has_disk = remote->disk != NULL;
@@ -146,7 +147,6 @@ ask_into(struct remote *remote, const struct remote_url *url,
          struct reply **ret_reply)
 {
     struct reply *reply = tnd_zalloc(1, sizeof *reply);
-    pthread_condattr_t attributes;
     tundish_status status;
 
     reply->remote = remote;
@@ -155,10 +155,7 @@ ask_into(struct remote *remote, const struct remote_url *url,
     reply->scheme = url->scheme;
     reply->store = want->store = stores_find(url);
     pthread_mutex_init(&reply->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&reply->over, &attributes);
-    pthread_condattr_destroy(&attributes);
+    tnd_condition_open(&reply->over);
     want->put = put_bytes;
     want->done = end_reply;
     want->context = reply;

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/plural.h"
 
 static const int64_t TELL_NS = 1000000000;
 
@@ -18,7 +19,7 @@ skips_tell_rest(struct skips *skips)
         return;
     tnd_log(TND_LOG_WARNING, "skip",
             "stream %s: %" PRIu64 " bad row%s left out, %" PRIu64 " so far; the last: %s",
-            skips->stream, fresh, fresh == 1 ? "" : "s", skips->count, skips->text);
+            skips->stream, fresh, tnd_plural(fresh), skips->count, skips->text);
     skips->told_count = skips->count;
     skips->told_ns = tnd_clock_ns();
 }

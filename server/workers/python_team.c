@@ -72,7 +72,6 @@ static struct python_team *
 team_make(const struct python_job *job, uint32_t limit)
 {
     struct python_team *team = tnd_zalloc(1, sizeof *team);
-    pthread_condattr_t attributes;
 
     team->module = tnd_strndup(job->name, module_length(job->name));
     team->python = tnd_strdup(job->python);
@@ -81,10 +80,7 @@ team_make(const struct python_job *job, uint32_t limit)
     team->limit = team->room = limit;
     team->idle = tnd_zalloc((size_t)limit + 1, sizeof *team->idle); /* turns need two */
     pthread_mutex_init(&team->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&team->freed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    tnd_condition_open(&team->freed);
     team->next = teams;
     teams = team;
     return team;
@@ -353,7 +349,7 @@ python_team_take(struct python_team *team, const struct python_job *job, int tur
     return status;
 }
 
-/* What it has now, beside what it had when it was looked at last. The lock is held. */
+/* Compare its memory with that of the last look. The lock is held. */
 static void
 weigh(struct python_team *team, struct python_worker *worker, uint64_t bytes)
 {

@@ -2,7 +2,6 @@
  *
  * The named tuples that a program sees are made of them in tundish/reader.py, where their
  * documentation is. */
-#include "facts.h"
 
 #include <stdlib.h>
 

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "written.h"
-
 /* The names of the files that batches were taken in: few, kept as long as the source. */
 struct file_name {
     struct file_name *next;

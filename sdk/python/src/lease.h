@@ -89,4 +89,10 @@ tundish_status lease_wait(struct lease *lease, tundish_cuda_stream stream);
 void lease_used(struct lease *lease, tundish_cuda_stream stream);
 bool lease_is_ours(const struct lease *lease);
 
+/* written.c: name the column that a program wrote to, before the signal ends it. Batches are
+ * read-only, and libraries that ignore that (torch) end the process by SIGSEGV. From now on one
+ * line on stderr says so, and the signal goes its usual way: to the handler that was there before,
+ * or to the end of the process. Once for a process. */
+void written_watch(void);
+
 #endif

@@ -17,11 +17,9 @@
 #include "clock.h"
 #include "epoch.h"
 #include "errors.h"
-#include "facts.h"
 #include "hold.h"
 #include "lease.h"
 #include "schema.h"
-#include "taken.h"
 
 /* A wait is cut into slices, so that Ctrl-C and other signals are heard. */
 #define SLICE_NS INT64_C(100000000)

@@ -33,4 +33,18 @@ int reader_warn_of_nothing(PyObject *self);
 /* The number of the loop that was begun last: earlier ones are over. */
 uint64_t reader_loop(PyObject *self);
 
+/* taken.c: the line of the program that takes a batch: the innermost one outside the folder
+ * `package` (NULL: any line). `holder` keeps the file's name alive for the caller, who drops it.
+ * Sets no exception. */
+void taken_here(const char *package, struct source_line *ret_line, PyObject **ret_holder);
+
+/* facts.c: a reader's place, its replica and lane, its columns. Each takes a Reader, and is a call
+ * on it: MisuseError if the reader is closed or in use. */
+PyObject *facts_place(PyObject *reader, void *closure); /* the token: str */
+/* What tundish_get_info says: a dict. */
+PyObject *facts_info(PyObject *reader, void *closure);
+PyObject *facts_standing(PyObject *reader, PyObject *seconds);
+/* {name: (dtype, shape, kind, ragged_rank, widen_dtype, widen_scale, widen_offset)} */
+PyObject *facts_columns(PyObject *reader, PyObject *unused);
+
 #endif

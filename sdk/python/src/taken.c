@@ -1,7 +1,7 @@
 /* taken.c - look up the stack to the first line that is not ours.
  *
  * It is done for every batch, because the line is gone when the warning is needed. */
-#include "taken.h"
+#include "reader.h"
 
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* written.c - the handler of SIGSEGV. It allocates nothing, and waits for no lock. */
-#include "written.h"
 
 #include <signal.h>
 #include <stdint.h>

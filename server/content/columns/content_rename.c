@@ -19,9 +19,8 @@ check_old_names(const struct stage_config *config, const struct spec_value *name
         known = schema_names(config->input);
         nearest = spec_nearest(key->text, known, config->input->count);
         status = spec_complain(config->errors, key->line, key->column,
-                               "there is no column '%s' to rename%s%s%s", key->text,
-                               nearest != NULL ? "; did you mean '" : "",
-                               nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+                               "there is no column '%s' to rename%s", key->text,
+                               spec_hint(nearest, "'").text);
         free(known);
     }
     return status;

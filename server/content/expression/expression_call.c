@@ -5,6 +5,7 @@
 #include "column/convert.h"
 #include "content/expression/expression_check.h"
 #include "core/memory.h"
+#include "core/plural.h"
 #include "pipeline/stages.h"
 
 enum { ARGUMENTS_MAX = 3 };
@@ -425,9 +426,8 @@ unknown_function(struct checker *checker, const struct tree *tree)
     for (size_t i = 0; i < FUNCTIONS; i++)
         names[i] = functions[i].name;
     nearest = spec_nearest(tree->text, names, FUNCTIONS);
-    return operand_complain(checker, tree->at, "there is no function '%s'%s%s%s", tree->text,
-                            nearest != NULL ? "; did you mean '" : "",
-                            nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    return operand_complain(checker, tree->at, "there is no function '%s'%s", tree->text,
+                            spec_hint(nearest, "'").text);
 }
 
 struct operand
@@ -443,7 +443,7 @@ operand_call(struct checker *checker, const struct tree *tree)
     if (tree->child_count < function->least || tree->child_count > function->most) {
         if (function->least == function->most)
             return operand_complain(checker, tree->at, "%s takes %u argument%s, not %u", tree->text,
-                                    function->least, function->least == 1 ? "" : "s",
+                                    function->least, tnd_plural(function->least),
                                     tree->child_count);
         return operand_complain(checker, tree->at, "%s takes %u to %u arguments, not %u",
                                 tree->text, function->least, function->most, tree->child_count);

@@ -4,6 +4,7 @@
 #include "column/dims.h"
 #include "content/expression/expression_check.h"
 #include "core/memory.h"
+#include "core/plural.h"
 
 /* A start, stop or index: a literal, or a scalar of each element, which becomes an input of the
  * step. */
@@ -128,7 +129,7 @@ check_item_count(struct checker *checker, const struct tree *tree, int rank)
     else if ((int)tree->child_count - 1 - ellipses > rank)
         operand_complain(checker, tree->at, "%d indices, but there %s %d dimension%s",
                          (int)tree->child_count - 1 - ellipses, rank == 1 ? "is" : "are", rank,
-                         rank == 1 ? "" : "s");
+                         tnd_plural(rank));
     else
         return true;
     return false;

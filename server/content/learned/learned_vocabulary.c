@@ -55,17 +55,14 @@ learned_without_blanks(struct byte_view text, struct scratch *scratch)
 }
 
 struct entries {
-    size_t count, capacity;
+    size_t count;
     struct byte_view *list;
 };
 
 static void
 add_entry(struct entries *entries, const uint8_t *data, size_t bytes)
 {
-    if (entries->count == entries->capacity) {
-        entries->capacity = 2 * entries->capacity + 1024;
-        entries->list = tnd_realloc(entries->list, entries->capacity, sizeof *entries->list);
-    }
+    entries->list = tnd_grow(entries->list, entries->count, sizeof *entries->list);
     entries->list[entries->count++] = (struct byte_view){ data, bytes };
 }
 

@@ -1,6 +1,6 @@
 /* json_hint.c - go through the members of the outermost object for the nearest name. Only records
  * that are bad come here. */
-#include "content/records/json_hint.h"
+#include "content/records/json_reading.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "column/literal.h"
-#include "content/records/json_hint.h"
 #include "content/records/json_reading.h"
 #include "content/records/json_scan.h"
 #include "pipeline/base64.h"

@@ -3,9 +3,13 @@
 #ifndef CONTENT_RECORDS_JSON_READING_H
 #define CONTENT_RECORDS_JSON_READING_H
 
+#include <stddef.h>
+
+#include "column/schema.h"
 #include "content/records/example_parsing.h"
 #include "content/records/json_form.h"
 #include "content/records/json_paths.h"
+#include "core/bytes.h"
 
 enum { JSON_PATH_BYTES = 1024 };
 
@@ -41,5 +45,14 @@ bool json_read_string(struct json_parsing *json, struct byte_view *ret_string);
 bool json_store_string(struct json_parsing *json, int32_t feature, struct byte_view text);
 bool json_store_number(struct json_parsing *json, int32_t feature, const uint8_t *text,
                        uint64_t size);
+
+/* json_hint.c: What a record has instead of a member that is missing. "; the record has 'label'",
+ * the nearest name among the object's members, or "". */
+void json_hint(struct byte_view record, const char *name, char *ret_text, size_t room);
+
+/* number_store.c: A number as it is written, as a value of a dtype. Store it at `to`: integers (and
+ * bool, 0 or 1) are digits that fit, floats as number.h has them. Strings are not numbers. 64 bytes
+ * after the text can be read. */
+bool number_store(tundish_dtype dtype, const uint8_t *text, uint64_t size, void *to);
 
 #endif

@@ -5,7 +5,6 @@
 #include "column/literal.h"
 #include "content/records/json_reading.h"
 #include "content/records/json_string.h"
-#include "content/records/number_store.h"
 #include "core/printable.h"
 
 enum { EXTRACT_BYTES = 24 };

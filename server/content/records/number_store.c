@@ -1,5 +1,5 @@
 /* number_store.c - store a written number as a value of any dtype. */
-#include "content/records/number_store.h"
+#include "content/records/json_reading.h"
 
 #include "column/convert.h"
 #include "content/records/number.h"

@@ -98,13 +98,8 @@ add_match(struct search *search, const char *name, uint64_t hash)
     struct place_files *files = &search->files;
     uint32_t index = files->count++;
 
-    /* The room is the next power of two. */
-    if ((index & (index - 1)) == 0) {
-        size_t room = index == 0 ? 1 : 2 * (size_t)index;
-
-        files->list = tnd_realloc(files->list, room, sizeof *files->list);
-        search->paths = tnd_realloc(search->paths, room, sizeof *search->paths);
-    }
+    files->list = tnd_grow(files->list, index, sizeof *files->list);
+    search->paths = tnd_grow(search->paths, index, sizeof *search->paths);
     search->paths[index] = NULL;
     files->list[index] = (struct place_file){
         .name = tnd_strdup(name),

@@ -57,10 +57,7 @@ ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
         expect_row(list, file, words[0]);
     if (file == NULL || file->peers == NULL)
         return;
-    /* The room is doubled whenever the count is a power of two, so it need not be stored. */
-    if ((list->count & (list->count - 1)) == 0)
-        list->rows =
-            tnd_realloc(list->rows, list->count == 0 ? 1 : 2 * list->count, sizeof *list->rows);
+    list->rows = tnd_grow(list->rows, list->count, sizeof *list->rows);
     list->rows[list->count++] = (struct peer_row){ .file = file,
                                                    .offset = words[0],
                                                    .bytes = reference_length(words) + extra_bytes };

@@ -15,9 +15,7 @@ catalogue_add(struct catalogue *catalogue, const char *name, uint64_t hash, uint
 {
     uint32_t count = catalogue->count;
 
-    if ((count & (count - 1)) == 0)
-        catalogue->files =
-            tnd_realloc(catalogue->files, count == 0 ? 1 : 2 * count, sizeof *catalogue->files);
+    catalogue->files = tnd_grow(catalogue->files, count, sizeof *catalogue->files);
     catalogue->files[catalogue->count++] = (struct catalogue_file){
         .name = tnd_strdup(name), .hash = hash, .owner = owner, .is_here = is_here
     };

@@ -40,9 +40,7 @@ struct walk {
 static void
 add_name(struct names *names, char *name)
 {
-    if ((names->count & (names->count - 1)) == 0)
-        names->list =
-            tnd_realloc(names->list, names->count == 0 ? 1 : 2 * names->count, sizeof(char *));
+    names->list = tnd_grow(names->list, names->count, sizeof(char *));
     names->list[names->count++] = name;
 }
 
@@ -135,10 +133,7 @@ next_entry(DIR *folder, const char *path, tundish_status *ret_status)
 static void
 add_entry(struct walk *walk, const char *folder, const char *name)
 {
-    if ((walk->entry_count & (walk->entry_count - 1)) == 0)
-        walk->entries =
-            tnd_realloc(walk->entries, walk->entry_count == 0 ? 1 : 2 * walk->entry_count,
-                        sizeof *walk->entries);
+    walk->entries = tnd_grow(walk->entries, walk->entry_count, sizeof *walk->entries);
     walk->entries[walk->entry_count++] = (struct entry){ folder, tnd_strdup(name) };
 }
 

@@ -99,10 +99,7 @@ make_room(struct doors *doors)
 static void
 note_open(struct doors *doors, struct door *door)
 {
-    if (doors->count == doors->room) {
-        doors->room = doors->room == 0 ? 16 : 2 * doors->room;
-        doors->open = tnd_realloc(doors->open, doors->room, sizeof *doors->open);
-    }
+    doors->open = tnd_grow(doors->open, doors->count, sizeof *doors->open);
     door->index = doors->count;
     doors->open[doors->count++] = door;
 }

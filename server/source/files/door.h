@@ -22,7 +22,7 @@ struct door {
 struct doors {
     pthread_mutex_t lock; /* of all below */
     struct door **open;
-    uint32_t count, room, limit;
+    uint32_t count, limit;
     uint32_t hand; /* the next door to be closed, if nobody is inside */
 };
 

@@ -316,9 +316,7 @@ note_file(struct file_set *set, uint32_t number)
     /* Many elements in a row come from one file. */
     if (set == NULL || (set->count > 0 && set->numbers[set->count - 1] == number))
         return;
-    if ((set->count & (set->count - 1)) == 0)
-        set->numbers =
-            tnd_realloc(set->numbers, set->count == 0 ? 1 : 2 * set->count, sizeof *set->numbers);
+    set->numbers = tnd_grow(set->numbers, set->count, sizeof *set->numbers);
     set->numbers[set->count++] = number;
 }
 

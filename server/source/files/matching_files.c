@@ -28,9 +28,7 @@ static tundish_status walk_on(const struct walk *walk, const char *pattern);
 static void
 add_path(struct glob_list *list, char *path)
 {
-    if ((list->count & (list->count - 1)) == 0)
-        list->paths =
-            tnd_realloc(list->paths, list->count == 0 ? 1 : 2 * list->count, sizeof *list->paths);
+    list->paths = tnd_grow(list->paths, list->count, sizeof *list->paths);
     list->paths[list->count++] = path;
 }
 

@@ -346,9 +346,7 @@ add_leaf(struct walk *walk, const struct element *element, const struct spot *sp
         leaf.obstacle = tnd_strdup(spot->obstacle);
     else
         set_dtype(&leaf, element);
-    if ((schema->count & (schema->count - 1)) == 0)
-        schema->leaves = tnd_realloc(schema->leaves, schema->count == 0 ? 1 : 2 * schema->count,
-                                     sizeof *schema->leaves);
+    schema->leaves = tnd_grow(schema->leaves, schema->count, sizeof *schema->leaves);
     schema->leaves[schema->count++] = leaf;
     return TUNDISH_OK;
 }

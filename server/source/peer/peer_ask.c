@@ -293,10 +293,7 @@ ask_some(struct peer_rows *rows, size_t first, uint32_t owner)
             add_row(&text, &rows->rows[next]);
     }
     rows->bytes += bytes;
-    if ((rows->request_count & (rows->request_count - 1)) == 0)
-        rows->requests =
-            tnd_realloc(rows->requests, rows->request_count == 0 ? 1 : 2 * rows->request_count,
-                        sizeof(struct peer_request *));
+    rows->requests = tnd_grow(rows->requests, rows->request_count, sizeof(struct peer_request *));
     rows->requests[rows->request_count++] =
         peer_request_send(rows->peers, owner, PEER_ASK_ROWS, peer_buffer_view(&text));
     free(text.bytes);

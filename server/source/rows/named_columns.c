@@ -11,10 +11,7 @@ static void
 add(struct named_columns *columns, const char *name, const struct spec_value *at,
     const struct spec_value *entry)
 {
-    if ((columns->count & (columns->count - 1)) == 0)
-        columns->columns =
-            tnd_realloc(columns->columns, columns->count == 0 ? 1 : 2 * (size_t)columns->count,
-                        sizeof *columns->columns);
+    columns->columns = tnd_grow(columns->columns, columns->count, sizeof *columns->columns);
     columns->columns[columns->count++] =
         (struct named_column){ .name = tnd_strdup(name), .at = at, .entry = entry };
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/clock.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
@@ -95,10 +96,7 @@ publish_records(struct scan *scan, struct record_writer *writer)
         .used = writer->used,
     };
     memcpy(segment->bytes, writer->bytes, writer->used);
-    if ((scan->segment_count & (scan->segment_count - 1)) == 0)
-        scan->segments =
-            tnd_realloc(scan->segments, scan->segment_count == 0 ? 1 : 2 * scan->segment_count,
-                        sizeof *scan->segments);
+    scan->segments = tnd_grow(scan->segments, scan->segment_count, sizeof *scan->segments);
     scan->segments[scan->segment_count++] = segment;
     scan->record_count += writer->count;
     scan->byte_count += writer->used;
@@ -213,16 +211,11 @@ struct scan *
 scan_new(struct source_file *file)
 {
     struct scan *scan = tnd_zalloc(1, sizeof *scan);
-    pthread_condattr_t attributes;
 
     scan->file = file;
     scan->job.step = step_scan;
     pthread_mutex_init(&scan->lock, NULL);
-    pthread_condattr_init(&attributes);
-    /* A change of the wall clock must not lengthen a wait. */
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&scan->progress, &attributes);
-    pthread_condattr_destroy(&attributes);
+    tnd_condition_open(&scan->progress);
     return scan;
 }
 

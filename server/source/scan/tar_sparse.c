@@ -20,7 +20,6 @@ enum {
 
 struct reading {
     struct tar_sparse *sparse;
-    size_t room;
     bool is_in_data; /* pax, form 1.0: the parts stand in front of the data */
     bool has_file_bytes;
 };
@@ -36,10 +35,7 @@ add_part(struct reading *reading, uint64_t offset, uint64_t bytes)
 {
     struct tar_sparse *sparse = reading->sparse;
 
-    if (sparse->count == reading->room) {
-        reading->room = 2 * reading->room + 16;
-        sparse->parts = tnd_realloc(sparse->parts, reading->room, sizeof *sparse->parts);
-    }
+    sparse->parts = tnd_grow(sparse->parts, sparse->count, sizeof *sparse->parts);
     sparse->parts[sparse->count++] = (struct tar_part){ offset, bytes };
 }
 
