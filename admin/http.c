@@ -321,7 +321,7 @@ http_listen(const struct sockaddr_storage *address, int *ret_socket, uint16_t *r
     int yes = 1;
 
     if (listener < 0)
-        return tnd_fail_errno(errno, "listen");
+        return tnd_fail_errno(errno, "cannot listen");
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(listener, (const struct sockaddr *)address, bytes) != 0 ||
         listen(listener, BACKLOG) != 0 ||
@@ -333,7 +333,7 @@ http_listen(const struct sockaddr_storage *address, int *ret_socket, uint16_t *r
         getnameinfo((const struct sockaddr *)address, bytes, host, sizeof host, port, sizeof port,
                     NI_NUMERICHOST | NI_NUMERICSERV);
         return tnd_fail_errno(error,
-                              "listen at port %s of %s (--listen HOST:PORT says where; port "
+                              "cannot listen at port %s of %s (--listen HOST:PORT says where; port "
                               "0 is any)",
                               port, host);
     }
@@ -376,7 +376,7 @@ http_open(const struct http_options *options, const struct admin *admin, struct 
 
         free(http);
         close(options->socket);
-        return tnd_fail_errno(error, "start to listen");
+        return tnd_fail_errno(error, "cannot start to listen");
     }
     *ret_http = http;
     return TUNDISH_OK;

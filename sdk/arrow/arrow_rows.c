@@ -29,7 +29,7 @@ arrow_rows_open(struct arrow_rows *rows, struct ArrowArrayStream *stream)
     int error;
 
     if (stream->release == NULL)
-        return tnd_fail(TUNDISH_E_DATA, "the Arrow stream was read before");
+        return tnd_fail(TUNDISH_E_DATA, "the Arrow stream has already been consumed");
     rows->stream = *stream;
     stream->release = NULL;
     if (rows->stream.get_schema == NULL || rows->stream.get_next == NULL)

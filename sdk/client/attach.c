@@ -394,7 +394,7 @@ watch_attachment(const tundish_reader *reader, struct attachment *attachment)
         return TUNDISH_OK;
     if (epoll_ctl(reader->descriptor, EPOLL_CTL_ADD, attachment->socket, &event) != 0 ||
         epoll_ctl(reader->descriptor, EPOLL_CTL_ADD, attachment->event, &event) != 0)
-        return tnd_fail_errno(errno, "watch the new server");
+        return tnd_fail_errno(errno, "cannot watch the new server");
     /* From here on the server raises the event after each batch (tnd_ring_event_raise). */
     atomic_store(&attachment->returns->polling, 1);
     return TUNDISH_OK;

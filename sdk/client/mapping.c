@@ -85,7 +85,7 @@ tnd_mapping_renew(struct attachment *attachment, struct mapping *mapping)
     void *bytes = mremap(mapping->bytes, 0, mapping->segment_bytes, MREMAP_MAYMOVE);
 
     if (bytes == MAP_FAILED)
-        return tnd_fail_errno(errno, "map a segment of %llu bytes anew",
+        return tnd_fail_errno(errno, "cannot remap a segment of %llu bytes",
                               (unsigned long long)mapping->segment_bytes);
     fresh = add_mapping(attachment, mapping->id, mapping->segment_bytes);
     if (fresh == NULL) {

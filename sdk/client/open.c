@@ -273,14 +273,14 @@ tundish_descriptor(tundish_reader *reader, int *ret_descriptor)
     if (reader->descriptor < 0) {
         descriptor = epoll_create1(EPOLL_CLOEXEC);
         if (descriptor < 0)
-            return tnd_fail_errno(errno, "make a descriptor to poll");
+            return tnd_fail_errno(errno, "cannot make a descriptor to poll");
         if (!attachment->is_gone &&
             (epoll_ctl(descriptor, EPOLL_CTL_ADD, attachment->socket, &event) != 0 ||
              epoll_ctl(descriptor, EPOLL_CTL_ADD, attachment->event, &event) != 0)) {
             int error = errno;
 
             close(descriptor);
-            return tnd_fail_errno(error, "make a descriptor to poll");
+            return tnd_fail_errno(error, "cannot make a descriptor to poll");
         }
         reader->descriptor = descriptor;
         atomic_store(&attachment->returns->polling, 1);

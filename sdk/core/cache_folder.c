@@ -158,7 +158,7 @@ tnd_cache_build_begin(int folder, const char *name, struct tnd_cache_build *ret_
         }
         close(build.file);
     }
-    tnd_fail_errno(errno, "build %s in the cache folder", name);
+    tnd_fail_errno(errno, "cannot build %s in the cache folder", name);
     if (build.file >= 0)
         close(build.file);
     return TUNDISH_E_SYSTEM;
@@ -172,7 +172,7 @@ tnd_cache_build_write(struct tnd_cache_build *build, const void *data, uint64_t 
     if (error == 0)
         return TUNDISH_OK;
     return tnd_fail_errno(error,
-                          "write %s in the cache folder (%llu bytes; make room, or set "
+                          "cannot write %s in the cache folder (%llu bytes; make room, or set "
                           "TUNDISH_CACHE to another folder)",
                           build->name, (unsigned long long)bytes);
 }
@@ -186,7 +186,7 @@ tnd_cache_build_publish(struct tnd_cache_build *build, int *ret_file)
     /* Synced before the rename: after a power failure the name must not lead to an empty file. */
     if (fsync(build->file) != 0 ||
         renameat(build->folder, building, build->folder, build->name) != 0) {
-        tnd_fail_errno(errno, "publish %s in the cache folder", build->name);
+        tnd_fail_errno(errno, "cannot publish %s in the cache folder", build->name);
         tnd_cache_build_cancel(build);
         return TUNDISH_E_SYSTEM;
     }

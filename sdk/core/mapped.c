@@ -118,7 +118,7 @@ tnd_mapped_open(int file, uint64_t bytes, enum tnd_mapped_use use, struct tnd_ma
     struct tnd_mapped *mapped;
 
     if (begin == MAP_FAILED)
-        return tnd_fail_errno(errno, "map a file of %llu bytes", (unsigned long long)bytes);
+        return tnd_fail_errno(errno, "cannot map a file of %llu bytes", (unsigned long long)bytes);
     pthread_mutex_lock(&lock);
     take_signal();
     mapped = take_entry();
@@ -135,7 +135,7 @@ tnd_mapped_open(int file, uint64_t bytes, enum tnd_mapped_use use, struct tnd_ma
     return TUNDISH_OK;
 }
 
-/* The lock is held. Of those that are read, one that was cut; or NULL. */
+/* The lock is held. A mapping that is read and was cut, or NULL. */
 static const struct tnd_mapped *
 find_cut(void)
 {

@@ -61,7 +61,7 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
         return tnd_fail(TUNDISH_E_TIMEOUT, "the socket is full");
     if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
         return tnd_fail(TUNDISH_E_SERVER_GONE, "the other side closed the connection");
-    return tnd_fail_errno(errno, "send a message");
+    return tnd_fail_errno(errno, "cannot send a message");
 }
 
 void
@@ -159,7 +159,7 @@ tnd_channel_wait(int socket, int64_t timeout_ns)
         if (ready > 0)
             return TUNDISH_OK;
         if (ready < 0 && errno != EINTR)
-            return tnd_fail_errno(errno, "poll the server's socket");
+            return tnd_fail_errno(errno, "cannot poll the server's socket");
         if (left_ns == 0)
             return tnd_fail(TUNDISH_E_TIMEOUT, "no answer in time");
     }
@@ -217,7 +217,7 @@ tnd_channel_connect(const char *path, int *ret_socket)
         return status;
     descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0)
-        return tnd_fail_errno(errno, "make a socket");
+        return tnd_fail_errno(errno, "cannot make a socket");
     memcpy(address.sun_path, path, strlen(path) + 1);
     if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) != 0) {
         int error = errno;
@@ -225,7 +225,7 @@ tnd_channel_connect(const char *path, int *ret_socket)
         close(descriptor);
         if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN || error == EINTR)
             return tnd_fail(TUNDISH_E_SERVER_GONE, "no server listens at %s", path);
-        return tnd_fail_errno(error, "connect to %s", path);
+        return tnd_fail_errno(error, "cannot connect to %s", path);
     }
     status = tnd_trust_listener(descriptor, path);
     if (status != TUNDISH_OK) {

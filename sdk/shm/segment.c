@@ -81,7 +81,7 @@ map_for_writing(int descriptor, uint64_t segment_bytes, uint8_t **ret_bytes)
     void *bytes = mmap(NULL, segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
 
     if (bytes == MAP_FAILED)
-        return tnd_fail_errno(errno, "map %llu bytes of shared memory",
+        return tnd_fail_errno(errno, "cannot map %llu bytes of shared memory",
                               (unsigned long long)segment_bytes);
     *ret_bytes = bytes;
     return TUNDISH_OK;
@@ -140,7 +140,7 @@ open_shm(int *ret_write, int *ret_read)
         int write_descriptor, read_descriptor, error;
 
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-            return tnd_fail_errno(errno, "draw a name for shared memory");
+            return tnd_fail_errno(errno, "cannot draw a name for shared memory");
         snprintf(name, sizeof name, "/" NAME_PREFIX "%ld-%016llx", (long)getpid(),
                  (unsigned long long)random);
         write_descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -231,7 +231,7 @@ create_memfd(const char *name, uint64_t segment_bytes, int seals, bool huge_page
         return status;
     /* After the mapping: FUTURE_WRITE keeps our mapping writable and refuses every later one. */
     if (fcntl(segment->read_descriptor, F_ADD_SEALS, seals) != 0)
-        return tnd_fail_errno(errno, "seal memfd");
+        return tnd_fail_errno(errno, "cannot seal memfd");
     return TUNDISH_OK;
 }
 
@@ -303,7 +303,7 @@ tnd_segment_map(int descriptor, uint64_t segment_bytes, bool writable, void **re
     bytes = mmap(NULL, segment_bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
                  descriptor, 0);
     if (bytes == MAP_FAILED)
-        return tnd_fail_errno(errno, "map a segment of %llu bytes",
+        return tnd_fail_errno(errno, "cannot map a segment of %llu bytes",
                               (unsigned long long)segment_bytes);
     *ret_bytes = bytes;
     return TUNDISH_OK;

@@ -93,7 +93,7 @@ tnd_stats_open_file(const char *path, struct tnd_stats_file *ret_file)
     if (descriptor < 0 && errno == ENOENT)
         return tnd_fail(TUNDISH_E_SERVER_GONE, "%s does not exist", path);
     if (descriptor < 0)
-        return tnd_fail_errno(errno, "open %s", path);
+        return tnd_fail_errno(errno, "cannot open %s", path);
     if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(descriptor);
         return tnd_fail(TUNDISH_E_SYSTEM, "%s is not a file", path);
@@ -179,7 +179,8 @@ check_header(const struct tnd_stats_header *header)
     return TUNDISH_OK;
 }
 
-/* Of the open file, not of the process: any process that opens the file again meets it. */
+/* The lock belongs to the open file, not to the process: any process that opens the file again
+ * meets it. */
 const struct flock tnd_stats_lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 static bool

@@ -35,7 +35,7 @@ tnd_trust_listener(int socket, const char *path)
     /* The kernel's word for who listens; the owner of the path in the file system could be another.
      */
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &listener, &bytes) != 0)
-        return tnd_fail_errno(errno, "find the owner of socket %s", path);
+        return tnd_fail_errno(errno, "cannot find the owner of socket %s", path);
     if (tnd_trust_user(listener.uid))
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_ARGUMENT,
@@ -52,7 +52,7 @@ tnd_trust_folder(const char *path)
 
     /* lstat: a link would lead to a folder whose owner this does not check. */
     if (lstat(path, &about) != 0)
-        return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "look at %s", path);
+        return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "cannot look at %s", path);
     if (S_ISDIR(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & 0777) == 0700)
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_SYSTEM,

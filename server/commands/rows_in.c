@@ -109,7 +109,7 @@ next_line(struct rows_in *in, struct scratch *scratch, struct byte_view *ret_rec
     uint8_t *data;
 
     if (got < 0)
-        return ferror(in->file) ? tnd_fail_errno(errno, "reading rows") : TUNDISH_NO_VALUE;
+        return ferror(in->file) ? tnd_fail_errno(errno, "cannot read rows") : TUNDISH_NO_VALUE;
     if (got > 0 && in->line[got - 1] == '\n')
         got--;
     /* Files from Windows end lines with both. */

@@ -133,6 +133,6 @@ serve_show_regularly(struct serve *serve)
 
     serve->ticker = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (serve->ticker < 0 || timerfd_settime(serve->ticker, 0, &tick, NULL) != 0)
-        return tnd_fail_errno(errno, "make a timer");
+        return tnd_fail_errno(errno, "cannot make a timer");
     return hub_add_descriptor(serve->hub, serve->ticker, show_counters, serve);
 }

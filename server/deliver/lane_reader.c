@@ -138,7 +138,7 @@ make_wakers(struct lane_reader *reader)
     if (reader->event < 0 || reader->wakeup < 0 ||
         (reader->lane->config.wakeup != NULL &&
          !wakeup_listen(reader->lane->config.wakeup, reader->wakeup)))
-        return tnd_fail_errno(errno, "create the descriptors that wake a trainer");
+        return tnd_fail_errno(errno, "cannot create the descriptors that wake a trainer");
     return TUNDISH_OK;
 }
 

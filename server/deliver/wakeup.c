@@ -20,9 +20,9 @@
  * most. */
 #define SLEEP_MAX_NS INT64_C(1000000000)
 
-/* A trainer that gives back so soon after a thread looked in vain, and sleeps now, may have waited
- * for that thread's processor. Then the next so many waits look only briefly, until one of them
- * finds something by that. */
+/* A trainer that gives back within SOON_NS after a thread looked in vain may have waited for that
+ * thread's processor. Then the next BRIEF_WAITS waits look only briefly, until one of them finds
+ * something by that. */
 static const int64_t SOON_NS = 10000, BRIEF_SPIN_NS = 1000;
 enum { BRIEF_WAITS = 256 };
 
@@ -53,7 +53,7 @@ wakeup_open(struct wakeup **ret_wakeup)
         int error = errno;
 
         wakeup_close(wakeup);
-        return tnd_fail_errno(error, "make a wakeup");
+        return tnd_fail_errno(error, "cannot make a wakeup");
     }
     *ret_wakeup = wakeup;
     return TUNDISH_OK;
@@ -131,7 +131,7 @@ was_signalled(struct wakeup *wakeup)
     return atomic_load(&wakeup->signalled) && atomic_exchange(&wakeup->signalled, false);
 }
 
-/* Look at most so many times. */
+/* Look at most `looks` times. */
 static bool
 something_happened(struct wakeup *wakeup, int looks)
 {

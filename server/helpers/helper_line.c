@@ -108,7 +108,7 @@ can_be_compared(struct source_file *file)
     return !is_known || content_sum_applies(file);
 }
 
-/* What is packed was unpacked here once; each helper would have to do that again. */
+/* This server has unpacked a compressed file already; each helper would have to do that again. */
 static tundish_status
 name_file(struct helper_line *line, const struct plan_node *source, const uint64_t *words)
 {
@@ -370,7 +370,7 @@ check_rows(const struct helper_line *line, const struct part *part, uint64_t ski
         return tnd_fail(TUNDISH_E_CORRUPT, "it left out %llu rows of %llu",
                         (unsigned long long)skipped, (unsigned long long)line->row_count);
     if (!fill->in_place && fill->plan->rows_apart && !has_rows(line, part, skipped))
-        return tnd_fail(TUNDISH_E_CORRUPT, "its answer has not the rows of the slice");
+        return tnd_fail(TUNDISH_E_CORRUPT, "the answer does not contain the slice's rows");
     return TUNDISH_OK;
 }
 
@@ -381,7 +381,7 @@ take_head(struct helper_line *line, struct helper_answer *ret_answer)
         helper_receive(&line->wire, &(struct iovec){ ret_answer, sizeof *ret_answer }, 1);
 
     if (status == TUNDISH_OK && ret_answer->number != line->asked)
-        status = tnd_fail(TUNDISH_E_CORRUPT, "it answers another question");
+        status = tnd_fail(TUNDISH_E_CORRUPT, "the answer is for another request");
     return status;
 }
 

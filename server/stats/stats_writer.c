@@ -50,9 +50,9 @@ make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mappe
     unlink(fresh);
     file = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
-        return tnd_fail_errno(errno, "make %s", fresh);
+        return tnd_fail_errno(errno, "cannot make %s", fresh);
     if (fcntl(file, F_OFD_SETLK, &tnd_stats_lock) != 0) {
-        status = tnd_fail_errno(errno, "lock %s", fresh);
+        status = tnd_fail_errno(errno, "cannot lock %s", fresh);
         close(file);
         unlink(fresh);
         return status;
@@ -68,7 +68,7 @@ make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mappe
     }
     status = tnd_mapped_open(file, file_bytes, TND_MAPPED_WRITE, &map);
     if (status == TUNDISH_OK && rename(fresh, path) != 0)
-        status = tnd_fail_errno(errno, "make %s", path);
+        status = tnd_fail_errno(errno, "cannot make %s", path);
     if (status != TUNDISH_OK) {
         tnd_mapped_close(map);
         close(file);

@@ -202,7 +202,7 @@ class Faults(Case):
     def test_of_the_file_are_told(self):
         with self.assertRaisesRegex(tundish.PipelineError, "pipeline.yaml:5:9: .*did you mean range"):
             tundish.serve(self.file(rig.pipeline("rnage: 3")))
-        with self.assertRaisesRegex(tundish.SystemFault, "^open the pipeline file .*No such file"):
+        with self.assertRaisesRegex(tundish.SystemFault, "^cannot open the pipeline file .*No such file"):
             tundish.serve(self.path / "none.yaml")
         with self.assertRaisesRegex(tundish.SystemFault, "none.txt: cannot be opened"):
             tundish.serve(self.file(rig.pipeline("text_line: none.txt")))

@@ -25,7 +25,7 @@ choose_part(const struct resized *resized, const struct images *images, int64_t 
     part->to_height = resized->height;
     part->to_width = resized->width;
     if (images->height < 1 || images->width < 1) {
-        frame_reject(output, element, "resizing: an image of %lld by %lld pixels",
+        frame_reject(output, element, "resizing: the image is empty (%lld x %lld pixels)",
                      (long long)images->width, (long long)images->height);
         return;
     }

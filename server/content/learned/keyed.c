@@ -28,7 +28,7 @@ keyed_check(const struct stage_config *config, const struct column_spec *column,
         return TUNDISH_OK;
     if (keyed_in_text(config))
         return stage_complain(config,
-                              "%s: elementwise and key_vocabulary_filename exclude each other",
+                              "%s: elementwise and key_vocabulary_filename are mutually exclusive",
                               config->stage->info->name);
     if (key->rank != (int)config->depth)
         return stage_complain(config, "%s: elementwise needs one key a row, and '%s' has more",

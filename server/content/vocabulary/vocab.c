@@ -45,7 +45,7 @@ map_published(int folder, const struct table_name *name, enum vocab_keys keys,
     int file = openat(folder, name->text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     if (file < 0)
-        return tnd_fail_errno(errno, "open %s in the cache folder", name->text);
+        return tnd_fail_errno(errno, "cannot open %s in the cache folder", name->text);
     status = vocab_table_map(file, keys, content, ret_vocab);
     close(file);
     return status;
@@ -156,7 +156,7 @@ open_file(int folder, const char *path, enum vocab_keys keys, struct vocab **ret
         return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary file %s does not exist%s", path,
                         missing_file_note(path));
     if (file < 0)
-        return tnd_fail_errno(errno, "open vocabulary %s", path);
+        return tnd_fail_errno(errno, "cannot open vocabulary %s", path);
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(file);
         return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary %s is not a regular file", path);
@@ -198,7 +198,7 @@ vocab_open_url(const char *cache_folder, const struct spec_remote *remote, const
     if (status == TUNDISH_OK) {
         status = fetch(folder, remote, url, &file);
         if (status == TUNDISH_OK && fstat(file, &about) != 0)
-            status = tnd_fail_errno(errno, "look at the copy");
+            status = tnd_fail_errno(errno, "cannot look at the copy");
         if (status == TUNDISH_OK)
             status = open_by_reading(folder, file, url, &about, keys, ret_vocab);
         if (file >= 0)

@@ -123,7 +123,7 @@ vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *cont
     tundish_status status;
 
     if (fstat(file, &about) != 0)
-        return tnd_fail_errno(errno, "look at a vocabulary table");
+        return tnd_fail_errno(errno, "cannot look at a vocabulary table");
     if (!read_header(file, &about, &header) ||
         !header_is_sound(&header, keys, content, (uint64_t)about.st_size))
         return tnd_fail(TUNDISH_E_CORRUPT, "not a vocabulary table of this version and text");

@@ -25,7 +25,7 @@ vocab_text_read(int file, const char *path, uint64_t size, struct vocab_text *re
     text.bytes = tnd_alloc(size + 1);
     error = tnd_read_at(file, text.bytes, size, 0, &got);
     if (error != 0)
-        status = tnd_fail_errno(error, "read vocabulary %s", path);
+        status = tnd_fail_errno(error, "cannot read vocabulary %s", path);
     else if (got < size)
         status = tnd_fail(TUNDISH_E_DATA, "vocabulary %s became shorter while it was read", path);
     if (status != TUNDISH_OK) {

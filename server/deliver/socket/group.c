@@ -19,7 +19,7 @@ group_find(const char *name, gid_t *ret_group)
     errno = 0;
     found = getgrnam(name);
     if (found == NULL && errno != 0 && errno != ENOENT)
-        return tnd_fail_errno(errno, "look up the group %s", name);
+        return tnd_fail_errno(errno, "cannot look up the group %s", name);
     if (found == NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT, "--group %s: there is no such group", name);
     *ret_group = found->gr_gid;
@@ -32,12 +32,12 @@ group_share(const char *path, gid_t group, mode_t mode)
     struct stat about;
 
     if (lstat(path, &about) != 0)
-        return tnd_fail_errno(errno, "look at %s", path);
+        return tnd_fail_errno(errno, "cannot look at %s", path);
     /* A service whose own group it is may be forbidden to change owners at all. */
     if (about.st_gid != group && lchown(path, (uid_t)-1, group) != 0)
-        return tnd_fail_errno(errno, "give %s to group %u, which this user must be in", path,
+        return tnd_fail_errno(errno, "cannot give %s to group %u, which this user must be in", path,
                               (unsigned)group);
-    return chmod(path, mode) == 0 ? TUNDISH_OK : tnd_fail_errno(errno, "share %s", path);
+    return chmod(path, mode) == 0 ? TUNDISH_OK : tnd_fail_errno(errno, "cannot share %s", path);
 }
 
 bool

@@ -75,12 +75,12 @@ hub_open(const struct hub_config *config, struct hub **ret_hub)
     hub->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (hub->epoll < 0 || hub->wake < 0 || hub->spare < 0 ||
         !watch_descriptor(hub, EPOLL_CTL_ADD, hub->wake, EPOLLIN, &hub->wake_watched))
-        status = tnd_fail_errno(errno, "make the server's event loop");
+        status = tnd_fail_errno(errno, "cannot make the server's event loop");
     else
         status = listen_open(path, config->group, &hub->listener);
     if (status == TUNDISH_OK &&
         !watch_descriptor(hub, EPOLL_CTL_ADD, hub->listener, EPOLLIN, &hub->listener_watched))
-        status = tnd_fail_errno(errno, "watch the server's socket");
+        status = tnd_fail_errno(errno, "cannot watch the server's socket");
     if (status != TUNDISH_OK) {
         hub_close(hub);
         return status;
@@ -420,7 +420,7 @@ hub_start(struct hub *hub)
     atomic_store(&hub->stop, false);
     error = pthread_create(&hub->thread, NULL, run_hub, hub);
     if (error != 0)
-        return tnd_fail_errno(error, "start the server's event loop");
+        return tnd_fail_errno(error, "cannot start the server's event loop");
     hub->is_running = true;
     return TUNDISH_OK;
 }
@@ -478,7 +478,7 @@ hub_add_descriptor(struct hub *hub, int descriptor, void (*ready)(void *user), v
     other->user = user;
     if (!watch_descriptor(hub, EPOLL_CTL_ADD, descriptor, EPOLLIN, &other->watched)) {
         free(other);
-        return tnd_fail_errno(errno, "watch a descriptor");
+        return tnd_fail_errno(errno, "cannot watch a descriptor");
     }
     pthread_mutex_lock(&hub->lock);
     other->next = hub->others;

@@ -41,7 +41,8 @@ make_folder(const char *path)
     if (slash != NULL && slash != folder) {
         *slash = '\0';
         if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-            status = tnd_fail_errno(errno, "create the folder %s for the server's socket", folder);
+            status = tnd_fail_errno(errno, "cannot create the folder %s for the server's socket",
+                                    folder);
     }
     free(folder);
     return status == TUNDISH_OK ? tnd_channel_check_folder(path) : status;
@@ -75,7 +76,7 @@ clear_path(const char *path)
     tundish_status status;
 
     if (lstat(path, &about) != 0)
-        return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "look at %s", path);
+        return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "cannot look at %s", path);
     if (!S_ISSOCK(about.st_mode))
         return tnd_fail(TUNDISH_E_ARGUMENT, "%s exists and is not a socket: choose another path",
                         path);
@@ -83,7 +84,7 @@ clear_path(const char *path)
     if (status != TUNDISH_E_SERVER_GONE)
         return status;
     if (unlink(path) != 0 && errno != ENOENT)
-        return tnd_fail_errno(errno, "remove %s, which a dead server left", path);
+        return tnd_fail_errno(errno, "cannot remove %s, which a dead server left", path);
     return TUNDISH_OK;
 }
 
@@ -93,13 +94,13 @@ bind_and_listen(int descriptor, const char *path)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
     memcpy(address.sun_path, path, strlen(path) + 1);
-    /* The file gets the descriptor's mode, less umask. Set it before the file exists, so that there
-     * is no moment with a wider mode. */
+    /* The file gets the descriptor's mode, less umask. Set it before the file exists, so the mode
+     * is never wider. */
     if (fchmod(descriptor, 0600) != 0 ||
         bind(descriptor, (const struct sockaddr *)&address, sizeof address) != 0)
-        return tnd_fail_errno(errno, "bind %s", path);
+        return tnd_fail_errno(errno, "cannot bind %s", path);
     if (listen(descriptor, BACKLOG) != 0)
-        return tnd_fail_errno(errno, "listen at %s", path);
+        return tnd_fail_errno(errno, "cannot listen at %s", path);
     return TUNDISH_OK;
 }
 
@@ -131,7 +132,7 @@ lock_in_time(int lock, const char *name, int64_t deadline_ns)
 
     while (flock(lock, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return tnd_fail_errno(errno, "lock %s", name);
+            return tnd_fail_errno(errno, "cannot lock %s", name);
         if (tnd_clock_left_ns(deadline_ns) == 0)
             return tnd_fail(
                 TUNDISH_E_SYSTEM,
@@ -155,7 +156,7 @@ lock_path(const char *name, int *ret_lock)
         tundish_status status;
 
         if (lock < 0)
-            return tnd_fail_errno(errno, "open %s", name);
+            return tnd_fail_errno(errno, "cannot open %s", name);
         status = lock_in_time(lock, name, deadline_ns);
         if (status == TUNDISH_OK && is_still_there(lock, name)) {
             *ret_lock = lock;
@@ -172,7 +173,7 @@ open_locked(const char *path, const gid_t *group, int *ret_socket)
 {
     int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     tundish_status status =
-        descriptor < 0 ? tnd_fail_errno(errno, "make a socket") : clear_path(path);
+        descriptor < 0 ? tnd_fail_errno(errno, "cannot make a socket") : clear_path(path);
 
     if (status == TUNDISH_OK) {
         refuse_descriptors(descriptor);

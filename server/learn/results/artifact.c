@@ -43,8 +43,9 @@ artifact_publish(struct artifact *artifact)
     if (fclose(artifact->file) != 0)
         failed = true;
     artifact->file = NULL;
-    status = failed ? tnd_fail_errno(errno, "writing %s/%s", artifact->folder->path, artifact->name)
-                    : artifact_folder_publish(artifact->folder, artifact->building, artifact->name);
+    status =
+        failed ? tnd_fail_errno(errno, "cannot write %s/%s", artifact->folder->path, artifact->name)
+               : artifact_folder_publish(artifact->folder, artifact->building, artifact->name);
     if (status == TUNDISH_OK) {
         free(artifact->building);
         artifact->building = NULL;

@@ -37,7 +37,7 @@ artifact_folder_open(const char *path, struct artifact_folder **ret_folder)
 
     make_around(path);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return tnd_fail_errno(errno, "making the folder %s", path);
+        return tnd_fail_errno(errno, "cannot make the folder %s", path);
     if (stat(path, &about) == 0 && tnd_is_planted_file(path, &about))
         return tnd_fail(TUNDISH_E_SYSTEM,
                         "the folder %s belongs to user %u, in a folder that every user may write "
@@ -114,7 +114,7 @@ artifact_folder_hold(struct artifact_folder *folder)
         while (result != 0 && errno == EINTR);
     }
     if (result != 0)
-        return tnd_fail_errno(errno, "locking %s", folder->path);
+        return tnd_fail_errno(errno, "cannot lock %s", folder->path);
     clear_away(folder);
     return TUNDISH_OK;
 }
@@ -165,7 +165,7 @@ artifact_folder_publish(struct artifact_folder *folder, const char *building, co
     if (status == TUNDISH_OK) {
         pthread_mutex_lock(&folder->building);
         if (rename(building, path) != 0)
-            status = tnd_fail_errno(errno, "writing %s", path);
+            status = tnd_fail_errno(errno, "cannot write %s", path);
         else if (folder->held >= 0)
             note(folder, name, hash);
         pthread_mutex_unlock(&folder->building);

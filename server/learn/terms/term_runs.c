@@ -23,7 +23,7 @@ open_file(struct term_runs *runs)
         return TUNDISH_OK;
     runs->file = openat(runs->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (runs->file < 0)
-        return tnd_fail_errno(errno, "making a file for terms in the cache folder");
+        return tnd_fail_errno(errno, "cannot make a file for terms in the cache folder");
     return TUNDISH_OK;
 }
 
@@ -33,7 +33,7 @@ write_all(int file, const uint8_t *bytes, size_t count, int64_t *at)
     int error = tnd_write_at(file, bytes, count, (uint64_t)*at);
 
     if (error != 0)
-        return tnd_fail_errno(error, "writing terms to the cache folder");
+        return tnd_fail_errno(error, "cannot write terms to the cache folder");
     *at += (int64_t)count;
     return TUNDISH_OK;
 }
@@ -196,7 +196,7 @@ fill_run(struct term_reader *reader, size_t bytes)
     reader->at += (int64_t)got;
     /* The end of the file inside a run is an error of the disk. */
     if (error != 0 || reader->filled < bytes)
-        return tnd_fail_errno(error != 0 ? error : EIO, "reading terms from the cache folder");
+        return tnd_fail_errno(error != 0 ? error : EIO, "cannot read terms from the cache folder");
     return TUNDISH_OK;
 }
 

@@ -80,7 +80,7 @@ session_state_check(const char *folder)
     struct stat stat_of;
 
     if (stat(folder, &stat_of) != 0 || access(folder, R_OK | W_OK | X_OK) != 0)
-        return tnd_fail_errno(errno, "save places in the folder %s (--state)", folder);
+        return tnd_fail_errno(errno, "cannot save places in the folder %s (--state)", folder);
     if (!S_ISDIR(stat_of.st_mode))
         return tnd_fail(TUNDISH_E_ARGUMENT, "%s (--state) is not a folder", folder);
     return TUNDISH_OK;
@@ -126,7 +126,7 @@ session_state_folder(const char *folder, uint32_t node, uint32_t node_count, cha
                         folder, is_one ? "several nodes" : "one node", node_count);
     own = is_one ? tnd_strdup(folder) : tnd_sprintf("%s/node-%" PRIu32, folder, node);
     if (!is_one && mkdir(own, 0700) != 0 && errno != EEXIST) {
-        tundish_status status = tnd_fail_errno(errno, "make the folder %s", own);
+        tundish_status status = tnd_fail_errno(errno, "cannot make the folder %s", own);
 
         free(own);
         return status;
@@ -148,7 +148,7 @@ session_state_claim(const char *folder, int *ret_claim)
     tundish_status status;
 
     if (directory < 0)
-        return tnd_fail_errno(errno, "open %s", folder);
+        return tnd_fail_errno(errno, "cannot open %s", folder);
     status = claim(directory, folder);
     if (status == TUNDISH_OK)
         *ret_claim = directory;
@@ -168,7 +168,7 @@ read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
 
     *ret_bytes = NULL;
     if (file < 0)
-        return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "open %s", path);
+        return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "cannot open %s", path);
     if (fstat(file, &about) != 0 || tnd_is_planted_file(path, &about)) {
         close(file);
         return refuse_planted(path, &about);
@@ -178,7 +178,7 @@ read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
     close(file);
     if (error != 0) {
         free(bytes);
-        return tnd_fail_errno(error, "read %s", path);
+        return tnd_fail_errno(error, "cannot read %s", path);
     }
     *ret_bytes = bytes;
     return TUNDISH_OK;
@@ -328,7 +328,7 @@ session_state_note_server(struct session *session)
     file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     error = file < 0 ? errno : tnd_write(file, &generation, sizeof generation);
     if (error != 0) {
-        (void)tnd_fail_errno(error, "write %s", path);
+        (void)tnd_fail_errno(error, "cannot write %s", path);
         tnd_log(TND_LOG_ERROR, "state", "%s", tnd_error_text());
     }
     if (file >= 0)
@@ -349,7 +349,7 @@ write_whole(const char *path, const uint8_t *bytes, size_t count)
         error = errno;
     if (file >= 0)
         close(file);
-    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "write %s", path);
+    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot write %s", path);
 }
 
 static tundish_status
@@ -361,10 +361,10 @@ replace_file(const struct session *session, const uint8_t *bytes, size_t count)
     int directory = open(session->options.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     tundish_status status = directory >= 0
                                 ? write_whole(fresh, bytes, count)
-                                : tnd_fail_errno(errno, "open %s", session->options.state);
+                                : tnd_fail_errno(errno, "cannot open %s", session->options.state);
 
     if (status == TUNDISH_OK && (rename(fresh, path) != 0 || fsync(directory) != 0))
-        status = tnd_fail_errno(errno, "replace %s", path);
+        status = tnd_fail_errno(errno, "cannot replace %s", path);
     if (directory >= 0)
         close(directory);
     free(fresh);
