@@ -37,7 +37,7 @@ int history_open(struct history *history); /* 0, or -1 when there is no memory *
 void history_close(struct history *history);
 
 /* A second has passed since the last call, and the clock, which is not as even, shows this one. Go
- * on to the next; to the clock's, with gaps between, if the machine has slept; and begin anew if
+ * on to the next; to the clock's, with gaps between, if the machine has slept; and begin again if
  * the clock has been set back. */
 void history_advance(struct history *history, uint64_t clock);
 

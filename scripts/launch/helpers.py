@@ -33,7 +33,7 @@ def start_helpers(job, helpers):
 
 
 def helper_prefix(job, host):
-    """What runs a command on that host, whose end is nothing to the job."""
+    """The command that runs another on that host; its end does not end the job."""
     if job.by_srun:
         return ("srun", "--mpi=none", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={host}",
                 "--cpu-bind=none")

@@ -1,4 +1,4 @@
-"""What is to be run, as all modules know it."""
+"""The job, and names that all modules share."""
 
 import socket
 import sys

@@ -157,7 +157,7 @@ def report_failure(server, trainers, grace_s):
 
 
 def first_failure(failed, trainers, grace_s):
-    """What failed first, ending the others. A trainer that was killed is missed by its siblings, whose
+    """Returns the first failure, and ends the others. A trainer that was killed is missed by its siblings, whose
     own ends are seen with it, or even before the kernel has cleared it away."""
     if min(failed) > 0 and not end(trainers, grace_s):
         failed += [code for code in failures(trainers) if code == -signal.SIGKILL]

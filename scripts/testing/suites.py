@@ -31,7 +31,7 @@ _ENVIRONMENT = {
 # A socket's path has 107 bytes, of which a long name of the folder for temporary files leaves too few.
 if len(tempfile.gettempdir()) > 40:
     _ENVIRONMENT["TMPDIR"] = "/tmp"
-_CHECKS = ("check-layers", "check-headers", "check-calls", "check-format", "check-unfinished")
+_CHECKS = ("check-layers", "check-headers", "check-calls", "check-format", "check-unfinished", "check-english")
 _SKIPPED = 77  # as Meson has it
 _FILE_S = 600  # for a file of tests in Python; the longest takes two minutes
 _SUITE_S = 1500  # for those that run in one process

@@ -29,7 +29,7 @@ static const struct {
     { "Z", ARROW_LARGE_TEXTS }, { "vu", ARROW_TEXT_VIEWS }, { "vz", ARROW_TEXT_VIEWS },
 };
 
-/* What cannot be read, by how its format begins. */
+/* Types that cannot be read, by how their format begins. */
 static const struct {
     const char *begin, *what;
 } refused[] = {

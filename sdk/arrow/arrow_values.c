@@ -134,7 +134,7 @@ take_bits(const struct ArrowArray *array, int64_t begin, int64_t count, uint8_t 
     return TUNDISH_OK;
 }
 
-/* What is above the lowest eight bytes only repeats the sign. */
+/* The bytes above the lowest eight only repeat the sign. */
 static tundish_status
 take_decimals(const struct ArrowArray *array, size_t width, int64_t begin, int64_t count,
               const uint8_t *nulls, int64_t *to)

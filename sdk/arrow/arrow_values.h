@@ -34,8 +34,8 @@ tundish_status arrow_values_check(const struct arrow_field *field, const struct 
                                   int64_t row_count, struct arrow_values *values);
 
 /* Take rows [begin, begin + count) of an array that was checked. Nulls become `fallback` (a value
- * of the dtype) or, if it is NULL, zeros and empty texts that are counted. Null lists are empty. Of
- * more than one row is_much may be the answer. The values live as long as the array. */
+ * of the dtype) or, if it is NULL, zeros and empty texts that are counted. Null lists are empty.
+ * The answer for more than one row may be is_much. The values live as long as the array. */
 tundish_status arrow_values_take(const struct arrow_field *field, const struct ArrowArray *array,
                                  int64_t begin, int64_t count, const void *fallback,
                                  struct arrow_values *values);

@@ -13,7 +13,7 @@ struct delivery {
      * is missing. */
     bool is_in_order;
 
-    /* What counts the entries, and the line that has them. */
+    /* The counter of the entries, and the line that has them. */
     const _Atomic uint64_t *(*counter)(const struct attachment *attachment);
     uint32_t (*line)(const struct attachment *attachment);
 

@@ -192,7 +192,7 @@ tundish_status tnd_mapping_open(struct attachment *attachment, uint32_t id, int 
 struct mapping *tnd_mapping_find(const struct attachment *attachment, uint32_t id);
 /* Remove it from the attachment's: the last batch in it unmaps it. */
 void tnd_mapping_retire(struct attachment *attachment, struct mapping *mapping);
-/* Map the same segment anew, for the batches to come, and retire this mapping. */
+/* Map the same segment again, for the batches to come, and retire this mapping. */
 tundish_status tnd_mapping_renew(struct attachment *attachment, struct mapping *mapping);
 void tnd_mapping_drop(struct mapping *mapping); /* one user less; accepts NULL */
 

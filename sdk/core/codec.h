@@ -23,8 +23,8 @@ enum tnd_codec_number {
     TND_CODEC_USER_LAST = 255
 };
 
-/* What decoding needs to know; 16 bytes of a slot's column table. Members that a codec does not
- * use are 0. */
+/* The parameters of decoding; 16 bytes of a slot's column table. Members that a codec does not use
+ * are 0. */
 struct tnd_codec {
     uint8_t number;      /* enum tnd_codec_number */
     uint8_t value_bytes; /* NARROW, BITPACK: of a decoded integer, 4 or 8 */

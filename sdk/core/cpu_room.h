@@ -4,9 +4,8 @@
 
 #include <stdint.h>
 
-/* The least of the processors that are online, those that this process may run on, and those that
- * the control groups that it is in give it time for. Threads beyond these only wait for each other.
- */
+/* The minimum of the processors that are online, those of the affinity mask, and the CPU quota of
+ * the control groups. Threads beyond these only wait for each other. */
 struct tnd_cpu_room {
     uint32_t count; /* at least 1 */
     uint32_t online;

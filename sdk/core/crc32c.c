@@ -148,9 +148,9 @@ update_by_instruction(uint32_t state, const uint8_t *data, size_t bytes)
 }
 
 /* 16 bytes at a time are moved over the bytes that follow them and added to those there, 256 bytes
- * in one turn. What is left are 16 bytes with the same checksum. fold_by[k] moves them over 128 <<
- * k bits: x^(n+32) for their first half, x^(n-32) for their second. Twice that, since the product
- * of two reversed numbers is one bit short. */
+ * in one turn. The result is 16 bytes with the same checksum. fold_by[k] moves them over 128 << k
+ * bits: x^(n+32) for their first half, x^(n-32) for their second. Twice that, since the product of
+ * two reversed numbers is one bit short. */
 enum { FOLDED_BYTES = 256, FOLD_KINDS = 5 };
 
 static uint64_t fold_by[FOLD_KINDS][2];
@@ -204,7 +204,7 @@ fold_128(__m128i from, __m128i by, __m128i to)
                                   _mm_clmulepi64_si128(from, by, 0x11), to, SUM_OF_THREE);
 }
 
-/* Of the 64 bytes that all others have been added to. */
+/* The state of the 64 bytes that all others have been added to. */
 FOLDS static inline uint32_t
 state_of(__m512i folded)
 {

@@ -85,7 +85,7 @@ shift_down(lanes x, lanes bits)
     return (lanes)_mm256_srlv_epi64((__m256i)x, (__m256i)bits);
 }
 
-/* Of numbers below 2^32. */
+/* The product of numbers below 2^32. */
 FOUR_LANES lanes
 product(lanes x, lanes y)
 {
@@ -132,8 +132,8 @@ zeros_in_front(const struct constants *c, lanes digits)
     return (lanes)_mm256_sad_epu8((__m256i)(below >> 7 & c->low_bits), _mm256_setzero_si256());
 }
 
-/* What of a number below 2^51 is above its lowest eight decimal digits. The quotient of doubles is
- * rounded: it may be one too much. */
+/* A number below 2^51 without its lowest eight decimal digits. The quotient of doubles is rounded:
+ * it may be one too much. */
 FOUR_LANES lanes
 above_eight_digits(lanes number)
 {
@@ -161,7 +161,7 @@ make_short_texts(const struct constants *c, lanes numbers, struct texts *ret_tex
     };
 }
 
-/* Of up to 14. */
+/* The texts of numbers of up to 14 digits. */
 FOUR_LANES void
 make_long_texts(const struct constants *c, lanes numbers, struct texts *ret_texts)
 {

@@ -26,7 +26,7 @@ struct tnd_numa {
 
 void tnd_numa_read(const char *folder, struct tnd_numa *ret_numa);
 
-/* Of several nodes, the id of the one that has all these processors; else -1. */
+/* The id of the node that has all these processors, if there are several nodes; else -1. */
 int tnd_numa_node_of(const struct tnd_numa *numa, const cpu_set_t *processors);
 
 /* The processors for thread `index`, where threads are spread over the nodes of those allowed. */

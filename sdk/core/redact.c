@@ -8,8 +8,7 @@
 static const char STARS[] = "***";
 static const char ENDS[] = " \t\r\n\"<>";
 
-/* What tells files apart, or how they come. Whatever else servers call their secrets is not here.
- */
+/* Parameters that tell files apart, or how they come. Everything else may be a secret. */
 static const char *const harmless[] = {
     "versionId",
     "version",

@@ -38,7 +38,7 @@ tundish_status ahead_open(struct ahead *ahead, const struct device *device, tund
                           const tundish_cuda_options *options);
 void ahead_close(struct ahead *ahead);
 
-/* Start and end the thread. What is ready stays. */
+/* Start and end the thread. Regions that are ready stay. */
 tundish_status ahead_start(struct ahead *ahead);
 void ahead_stop(struct ahead *ahead);
 

@@ -208,7 +208,7 @@ give(tundish_cuda *cuda, struct region *region)
         ahead_give(&cuda->ahead, region);
 }
 
-/* What next_into copied from is looked at by its caller until here. */
+/* The caller of next_into may look at its source until here. */
 static void
 give_last(tundish_cuda *cuda)
 {
@@ -217,7 +217,7 @@ give_last(tundish_cuda *cuda)
     cuda->last = NULL;
 }
 
-/* What is ready first. Other outcomes than a batch are told, and taken. */
+/* The region that is ready first. Other outcomes than a batch are told, and taken. */
 static tundish_status
 peek(tundish_cuda *cuda, int64_t timeout_ns, struct region **ret_region)
 {
@@ -348,7 +348,7 @@ tundish_cuda_keep(tundish_cuda *cuda, const tundish_cuda_batch *batch)
     return TUNDISH_OK;
 }
 
-/* What was kept serves for the next to be kept; after the close for nothing. */
+/* The memory of a kept batch serves for the next one; after the close it is freed. */
 static void
 give_kept(tundish_cuda *cuda, struct region *region)
 {

@@ -28,7 +28,7 @@ void device_close(struct device *device); /* accepts zeros, and what was half op
 tundish_status device_enter(const struct device *device);
 void device_leave(const struct device *device);
 
-/* What this stream is given goes into a graph, or would break one. The context is current. */
+/* Do calls on this stream go into a graph, or would they break one? The context is current. */
 bool device_is_capturing(const struct device *device, cu_stream stream);
 
 #endif

@@ -25,7 +25,7 @@ struct pack_part {
     uint64_t bytes, offset;
 };
 
-/* What a column's tensor points to. */
+/* The memory that a column's tensor points to. */
 struct pack_column {
     tundish_cuda_tensor tensor;
     int64_t shape[TUNDISH_RANK_MAX];

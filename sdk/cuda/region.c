@@ -185,7 +185,7 @@ copy(const struct device *device, const struct region *region, uint64_t begin, u
                                           device->stream);
 }
 
-/* What is packed between two pinned parts goes at once. */
+/* Bytes that are packed between two pinned parts are copied at once. */
 static cu_result
 copy_all(const struct device *device, const struct region *region)
 {

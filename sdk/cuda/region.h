@@ -11,7 +11,8 @@
 
 enum { REGION_STREAMS = 4 };
 
-/* How batches get to the device, and what that took so far. Of the thread that fills regions. */
+/* How batches get to the device, and what that took so far. The thread that fills regions owns it.
+ */
 struct way {
     const struct device *device;
     uint64_t limit; /* most bytes of a batch on the device, 0: none */

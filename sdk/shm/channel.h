@@ -59,7 +59,7 @@ enum tnd_message_type {
                        * struct tnd_standing */
 };
 
-/* What an operator may ask of a server. */
+/* The requests of an operator to a server. */
 enum tnd_control {
     TND_CONTROL_PAUSE = 1, /* make no more batches until RESUME; trainers wait */
     TND_CONTROL_RESUME = 2,
@@ -143,7 +143,7 @@ struct tnd_queue {
     uint8_t bits[TND_SLOTS_MAX / 8];
 };
 
-/* Of the batches that the replicas of a trainer's group want next, the first and the last. */
+/* The first and the last of the batches that the replicas of a trainer's group want next. */
 struct tnd_standing {
     uint64_t is_known; /* 0: a replica has no trainer, or one that takes batches ahead */
     uint64_t lowest_epoch, lowest_step;

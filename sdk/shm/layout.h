@@ -154,12 +154,12 @@ struct tnd_returns {
      * given back in each slot. A queue goes by these, and so does a lane for a detached group. */
 };
 
-/* Of an evaluation, whose batches the server may take back that lie ready and were not begun: the
- * consumer has a right to every position below this one, and asks for a further one by exchanging
- * the word for the next. The server takes back what is from this position on, up to `back_until`,
- * by exchanging it for the same with the bit TAKEN_BACK. So either of them has a position, also if
- * one dies in between. The consumer then goes on at `back_until`: it exchanges the word again,
- * without the bit, before it looks at any slot. 0: the consumer makes no claims. */
+/* In an evaluation the server may take back batches that lie ready and were not begun: the consumer
+ * has a right to every position below this one, and asks for a further one by exchanging the word
+ * for the next. The server takes back what is from this position on, up to `back_until`, by
+ * exchanging it for the same with the bit TAKEN_BACK. So either of them has a position, also if one
+ * dies in between. The consumer then goes on at `back_until`: it exchanges the word again, without
+ * the bit, before it looks at any slot. 0: the consumer makes no claims. */
 #define TND_CLAIM(position) (((uint64_t)(position) + 1) << 1)
 #define TND_CLAIM_TAKEN_BACK UINT64_C(1)
 

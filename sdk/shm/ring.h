@@ -44,8 +44,8 @@ void tnd_ring_event_raise(int event);
 bool tnd_ring_is_asleep(const struct tnd_returns *returns);
 void tnd_ring_wake(struct tnd_batches *batches);
 
-/* What a consumer waits for: a counter (of the lane, or of its line) to pass `position`, or
- * `notice` to differ from the value it has seen. */
+/* A consumer waits for a counter (of the lane, or of its line) to pass `position`, or for `notice`
+ * to differ from the value it has seen. */
 struct tnd_ring_wait {
     const struct tnd_batches *batches;
     struct tnd_returns *returns;

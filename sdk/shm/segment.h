@@ -7,7 +7,7 @@
 
 #include "tundish/tundish.h"
 
-/* What only the server makes: mapped for writing here, handed on through `read_descriptor`. */
+/* A segment of the server: mapped for writing here, handed on through `read_descriptor`. */
 struct tnd_segment {
     uint8_t *bytes; /* NULL: none */
     uint64_t segment_bytes;

@@ -24,7 +24,7 @@ enum watch_level {
     WATCH_GONE      /* the server hangs or has died */
 };
 
-/* What to look at. */
+/* The cause, and so the place to look at. */
 enum watch_cause {
     WATCH_CAUSE_NONE,
     WATCH_CAUSE_TRAINER,
@@ -58,7 +58,7 @@ struct watch_diagnosis {
 void watch_diagnose(const struct watch_snapshot *before, const struct watch_snapshot *now,
                     struct watch_diagnosis *ret_diagnosis);
 
-/* Of one stream, by its set of kind "stream". */
+/* Diagnose one stream, by its set of kind "stream". */
 void watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_snapshot *now,
                            const struct watch_set *stream, struct watch_diagnosis *ret_diagnosis);
 

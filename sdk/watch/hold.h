@@ -13,9 +13,9 @@ struct watch_held {
     int64_t since_ns;
 };
 
-/* Of a new diagnosis, make what is to be shown: for three seconds the one that is shown stays,
- * unless the new one has the same cause (its figures are newer), or either says more than that
- * trainers wait or do not: such news is shown at once. */
+/* Choose the diagnosis to show. The present one stays for three seconds, unless the new one has the
+ * same cause (its figures are newer), or either says more than that trainers wait or do not: such
+ * news is shown at once. */
 void watch_hold(struct watch_held *held, int64_t now_ns, struct watch_diagnosis *diagnosis);
 
 #endif

@@ -41,12 +41,12 @@ bool watch_say_sharing(const struct watch_observation *observation,
 void watch_say_waiting(const struct watch_observation *observation,
                        struct watch_diagnosis *diagnosis);
 
-/* What the server waits for, or the part of it that works most; and the share of the time in which
- * its busiest thread works and does not wait for a processor, 0 .. 1. */
+/* The event that the server waits for, or the part of it that works most; and the share of the time
+ * in which its busiest thread works and does not wait for a processor, 0 .. 1. */
 void watch_say_work(const struct watch_observation *observation, struct watch_diagnosis *diagnosis);
 double watch_weigh_work(const struct watch_observation *observation);
 
-/* What is still to be delivered of the stream of a server that drains, and to whom. */
+/* The batches that a draining server still has to deliver of a stream, and to whom. */
 void watch_say_stopping(const struct watch_observation *observation,
                         struct watch_diagnosis *diagnosis);
 

@@ -29,8 +29,8 @@ waits_in_vain(const struct watch_set *reader)
            watch_value(reader, "published") <= watch_value(reader, "taken");
 }
 
-/* Of the trainers that do not wait themselves, or else of all, the one that has been silent for
- * longest; one that holds batches before all others. */
+/* The trainer that has been silent for longest, among those that do not wait themselves, or else
+ * among all; one that holds batches comes first. */
 static const struct watch_set *
 find_owner(const struct watch_observation *observation)
 {

@@ -29,8 +29,8 @@ is_of_stream(const struct watch_set *set, const char *stream)
     return strcmp(name, stream) == 0;
 }
 
-/* The time of all threads for a row of the stream. What they waited for other nodes is the others'.
- */
+/* The time of all threads for a row of the stream. Their waiting for other nodes counts as the
+ * others'. */
 static double
 row_ns(const struct watch_sibling *sibling, const char *stream)
 {
@@ -91,7 +91,7 @@ say_slow(const struct watch_sibling *sibling, uint32_t others)
     }
 }
 
-/* Of paces that are sorted, the median of all but the one at `own` (the lower of two). */
+/* The median of sorted paces but the one at `own` (the lower of two). */
 static double
 median_of_others(const struct pace *paces, uint32_t count, uint32_t own)
 {

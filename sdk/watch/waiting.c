@@ -191,8 +191,9 @@ say_work(const struct watch_observation *observation, struct watch_diagnosis *di
     return true;
 }
 
-/* What can hold up a trainer, and the share of its time that each explains at most. Of equal ones
- * the first is told: it explains the later ones. The last is told where none explains anything. */
+/* The reasons that can hold up a trainer, and the share of its time that each explains at most. The
+ * first of equal ones is told: it explains the later ones. The last is told if none explains
+ * anything. */
 static const struct reason {
     double (*weigh)(const struct watch_observation *observation);
     bool (*say)(const struct watch_observation *observation, struct watch_diagnosis *diagnosis);

@@ -12,7 +12,8 @@
 #include "order/planning.h"
 #include "source/files/ask_ahead.h"
 
-/* What a checkpoint stores: how many iterators were made, unless NULL, and elements counted. */
+/* The counts that a checkpoint stores: the iterators that were made, unless NULL, and the elements.
+ */
 struct counted {
     uint64_t *iterators, *elements;
 };

@@ -51,9 +51,8 @@ tundish_status dealer_start_epoch(struct dealer *dealer);
  * Only the counts of such go into a place. */
 bool dealer_counts(const struct plan_node *node);
 
-/* What an epoch depends on besides the plan: for each random stage, how many iterators and ordinals
- * its dataset object had counted when the epoch began. In an array that the dealer owns until the
- * next call. */
+/* The state with which an epoch begins: for each random stage, the number of iterators and ordinals
+ * that its dataset object had counted. In an array that the dealer owns until the next call. */
 size_t dealer_epoch_state(struct dealer *dealer, const uint64_t **ret_words);
 
 /* How many words that always is. */
@@ -95,7 +94,7 @@ void deal_round_release(struct deal_round *round); /* accepts zeros */
  * new memory. */
 void dealer_take_back(struct dealer *dealer, struct deal_round *round); /* accepts zeros */
 
-/* Its content is made: rows that were asked for need not be kept. What describes it may stay. */
+/* Its content is made: rows that were asked for need not be kept. Its description may stay. */
 void deal_round_forget(struct deal_round *round); /* accepts zeros */
 
 /* Ask the nodes that have them for the round's rows, so that they are there when content is made.

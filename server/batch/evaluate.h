@@ -20,7 +20,7 @@ struct evaluation_stage {
     uint64_t own_ns;                            /* of its last call that was timed */
 };
 
-/* What stages before the one that runs have done so far. */
+/* The work of the stages before the one that runs. */
 struct evaluation_inner {
     int64_t ns;       /* spent */
     uint64_t skipped; /* left out */
@@ -69,8 +69,8 @@ tundish_status evaluate(struct evaluation *evaluation, const struct plan_node *n
 /* Let stages of the order look at content by `evaluation`, whose scratch each look resets. */
 void evaluate_serve_order(struct evaluation *evaluation, struct order_services *services);
 
-/* The same by `evaluation`, another thread's: look, and say what came of it. What it leaves out is
- * the look's, and not counted as the thread's. */
+/* The same by `evaluation`, another thread's: look, and say what came of it. Rows that it leaves
+ * out are the look's, and not counted as the thread's. */
 void evaluate_look(struct evaluation *evaluation, struct order_look *look);
 
 #endif

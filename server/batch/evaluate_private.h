@@ -114,13 +114,13 @@ tundish_status evaluate_rebatched(struct evaluation *evaluation, const struct pl
 /* Is this one slice of deal_split that has no rows, of a batch that has some? */
 bool evaluate_is_empty_slice(const struct plan_node *node, const struct evaluate_request *request);
 
-/* Nothing of its own says how large its rows would be: it is cut from a row of its batch, the first
- * that is not left out. */
+/* An empty slice has no row to take inner dimensions from, so it takes them from the first good row
+ * of its batch. */
 tundish_status evaluate_empty_slice(struct evaluation *evaluation, const struct plan_node *node,
                                     const struct evaluate_request *request,
                                     struct frame *ret_frame);
 
-/* Nothing, of which the columns are known all the same. */
+/* An empty frame that has the node's columns. */
 void evaluate_none(struct evaluation *evaluation, const struct plan_node *node,
                    const struct evaluate_request *request, struct frame *ret_frame);
 

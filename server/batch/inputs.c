@@ -179,7 +179,7 @@ check_graph(struct order_instance *instance)
     return status;
 }
 
-/* What needs no iterator, functions included. */
+/* Check the sources that need no iterator, also those in functions. */
 static tundish_status
 check_sources(const struct plan_graph *graph, const char *root)
 {

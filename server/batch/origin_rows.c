@@ -20,7 +20,7 @@ row_of(struct origin_walk *walk, const struct origin *batch, struct origin *row,
         struct origin_marked *one = scratch_alloc(walk->origins->scratch, sizeof *one);
 
         *one = (struct origin_marked){ next->mark, marked->marks };
-        /* Of several levels the outermost counts: the stage was given all of it. */
+        /* The outermost of several levels counts: the stage was given all of it. */
         one->mark.row = (int64_t)index;
         one->mark.rows = (int64_t)count;
         marked->marks = one;

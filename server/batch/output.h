@@ -22,7 +22,7 @@ struct output_column {
 tundish_status output_columns(const struct frame *frame, const struct schema *schema,
                               struct scratch *scratch, struct output_column *ret_columns);
 
-/* Column `index` of a frame of one element of `schema`. What has to be made lies in scratch. */
+/* Column `index` of a frame of one element of `schema`. Converted values lie in scratch. */
 void output_column(const struct frame *frame, const struct schema *schema, uint32_t index,
                    struct scratch *scratch, struct output_column *ret_column);
 

@@ -1,7 +1,7 @@
 /* budget.h - memory that threads share for the contents of files: unpacked texts, pictures.
  *
- * A few bytes can stand for thousands of times as many, so a stage asks before it takes. What all
- * threads hold together stays within the budget, whatever the files say.
+ * A few bytes can stand for thousands of times as many, so a stage asks before it takes. All
+ * threads together stay within the budget, whatever the files say.
  *
  * Tasks are numbered as they are handed out, in the order in which their results are wanted. The
  * first of those that are not over takes memory without waiting for anybody; the later ones share a

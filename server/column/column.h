@@ -40,7 +40,7 @@ struct column {
     struct level levels[RANK_MAX]; /* last: most columns have few, and only those are copied */
 };
 
-/* Of the levels only those that are there. */
+/* Copies only the levels that are there. */
 static inline void
 column_copy(struct column *to, const struct column *from)
 {

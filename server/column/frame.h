@@ -75,7 +75,7 @@ struct frame {
 void *frame_values(struct frame *output, uint32_t index, size_t bytes);
 
 /* Strings that are wanted side by side (frame_values is for other dtypes): where, if they are
- * `bytes` bytes in all; else NULL. What else lies there within 64 bytes may be read. */
+ * `bytes` bytes in all; else NULL. Up to 64 bytes after it may be read. */
 void *frame_texts(const struct frame *output, uint32_t index, size_t bytes);
 
 /* Declare element `element` bad, with a sentence for the user. The first one's is kept (for the

@@ -15,7 +15,7 @@ struct block {
     uint8_t *payload;
 };
 
-/* What is kept for the task; lies in its memory. */
+/* Memory that is kept for the task; lies in the task's. */
 struct kept {
     struct kept *next;
     void (*release)(void *);

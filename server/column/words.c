@@ -44,7 +44,7 @@ find_memo(struct words_memo *memo, const void *key)
     return memo;
 }
 
-/* The stage's memo of a dictionary. Of two threads that add it, one is the first. */
+/* The stage's memo of a dictionary. If two threads add it, the first one's counts. */
 static struct words_memo *
 memo_of(struct words *words, const void *key)
 {

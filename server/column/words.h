@@ -19,7 +19,7 @@
 
 struct words_memo;
 
-/* Of a dictionary; its source's, which sets the first two. Zeros are one without memos. */
+/* A dictionary, owned by the source, which sets the first two fields. Zeros: no memos. */
 struct words {
     uint32_t count;
     struct byte_view (*text)(const struct words *words, uint32_t number);
@@ -55,8 +55,8 @@ void words_fill(struct scratch *scratch, const struct byte_view *texts, int64_t 
 
 enum { WORDS_BLOCK = 256 };
 
-/* What makes integers of at most WORDS_BLOCK texts: pure. Those that do not fit an int32, and its
- * least, are not kept. */
+/* A pure function from at most WORDS_BLOCK texts to integers. Results outside int32, and INT32_MIN,
+ * are not memoised. */
 struct words_maker {
     const void *key; /* of the memo: nothing else makes other integers by this address */
     void (*make)(const void *context, const struct byte_view *texts, size_t count,

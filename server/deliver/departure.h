@@ -48,7 +48,7 @@ extern const struct departure departures_of_replicas[], departures_of_queue[],
 
 enum group_end { GROUP_GONE, GROUP_SILENT, GROUP_MOVED, GROUP_YIELDS };
 
-/* What the trainers of a group that ends are told, if it still has any. */
+/* The message to the trainers of a group that ends, if it still has any. */
 struct group_departure {
     enum tnd_message_type message;
     tundish_status status;

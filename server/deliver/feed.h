@@ -53,7 +53,7 @@ struct feed_start {
     const uint8_t *bits;
 };
 
-/* Of the batches that the replicas of a group want next, the first and the last. */
+/* The first and the last of the batches that the replicas of a group want next. */
 struct feed_standing {
     bool is_known; /* of each: it has a trainer, which takes nothing ahead of its program */
     uint64_t lowest_epoch, lowest_step;
@@ -133,8 +133,8 @@ void feed_set_first(struct feed *feed, uint64_t epoch, uint64_t step);
  * one: it may be the one that has to release something here. Any thread. */
 tundish_status feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot);
 
-/* What a place taken in this epoch carries (session/checkpoint/place_contents.h): bytes that only
- * the session reads. Copied. Set it before the epoch's first slot is published; any thread. */
+/* The bytes that places of this epoch carry (session/checkpoint/place_contents.h); only the session
+ * reads them. Copied. Set it before the epoch's first slot is published; any thread. */
 tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes,
                               uint64_t byte_count);
 
@@ -282,7 +282,7 @@ struct lane_queue_state;
 bool feed_standing(struct feed *feed, uint64_t *ret_epoch, uint64_t *ret_step,
                    struct lane_queue_state *ret_queue);
 
-/* What feed_set_place was given for the epoch, copied for the caller to free. */
+/* A copy of the bytes that feed_set_place was given for the epoch; the caller frees it. */
 bool feed_place_of(struct feed *feed, uint64_t epoch, uint8_t **ret_bytes, uint64_t *ret_count);
 
 /* A queue's place; false: nothing was published yet. */

@@ -32,8 +32,8 @@ feed_was_taken(struct feed *feed, const char *name, uint32_t replica)
     return was_taken;
 }
 
-/* What comes after all that the replica was given. Who has had all steps of an epoch may stand at
- * the next one, told of the end or not. False: nothing was published yet. */
+/* The step after all that the replica was given. A replica that has had all steps of an epoch may
+ * stand at the next one, told of the end or not. False: nothing was published yet. */
 static bool
 look_behind(struct feed *feed, const struct member *member, uint32_t replica,
             struct lane_look *ret_look)

@@ -112,8 +112,8 @@ tell_undecided(struct group *group)
             tell(&group->members[i], UINT64_MAX);
 }
 
-/* What is before the epoch at which all begin is not for the group. So the session need not make it
- * for this group. */
+/* The group does not get the steps before the epoch at which all begin. So the session need not
+ * make them for it. */
 static void
 pass_over(struct group *group)
 {
@@ -181,7 +181,8 @@ decide(struct feed *feed, struct group *group)
         }
 }
 
-/* The server stops: that is no reason of the trainer's own to leave, and the next one goes on. */
+/* The server stops: the trainer does not leave for a reason of its own, and the next one goes on.
+ */
 static bool
 is_stopping(struct feed *feed, struct lane *lane, const struct lane_reader_stats *stats)
 {

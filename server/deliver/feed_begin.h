@@ -20,7 +20,7 @@ void feed_begin_attach(struct feed *feed, struct member *member, const struct fe
 /* It is attached, with that WELCOME. */
 void feed_begin_attached(struct member *member, const struct tnd_welcome *welcome);
 
-/* Its trainer goes: note where it stands. Then, when it is gone: do all begin anew? */
+/* Its trainer goes: note where it stands. Then, when it is gone: do all start again? */
 void feed_begin_note(struct feed *feed, struct member *member, bool died);
 void feed_begin_left(struct feed *feed, const struct member *member);
 
@@ -52,7 +52,7 @@ bool feed_begin_is_over(const struct group *group);
 /* Is a trainer of another group attached, or may one come that needs what the lanes hold? */
 bool feed_begin_is_shared(const struct feed *feed, const struct group *but);
 
-/* Forget all of this: the lanes begin anew. */
+/* Forget all of this: the lanes start again. */
 void feed_begin_forget(struct feed *feed);
 
 #endif

@@ -16,7 +16,7 @@ struct feed_delivery {
     /* A group outlives its trainers, and the next of them begin where it says (feed_begin.h). */
     bool outlives_trainers;
     /* A slot is free only when every group has given it back: a slow group holds up the others, and
-     * the lanes have room for so many groups. */
+     * the lanes have room for a limited number of groups. */
     bool holds_up_others;
 
     /* May this trainer have this replica? */

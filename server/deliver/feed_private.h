@@ -16,8 +16,8 @@ enum leaving { MEMBER_NEW, MEMBER_CLOSED, MEMBER_DIED };
  * epoch, or with the group's begin_epoch. */
 enum begins { BEGINS_THERE, BEGINS_WHOLE, BEGINS_EPOCH };
 
-/* What the trainer waits for to be told where it begins: that the others close, too, or go on; that
- * the epoch comes. */
+/* The event that a trainer awaits before it is told where it begins: the others close too, or go
+ * on; or the epoch comes. */
 enum waits { WAITS_NOT, WAITS_TO_DECIDE, WAITS_FOR_EPOCH };
 
 /* A replica of a group. Its cursor lives as long as the group, with or without a trainer attached

@@ -45,7 +45,7 @@ has_never_read_all(struct feed *feed, const struct member *member)
     return false;
 }
 
-/* What all have given back: each takes from the same lane. */
+/* The position up to which all slots are released: all trainers take from the same lane. */
 static uint64_t
 position_of_all(const struct lane_stats *lane, const struct lane_reader_stats *reader)
 {

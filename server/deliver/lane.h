@@ -178,7 +178,7 @@ void lane_set_visited(struct lane *lane, const uint8_t *bits, uint64_t bit_count
 /* Would lane_reserve find a slot for this position? */
 bool lane_has_slot(struct lane *lane, uint64_t position);
 
-/* What buffers were stored as, for statistics: users' codecs together. */
+/* The encoding of a stored buffer, for statistics: users' codecs together. */
 enum lane_encoding { LANE_RAW, LANE_NARROW, LANE_BITPACK, LANE_ZSTD, LANE_OTHER, LANE_ENCODINGS };
 const char *lane_encoding_name(enum lane_encoding encoding);
 

@@ -1,7 +1,7 @@
 /* lane_back.c - take batches back that lie ready and that the lane's trainer has not begun.
  *
  * The trainer may be about to begin them, on another processor: the one word `claim` of its page
- * decides (layout.h). What it writes there can only cost it its own batches: the server goes by its
+ * decides (layout.h). A wrong word there can only cost it its own batches: the server goes by its
  * own book, and frees only slots from the position on up to which the trainer has claimed.
  */
 #include "deliver/lane_private.h"

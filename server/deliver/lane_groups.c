@@ -2,7 +2,7 @@
 #include "core/must.h"
 #include "deliver/lane_private.h"
 
-/* What was taken back is free, whatever its trainer still holds from before. */
+/* A slot that was taken back is free, whatever its trainer still holds from before. */
 static bool
 is_back(const struct lane *lane, const struct lane_slot *slot)
 {

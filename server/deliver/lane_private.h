@@ -44,7 +44,7 @@ struct lane_slot {
     uint64_t seen;           /* queue, not a BATCH: bit i: granted to line i + 1 */
     uint64_t visits;
     bool passed;    /* queue: no reader is given it, see lane_pass */
-    bool was_given; /* queue: to some reader, be it gone */
+    bool was_given; /* queue: to some reader, which may be gone */
 };
 
 /* A segment for one batch. Kept for the next one that fits. */
@@ -182,7 +182,7 @@ slot_has_payload(const struct slot *slot)
     return slot->kind == TND_SLOT_BATCH && !slot->passed;
 }
 
-/* Of a buffer that is filled. */
+/* The decoded size of a filled buffer. */
 static inline uint64_t
 lane_decoded_bytes(const struct slot_buffer *buffer)
 {
@@ -234,8 +234,8 @@ void lane_own_announce(struct lane *lane,
                        struct connection *connection); /* all there are, to a newcomer */
 void lane_own_close_all(struct lane *lane);
 
-/* Move the lane's memory, and what it takes later, to the node of NUMA to which its only trainer is
- * bound, if it is to one. Not under the lock: this copies. The hub's thread. */
+/* If the lane's only trainer is bound to one NUMA node, move the lane's memory there and allocate
+ * there from now on. Not under the lock: this copies. The hub's thread. */
 void lane_lie_near(struct lane *lane, pid_t trainer);
 
 #endif

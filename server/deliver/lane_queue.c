@@ -73,8 +73,8 @@ free_batches(struct lane *lane)
     return lowest;
 }
 
-/* The end of an epoch stays while a batch before it is out: if its holder dies, whoever is given
- * that batch then is given the end after it. And the place of the queue is then before the end. */
+/* The end of an epoch stays while a batch before it is out: if its holder dies, the reader that
+ * gets the batch then gets the end after it. And the place of the queue is then before the end. */
 static void
 collect_queue(struct lane *lane)
 {
@@ -110,9 +110,9 @@ is_past(const struct lane *lane, uint32_t reader, uint64_t position)
 
 /* The next slot for a reader of a queue: the lowest of the batches without a holder and the ends
  * that the reader has not been given. It gets an end also while batches before that are held, by
- * others or by itself: whoever holds one may wait for this reader. If such a holder dies, its batch
- * is for readers that have yet to get that end. No reader gets a batch after an end that it has not
- * been given, nor one before an end that it has. */
+ * others or by itself: a holder may wait for this reader. If such a holder dies, its batch is for
+ * readers that have yet to get that end. No reader gets a batch after an end that it has not been
+ * given, nor one before an end that it has. */
 static int64_t
 find_grant(const struct lane *lane, uint32_t reader)
 {
@@ -548,7 +548,7 @@ end(struct lane *lane)
 
 const struct delivery_ops delivery_queue = {
     .number = TND_DELIVER_QUEUE,
-    /* A queue's place describes at most so many positions. */
+    /* A queue's place describes at most this number of positions. */
     .span = TND_SLOTS_MAX,
     .counts_releases = true,
     .hears_each_wait = true,

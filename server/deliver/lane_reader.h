@@ -27,8 +27,8 @@ tundish_status lane_reader_open(struct lane *lane, uint64_t position,
 /* From now on the cursor keeps what its group needs. The array outlives it. */
 void lane_reader_tie(struct lane_reader *reader, struct lane_tie tie);
 
-/* Go to a position that is still there, or is to come. Nobody is attached. What the cursor has
- * passed over may be gone already, also since the caller looked: then it goes to the lowest that is
+/* Go to a position that is still there, or is to come. Nobody is attached. Positions that the
+ * cursor has passed may be gone, also since the caller looked: then it goes to the lowest that is
  * there. */
 void lane_reader_move(struct lane_reader *reader, uint64_t position);
 
@@ -82,8 +82,8 @@ void lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret
 /* Does some trainer attached expand what it reads on a device? */
 bool lane_is_for_device(struct lane *lane);
 
-/* What a position holds, or will hold. False if the slot is gone, if the position is after the next
- * one to come, or if nothing was published yet. */
+/* The content of a position, or its coming content. False if the slot is gone, if the position is
+ * after the next one to come, or if nothing was published yet. */
 struct lane_look {
     bool published;
     enum tnd_slot_kind kind; /* if published */

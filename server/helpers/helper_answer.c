@@ -109,8 +109,8 @@ make_part(struct helper_connection *connection, const struct helper_ask *ask, ui
     return status;
 }
 
-/* A file that is read by its path may be missing here, and there at the server: so a row that was
- * left out is no answer. Files of records are compared when they are named. */
+/* A file that is read by its path may be missing here, and there at the server: so the answer must
+ * not leave out a row. Files of records are compared when they are named. */
 static tundish_status
 check_skips(const struct helper_connection *connection, uint64_t skipped)
 {

@@ -25,7 +25,7 @@ helper_reads_notes(struct portable_bytes *reads)
     return (struct file_notes){ reads, add_note };
 }
 
-/* E_CORRUPT: these are no notes. The caller frees the path. */
+/* E_CORRUPT: these are not notes. The caller frees the path. */
 static tundish_status
 take_read(struct byte_view *from, struct helper_read *ret_read, char **ret_path)
 {

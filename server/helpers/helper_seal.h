@@ -25,7 +25,7 @@ struct helper_seals {
     struct helper_seal sent, received;
 };
 
-/* What the helper drew, and the server. */
+/* The random numbers of the helper and of the server. */
 struct helper_nonces {
     uint8_t helper[HELPER_NONCE_BYTES], server[HELPER_NONCE_BYTES];
 };

@@ -82,7 +82,7 @@ struct helper_connection {
     struct iovec *places;
 };
 
-/* E_CORRUPT: what came is no request. */
+/* E_CORRUPT: the message is not a request. */
 tundish_status helper_makes_no_sense(void);
 
 /* helper_numbers.c: take the names of `count` files and paths. */

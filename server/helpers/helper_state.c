@@ -17,11 +17,12 @@ enum { REFUSALS_MAX = 8 };
 /* A lost helper is called again after HELPER_PAUSE_NS at first, and this at most. */
 static const int64_t PAUSE_MOST_NS = 30000000000;
 
-/* A part is late after this, and so many times what parts take. */
+/* A part is late after LATE_NS, and LATE_TIMES the time of a part. */
 static const int64_t LATE_NS = 2000000000;
 enum { LATE_TIMES = 16 };
 
-/* A part is one too many if it was missed and took more than so many times what it takes here. */
+/* Count a part as excess load if a trainer waited for it and it took more than MISSED_TIMES its
+ * local duration. */
 enum { MISSED_TIMES = 2 };
 static const int64_t REST_LEAST_NS = 1000000, REST_MOST_NS = 30000000000;
 

@@ -26,7 +26,7 @@ struct helper_range {
 struct helper_steps {
     struct helper_range *list; /* in order */
     uint32_t count, room;
-    uint64_t steps; /* so many were added; not what joining has brought in */
+    uint64_t steps; /* the steps that were added, without those that joining brought in */
     bool is_rough;
 };
 

@@ -18,11 +18,11 @@ void helper_sums_close(struct helper_sums *sums); /* accepts NULL; before the fi
 /* The file's sum; 0: it is made later, if it can be. The file was opened once, and stays. */
 uint64_t helper_sums_want(struct helper_sums *sums, struct source_file *file);
 
-/* The sum of a file that rows name (content/records/file_notes.h), made anew where stat shows that
- * it was changed. 0: it cannot be read. */
+/* The sum of a file that rows name (content/records/file_notes.h), made again where stat shows that
+ * the file was changed. 0: it cannot be read. */
 uint64_t helper_sums_of_path(struct helper_sums *sums, const char *path);
 
-/* What was last noted of an object's version; 0: nothing, or it was forgotten. */
+/* The version of an object that was last noted; 0: none, or it was forgotten. */
 uint64_t helper_sums_known(struct helper_sums *sums, const char *url);
 void helper_sums_note(struct helper_sums *sums, const char *url, uint64_t version);
 

@@ -106,7 +106,7 @@ enum helper_flag {
 /* The job's key: $TUNDISH_HELPER_KEY. E_ARGUMENT: there is none, or it is too short. */
 tundish_status helper_key(struct byte_view *ret_key);
 
-/* Of the parts; one side's proof differs from the other's by `who`. */
+/* The proof of the parts; one side's differs from the other's by `who`. */
 void helper_prove(struct byte_view key, const char *who, const struct iovec *parts, int count,
                   uint8_t ret_proof[HELPER_PROOF_BYTES]);
 bool helper_is_proof(const uint8_t *proof, const uint8_t *told);
@@ -115,7 +115,7 @@ tundish_status helper_draw(uint8_t ret_nonce[HELPER_NONCE_BYTES]);
 /* One that nobody can foresee, below `bound`. */
 uint32_t helper_draw_below(uint32_t bound);
 
-/* What both must have alike: version, stages, seeds, replicas, and the files' content. */
+/* Both sides must have the same version, stages, seeds, replicas, and content of files. */
 uint64_t helper_identity(const struct plan *plan, const struct place_files *files);
 
 /* A connection. Waits end at the deadline, or when *stop (may be NULL) is not 0. */

@@ -6,23 +6,24 @@
 #include "core/clock.h"
 #include "helpers/helpers_private.h"
 
-/* The first part on a connection is compared, and later one in so many, at random: few once both
- * sides have the same sums of all files, when only the machines' arithmetic can differ. */
+/* Compare the first part of each connection, then one in COMPARED_EVERY at random; one in
+ * COMPARED_OF_SAME_FILES once both sides have the same sums of all files, when only the machines'
+ * arithmetic can differ. */
 enum { COMPARED_EVERY = 16, COMPARED_OF_SAME_FILES = 512 };
 
 /* Comparing takes no more than this of the processors' time that the workers have. */
 enum { COMPARED_PERCENT = 3 };
 
-/* What is sent at a time takes about so long to make, but is no more than so many parts: each has
- * its price on the way. */
+/* Send about SENT_NS of work per request, but at most SENT_PARTS_MAX parts, because each part has a
+ * fixed transfer cost. */
 static const int64_t SENT_NS = 4000000;
 enum { SENT_PARTS_MAX = 32 };
 
 /* How often one thread looks whether help is wanted while the workers are busy. */
 static const int64_t LOOK_NS = 2000000;
 
-/* A thread that has waited for so many times what parts take looks now and then whether a trainer
- * waits for its part. */
+/* A thread that has waited OVERTAKEN_TIMES the time of a part looks every AGAIN_NS whether a
+ * trainer waits for its part. */
 enum { OVERTAKEN_TIMES = 4 };
 static const int64_t AGAIN_NS = 5000000;
 
@@ -125,7 +126,7 @@ is_worth_sending(const struct line *line, const struct part *part)
            (!part->step->shares[part->replica].fill->in_place || part->end > part->begin);
 }
 
-/* What a thread here takes for as many rows. */
+/* The time that a thread here takes for as many rows. */
 static int64_t
 own_time(const struct line *line, const struct part *part)
 {

@@ -51,7 +51,7 @@ struct helpers {
     struct line *lines;
     struct helper_sums *sums;    /* of the session's files */
     int64_t opened_ns;           /* since when ... */
-    _Atomic int64_t compared_ns; /* ... so much was spent on making parts to compare them */
+    _Atomic int64_t compared_ns; /* ... the time that was spent on making parts to compare them */
     pthread_cond_t wanted;       /* with the ring's lock: lines that may ask wait for it */
     pthread_cond_t later;        /* and those that may not */
     bool is_watched;             /* a thread looks again soon; the ring's lock */
@@ -92,7 +92,7 @@ void helper_note_failure(struct line *line, tundish_status status);
 /* A part was made here, since a trainer waited; the answer is still to come. */
 void helper_note_overtaken(struct line *line);
 
-/* What a part takes, here or by way of the helper, whichever is longer. */
+/* The time of a part, here or by way of the helper, whichever is longer. */
 int64_t helper_usual_time(struct line *line, int64_t own_ns);
 
 /* When a part that is sent now is late; and one that has come is counted, before it is used.

@@ -56,8 +56,8 @@ next_part(struct list *list, struct agree_part *ret_part)
     return true;
 }
 
-/* What this node says of a difference: its rank, so that the lowest is heard, and a sentence. All
- * bits set: there is none. */
+/* A node's verdict on a difference: its rank, so that the lowest is heard, and a sentence. All bits
+ * set: there is none. */
 struct verdict {
     uint32_t rank; /* the highest byte first */
     char text[VERDICT_BYTES];

@@ -19,7 +19,7 @@
 
 struct link;
 
-/* What posts are about. `stream` counts the streams of the pipeline file; `part` tells posts of one
+/* The topics of posts. `stream` counts the streams of the pipeline file; `part` tells posts of one
  * topic apart. */
 enum link_topic {
     LINK_HOST = 1,    /* the nodes' names */
@@ -107,7 +107,7 @@ struct link_total {
  * never waits. */
 void link_tally(struct link *link, const struct link_key *key, const struct link_tally *own);
 
-/* What came of it, a copy, whose bytes the caller frees; false: nothing yet. */
+/* A copy of the total, whose bytes the caller frees; false: there is none yet. */
 bool link_find_total(struct link *link, const struct link_key *key, struct link_total *ret_total);
 
 /* Give a value, and wait for that of all. */
@@ -170,7 +170,7 @@ void link_open_mailbox(struct link *link, enum link_mailbox mailbox, link_messag
                        void *user);
 
 /* As link_wait, for what only `rank` can give: E_PEER_LOST if that one is lost, or has left and
- * does not answer any more. Of the others matters only that one is lost: then it has 20 s. */
+ * does not answer any more. If another node is lost, it has 20 s. */
 tundish_status link_wait_for_one(struct link *link, uint32_t rank,
                                  bool (*ready)(struct link *link, void *context), void *context,
                                  int64_t timeout_ns, const _Atomic int *stop);

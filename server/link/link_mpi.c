@@ -51,8 +51,8 @@ explain(int error, const char *what, char text[CHANNEL_TEXT_BYTES])
     return false;
 }
 
-/* Of Open MPI; other MPIs do not have them. There has_header is a bool, after which C allows no
- * va_start; it is passed as an int is, and not used here. */
+/* Functions of Open MPI; other MPIs do not have them. There has_header is a bool, after which C
+ * allows no va_start; it is passed as an int is, and not used here. */
 extern int (*opal_show_help)(const char *file, const char *topic, int has_header, ...)
     __attribute__((weak));
 extern char *opal_show_help_vstring(const char *file, const char *topic, bool has_header, va_list)

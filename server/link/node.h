@@ -84,8 +84,8 @@ uint64_t node_queued(const struct node *node, uint32_t to);
 /* The job has failed for this node, whatever the others conclude. */
 void node_fail(struct node *node, const char *text);
 
-/* What `rank` posted under the key (this node's own posts too); false: nothing yet. Valid until the
- * next call that changes the node. */
+/* The post of `rank` under the key (this node's own posts too); false: there is none yet. Valid
+ * until the next call that changes the node. */
 bool node_find(const struct node *node, const struct link_key *key, uint32_t rank,
                struct byte_view *ret_bytes);
 

@@ -27,7 +27,7 @@ enum wire_kind {
     WIRE_KIND_COUNT
 };
 
-/* What lies before each piece. A message of the channel holds one after the other. */
+/* The head of each piece. A message of the channel holds one after the other. */
 struct wire {
     uint32_t magic;
     uint16_t version, kind;
@@ -83,14 +83,14 @@ struct peer {
     int64_t heard_ns, said_ns;
     struct handed_list unheard; /* mail through the tree to it, which it may not have yet */
 
-    /* What is arriving in pieces: one at a time, since pieces keep their order. */
+    /* The message that arrives in pieces: one at a time, since pieces keep their order. */
     struct wire wire;
     int64_t began_ns;
     uint64_t had;
     uint8_t *bytes;
 };
 
-/* What is known of each node. */
+/* A node as this one knows it. */
 struct link_member {
     uint32_t posts;                       /* that have come */
     uint32_t letters_sent, letters_heard; /* through the tree: to that node, from it */

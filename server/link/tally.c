@@ -199,7 +199,7 @@ compare_entries(enum link_merge merge, struct byte_view a, struct byte_view b)
     return (rank > other) - (rank < other);
 }
 
-/* The entries of both. Of two that are equal the one of the lower rank is kept. */
+/* The entries of both. If two are equal, the one of the lower rank is kept. */
 static struct tally_value
 merge_entries(enum link_merge merge, struct byte_view a, struct byte_view b)
 {

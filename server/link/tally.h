@@ -51,14 +51,14 @@ void tallies_note_change(struct tallies *tallies, struct tally *tally);
 void tally_set(struct tally_value *value, enum link_merge merge, uint32_t rank,
                struct byte_view bytes);
 
-/* What a child says, which moves here; it replaces what that has said. False: the bytes cannot be
- * such a value. */
+/* Take a child's value, which moves here and replaces its last one. False: the bytes cannot be such
+ * a value. */
 bool tally_hear(struct tally *tally, uint32_t rank, struct tally_value *value);
 
 /* How many have spoken, of this node and those below. */
 uint32_t tally_nodes(const struct tally *tally);
 
-/* Of this node and its children; the caller frees its bytes. */
+/* The merged value of this node and its children; the caller frees its bytes. */
 struct tally_value tally_merged(const struct tally *tally);
 
 bool tally_same_bytes(const struct tally_value *a, const struct tally_value *b);

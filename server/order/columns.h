@@ -8,8 +8,9 @@
 /* The columns and the depth of the first input. */
 void order_pass_columns(struct plan_node *node);
 
-/* Of a stage that batches: a dimension in front of each, of `length` or -1: not known before. Notes
- * `rows` in its arguments; padded ones are so by the parameters PADDING of the stage. */
+/* The columns of a stage that batches have one dimension more in front, of `length` or -1: not
+ * known before. Notes `rows` in its arguments; padded ones are so by the parameters PADDING of the
+ * stage. */
 tundish_status order_batch_columns(const struct order_planning *planning, struct plan_node *node,
                                    enum order_rows rows, int64_t length);
 

@@ -1,9 +1,9 @@
 /* digest.h - a hash over what an epoch's order has brought so far, for comparing nodes.
  *
- * Under DATA every node computes the whole order and keeps its share. What goes through the last
- * shard is hashed, references only, and noted at every `interval` elements and at the end. Where
- * references do not say what is in a row, the source puts a word beside them that does, or notes
- * what all its rows are.
+ * Under DATA every node computes the whole order and keeps its share. The references that go
+ * through the last shard are hashed; the hash is noted at every `interval` elements and at the end.
+ * Where references do not say what is in a row, the source puts a word beside them that does, or
+ * notes what all its rows are.
  */
 #ifndef ORDER_DIGEST_H
 #define ORDER_DIGEST_H

@@ -51,7 +51,7 @@ struct order_look {
     char *skipped_text;
     int64_t took_ns;
 
-    /* Of whoever hands looks to threads. */
+    /* For the caller that hands looks to threads. */
     enum order_look_state state;
     struct order_look *next;
 };

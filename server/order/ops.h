@@ -41,8 +41,8 @@ enum order_form {
     ORDER_FUNCTION   /* those of a body's dataset, one for each of its input's */
 };
 
-/* What becomes of its input's elements where each is to count once: while something is learned from
- * them, or where they are handed in. */
+/* How a stage treats the elements of its input where each must count once: while something is
+ * learned from them, or where a program hands them in. */
 enum order_selection {
     ORDER_MAKES_OTHERS, /* other elements come out, or fewer than a stage after it could tell */
     ORDER_CHOOSES,      /* some of them, each as it is */
@@ -54,8 +54,8 @@ enum order_selection {
  * another order, which of them a stage takes may change, but not how many. */
 enum order_alike {
     ORDER_NOT_ALIKE,      /* it looks inside elements, or draws: nothing is known */
-    ORDER_ALIKE_UNCUT,    /* as many elements, unless a function is before it: a pass is cut short,
-                             and how much has been begun hangs on how long its datasets are */
+    ORDER_ALIKE_UNCUT,    /* as many elements, unless a function is before it: a pass may end early,
+                             and how far it got depends on the lengths of its datasets */
     ORDER_ALIKE_COUNT,    /* as many elements */
     ORDER_ALIKE_FUNCTION, /* the same elements, if its input's are; else nothing is known */
     ORDER_ALIKE_ELEMENTS  /* the same elements, in any order */
@@ -97,7 +97,8 @@ enum order_seeds {
     ORDER_SEEDS_OWN         /* the parameter seed, or the job's */
 };
 
-/* What the runs in a word hold: elements of a node, or (in_pieces, see run.h) pieces of them. */
+/* The content of the runs in a word: elements of a node, or (in_pieces, see run.h) pieces of them.
+ */
 struct order_gathered {
     const struct plan_node *elements;
     bool in_pieces;
@@ -181,7 +182,7 @@ struct order_ops {
      * them is far away, so that it need not be told of others. */
     bool (*expect)(struct order_iterator *iterator);
 
-    /* What the runs in this word hold. NULL: the same as in that word of the only input. */
+    /* The content of the runs in this word. NULL: the same as in that word of the only input. */
     struct order_gathered (*gathered)(const struct plan_node *node, uint32_t word);
 
     /* While the plan is made. */
@@ -189,9 +190,8 @@ struct order_ops {
     /* Can the stage be built as it is written? */
     tundish_status (*check_stage)(const struct spec_stage *stage, struct spec_errors *errors);
 
-    /* Of a stage that unites datasets: is this one of them an input? Its seeds are drawn in any
-     * case. Where one alone is left of which to draw, the stage itself is left out. NULL: all are.
-     */
+    /* For a stage that combines datasets: does dataset `dataset` become an input? Its seeds are
+     * drawn either way. If a single dataset remains, the plan drops the stage. NULL: all do. */
     bool (*takes)(const struct spec_stage *stage, uint32_t dataset);
 
     /* Which seeds does it draw? NULL: none. */
@@ -215,7 +215,7 @@ struct order_ops {
     /* tf.data's Cardinality (order/cardinality.h). NULL: it is not known. */
     int64_t (*cardinality)(const struct plan_node *node, const struct order_counting *counting);
 
-    /* What the plan has given it, for people, if the user did not write it. */
+    /* Print the parameters that the plan has chosen because the user did not write them. */
     void (*print)(const struct plan_node *node, FILE *file);
 };
 

@@ -259,9 +259,9 @@ order_next_held(struct order_iterator *iterator, size_t *ret_count)
     return ORDER_FAILED;
 }
 
-/* Count the time of this stage alone. What a stage does before it asks its input is little, so both
- * begin at one reading of the clock. inner_ns adds up the time of the stages it calls; it is
- * subtracted here, and the caller's own sum gets the whole duration. */
+/* Count the time of this stage alone. A stage does little before it asks its input, so both begin
+ * at one reading of the clock. inner_ns adds up the time of the stages it calls; it is subtracted
+ * here, and the caller's own sum gets the whole duration. */
 enum order_result
 order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {

@@ -177,7 +177,7 @@ bool order_numbers_draws(const struct plan_graph *body);
 /* Does this stage make content of its input, to decide the order? */
 bool order_reads_content(const struct plan_node *node);
 
-/* What the runs in word `word` of an element of `node` hold. */
+/* The content of the runs in word `word` of an element of `node`. */
 struct order_gathered order_gathered(const struct plan_node *node, uint32_t word);
 
 /* Words of one row of them: what `unbatch` makes of this word, so its width is the sum over the

@@ -64,7 +64,7 @@ enumerate_next(struct order_iterator *iterator, uint64_t *words, size_t max, siz
     return result;
 }
 
-/* Of elements that are numbered again, each gets its second number before the next its first. */
+/* An element that is numbered again gets its second number before the next gets its first. */
 static enum order_result
 ordinal_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {

@@ -41,7 +41,7 @@ bytes_of(uint32_t width, uint64_t room)
 enum { LARGE_BYTES = 4 << 20, SPARES_MAX = 2 };
 static const size_t SPARE_BYTES_MAX = 256 << 20;
 
-/* Of all streams: a stream takes and gives one for each batch. */
+/* All streams share it: a stream takes and gives one for each batch. */
 static struct {
     pthread_mutex_t lock;
     struct run *runs[SPARES_MAX];

@@ -175,7 +175,7 @@ note_graph(const struct notes *notes, const struct plan_graph *graph)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
 
-        /* A body's datasets begin anew with each outer element, their shuffles, too. */
+        /* A body's datasets begin again with each outer element, their shuffles, too. */
         if (graph->outside == NULL)
             note_cut(notes, node);
         note_apart(notes, node);

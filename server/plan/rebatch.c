@@ -192,7 +192,7 @@ insert_split(struct plan *plan, int64_t slices)
     return deal;
 }
 
-/* Of a batch that never has a row for each replica, every step would be left out. */
+/* If a batch never has a row for each replica, every step would be left out. */
 static tundish_status
 check_whole(const struct plan_builder *builder, int64_t slices)
 {
@@ -209,7 +209,7 @@ check_whole(const struct plan_builder *builder, int64_t slices)
                          (long long)plan->global_batch, (long long)slices);
 }
 
-/* What the stages and the policy have to say to even: repeat. */
+/* Check even: repeat against the stages and the policy. */
 static tundish_status
 check_even(const struct plan_builder *builder, int64_t slices)
 {

@@ -14,8 +14,8 @@ enum plan_resume {
  */
 enum plan_resume plan_resume_cost(const struct plan *plan, char **ret_sentence);
 
-/* What random draws that each worker numbers by itself mean for another number of nodes, and for
- * resuming; the caller frees. NULL: there are none. */
+/* A sentence on random draws that each worker numbers by itself: on another number of nodes, and on
+ * resuming. The caller frees it. NULL: there are none. */
 char *plan_draws_sentence(const struct plan *plan);
 
 /* One word for programs. */

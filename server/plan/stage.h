@@ -40,9 +40,8 @@ struct stage_config {
     const char *cache_folder;
     const struct learned *learned; /* content/learned/learned.h; NULL: nothing is */
     uint64_t *learned_hash;        /* becomes a hash of what the stage takes of it; NULL: unasked */
-    /* While something is still to be learned: columns that the stages written so far would give
-     * and that are not there yet. Stages that are for one column after the other leave these out
-     * and add what they would have made of them. NULL: every column is there. */
+    /* During `tundish analyze`: columns whose stage has not been learned yet. Column-wise stages
+     * skip them and append their own outputs. NULL: every column is there. */
     struct name_list *missing;
     const struct plan *plan; /* for `sample`; NULL without a plan */
     stage_sample *sample;    /* NULL: no element can be had while the plan is made */

@@ -219,7 +219,7 @@ end_element(void *context, const XML_Char *name)
     reader->to = NULL;
 }
 
-/* What is not printable would come into a log. */
+/* Unprintable letters would come into a log. */
 static void
 take_text(void *context, const XML_Char *text, int bytes)
 {

@@ -15,7 +15,7 @@ struct answer {
     int code;
     bool has_length, has_range, has_total;
     bool is_chunked;                  /* so its length is not told */
-    bool has_bad_length;              /* a length is told that is no number */
+    bool has_bad_length;              /* the length that is told is not a number */
     bool is_too_large;                /* it is a whole object where a piece was asked for */
     bool calls_expired;               /* the credentials, in its body */
     uint64_t look;                    /* ... which are of this one */
@@ -30,7 +30,7 @@ struct answer {
     char region[ANSWER_WORD_BYTES];   /* of the bucket, where a store tells it */
 };
 
-/* Before the first line. A new status line (after a redirect) begins anew by itself. */
+/* Before the first line. A new status line (after a redirect) resets by itself. */
 void answer_begin(struct answer *answer);
 
 /* One line of the head, with or without its line end. */

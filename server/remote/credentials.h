@@ -40,7 +40,7 @@ bool credentials_are_words(const char *text);
 bool profile_read_keys(const char *path, const char *profile, struct credentials *ret_credentials);
 char *profile_read_region(void);
 
-/* Of a container or an instance that this machine is. False: there is no such service here. */
+/* The credentials of this container or instance. False: there is no such service here. */
 bool metadata_find(const struct credential_source *source, struct credentials *ret_credentials);
 
 #endif

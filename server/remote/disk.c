@@ -226,7 +226,7 @@ disk_identity(const struct disk *disk, const char *address, struct object_identi
     return true;
 }
 
-/* Of the first bytes of the file. */
+/* Do the first bytes of the file match their checksum? */
 static bool
 is_sound(int descriptor, const struct trailer *trailer)
 {
@@ -319,7 +319,7 @@ disk_read_small(const struct disk *disk, const char *address, const struct disk_
 
     if (descriptor < 0)
         return false;
-    /* What another run has asked for may have changed since. */
+    /* An object that another run has fetched may have changed since. */
     if (entry.time_ns >= disk->begun_ns) {
         size_t bytes = (size_t)entry.file_bytes, got = 0;
         uint8_t *to = room->take(room->context, bytes);
@@ -409,7 +409,7 @@ disk_keep(struct disk *disk, const struct disk_claim *claim, const struct disk_k
     memcpy(trailer.tag, kept->identity.tag, sizeof trailer.tag);
     memcpy(trailer.modified, kept->identity.modified, sizeof trailer.modified);
     trailer.check = check_of(&trailer);
-    /* Of a version that cannot be told from others nothing is kept. */
+    /* A version that cannot be told from others is not kept. */
     if (trailer.tag[0] == '\0' && trailer.modified[0] == '\0') {
         disk_leave(disk, claim);
         return false;

@@ -42,10 +42,9 @@ struct disk_wanted {
 };
 bool disk_take(const struct disk *disk, const struct disk_wanted *wanted, int *ret_descriptor);
 
-/* An object of one part, whole, that some server has asked the store for since this one began: with
- * one read of its file, which is a little larger, into room that is taken for it. Its checksum is
- * looked at where that has not been done for an hour, or the file was changed since. False: it is
- * not there. */
+/* Read a whole single-part object that some server has fetched since this one started: with one
+ * read of its file, which is a little larger, into memory from `room`. Checks its checksum unless
+ * that was done within the last hour and the file has not changed since. False: it is not there. */
 struct disk_room {
     void *(*take)(void *context, size_t bytes); /* never NULL */
     void *context;

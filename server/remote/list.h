@@ -17,7 +17,7 @@ struct remote_matches {
 };
 
 /* Those that `pattern` matches, in byte order; * ? and [..] as in paths, none of them matching a /.
- * Of http, which has no lists, the URL itself if there is such a file. Blocks. */
+ * For http, which has no lists: the URL itself, if there is such a file. Blocks. */
 tundish_status remote_list(struct remote *remote, const char *pattern,
                            struct remote_matches *ret_matches);
 /* All objects whose names begin with that of a folder, which ends in a slash; of stores alone. */

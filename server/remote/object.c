@@ -246,7 +246,7 @@ remote_object_copy(struct remote_object *object, int folder, int *ret_descriptor
             status = write_all(descriptor, buffer, got);
     }
     free(buffer);
-    /* What unpacks it reads on from where the descriptor stands. */
+    /* The decompressor reads on from where the descriptor stands. */
     if (status == TUNDISH_OK && lseek(descriptor, 0, SEEK_SET) != 0)
         status = tnd_fail_errno(errno, "cannot read a file in the cache folder");
     if (status == TUNDISH_OK)

@@ -51,8 +51,8 @@ tundish_status parts_identify(struct parts *parts, struct part_list *list);
 tundish_status parts_read(struct parts *parts, struct part_list *list, const struct iovec to[2],
                           uint64_t offset);
 
-/* Can these bytes, as far as the object has them, be read without waiting? Of a part that failed
- * the reader is told so at once. */
+/* Can these bytes, as far as the object has them, be read without waiting? True for a part that
+ * failed: its reader gets the error at once. */
 bool parts_are_here(struct parts *parts, const struct part_list *list, size_t bytes,
                     uint64_t offset);
 

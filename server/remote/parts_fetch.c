@@ -132,8 +132,8 @@ keep_part(struct part_slot *slot, tundish_status status, const struct answer *an
     (void)disk_keep(slot->parts->disk, &slot->claim, &kept);
 }
 
-/* Credentials that the store calls expired may have been renewed by now. Ask anew with others: each
- * part that was asked for with the same, and only then. */
+/* Credentials that the store calls expired may have been renewed by now. Ask again with others,
+ * once for each part that was asked for with the same. */
 static bool
 is_asked_anew(struct part_list *list, const struct answer *answer)
 {

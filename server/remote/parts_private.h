@@ -42,7 +42,7 @@ struct parts {
     struct part_slot *slots;
 };
 
-/* What is to be done about a part. */
+/* The work on a part. */
 struct task {
     struct part_slot *slot;
     struct part_list *list;
@@ -56,7 +56,7 @@ struct task {
 /* The lock is held, here and below unless it says otherwise. */
 void slot_empty(struct part_slot *slot);
 
-/* Where the slot's bytes lie. Of a part that is coming or read they do not move: without the lock.
+/* Where the slot's bytes lie. They do not move while the part is coming or read: without the lock.
  */
 int slot_file(const struct part_slot *slot);
 uint64_t slot_position(const struct part_slot *slot);

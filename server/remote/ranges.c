@@ -94,7 +94,7 @@ identity_so_far(struct remote_ranges *ranges)
     return identity;
 }
 
-/* Of several that asked at the same time the first counts. `tail` is its own. */
+/* If several asked at the same time, the first one counts. `tail` is its own. */
 static struct object_identity
 note_identity(struct remote_ranges *ranges, const struct object_identity *found, uint8_t *tail,
               size_t tail_bytes)
@@ -157,7 +157,7 @@ remote_ranges_identify_by_tail(struct remote_ranges *ranges, struct object_ident
     const struct object_identity known = identity_so_far(ranges);
     tundish_status status = TUNDISH_E_DATA;
 
-    /* What lies on a disk needs no bytes of the store. */
+    /* An object in the disk cache needs no bytes of the store. */
     if (!known.is_known && ranges->remote->disk == NULL)
         status = ask_tail(ranges, ret_identity);
     /* Not every server knows of last bytes. */

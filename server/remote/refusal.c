@@ -97,7 +97,7 @@ refusal_of_answer(struct transfer *transfer)
                         "remote.region to it",
                         transfer->want.name, transfer->answer.code,
                         error.code[0] != '\0' ? " " : "", error.code, region);
-    /* Of one object that is not there a stream may leave out the row; nothing else is the fault of
+    /* A stream may leave out the row of an object that is not there; nothing else is the fault of
      * its data. */
     return tnd_fail(transfer->answer.code == 404 || transfer->answer.code == 410 ? TUNDISH_E_DATA
                                                                                  : TUNDISH_E_SYSTEM,
@@ -108,7 +108,7 @@ refusal_of_answer(struct transfer *transfer)
                     error.message[0] != '\0' ? ")" : "", remedy_of(transfer, error.code));
 }
 
-/* What libcurl says of this request, or else of all that end so. */
+/* libcurl's words about this request, or else about its status. */
 static const char *
 words_of_library(const struct transfer *transfer, CURLcode result)
 {

@@ -175,7 +175,7 @@ is_stale(const struct credentials *credentials)
            tnd_clock_wall_ns() / 1000000000 > credentials->expires_s - RENEW_S;
 }
 
-/* A file that another program renews is read anew for each request: it is small. */
+/* A file that another program renews is read again for each request: it is small. */
 static bool
 is_kept(const struct remote *remote)
 {

@@ -4,7 +4,7 @@
 
 #include "remote/remote_private.h"
 
-/* What is known of an object since it was first asked for. */
+/* The size and version of an object, known since it was first asked for. */
 struct object_identity {
     bool is_known;
     uint64_t bytes;
@@ -27,7 +27,7 @@ struct object_identity request_identity(const struct answer *answer);
 /* Bytes that come into memory, and one thread that waits for them. The URL stays until then. */
 struct reply;
 
-/* All of `address` (with its query), at most so many bytes; the scheme is the URL's. */
+/* All of `address` (with its query), at most `bytes_max` of it; the scheme is the URL's. */
 tundish_status reply_ask_all(struct remote *remote, const struct remote_url *url,
                              const char *address, uint64_t bytes_max, struct reply **ret_reply);
 
@@ -44,14 +44,13 @@ struct reply_range {
 tundish_status reply_ask(struct remote *remote, const struct remote_url *url,
                          const struct reply_range *range, struct reply **ret_reply);
 
-/* All of it into the file, as far as the cache on disk may hold so much. The reply owns the file.
- */
+/* All of it into the file, if the cache on disk may hold it. The reply owns the file. */
 tundish_status reply_ask_into(struct remote *remote, const struct remote_url *url,
                               const struct object_identity *identity, int file,
                               struct reply **ret_reply);
 
-/* Its last bytes, so many, or all of a small object whose server sends no ranges: with the answer's
- * total, where they are. */
+/* Its last `bytes` bytes, or all of a small object whose server sends no ranges. The answer's total
+ * says where they are. */
 tundish_status reply_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
                               struct reply **ret_reply);
 

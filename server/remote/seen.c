@@ -224,7 +224,7 @@ remote_seen_expect(struct remote_seen *seen, struct remote *remote, const char *
     struct sighting *sighting = NULL;
 
     pthread_mutex_lock(&seen->lock);
-    /* What fails here is told to the one who looks. */
+    /* A failure is reported to the caller that looks later. */
     (void)ask_for(seen, remote, name, &sighting);
     pthread_mutex_unlock(&seen->lock);
 }

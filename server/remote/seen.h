@@ -1,7 +1,6 @@
-/* seen.h - what stores said of names and patterns, remembered for all who ask while a server
- * starts: the place, the check of the inputs, and the first who pulls rows. A store far away is
- * asked once, and for many names at the same time. Any thread.
- */
+/* seen.h - cached HEAD and LIST answers of stores, so that the place, the check of the inputs and
+ * the first read ask each store once while a server starts. Many names are asked for at the same
+ * time. Any thread. */
 #ifndef REMOTE_SEEN_H
 #define REMOTE_SEEN_H
 

@@ -1,5 +1,5 @@
-/* small.h - objects of one part that rows name: where there is a cache on disk, a server asks only
- * for those that no server of the node has asked for since it began. */
+/* small.h - single-part objects named by rows. With a disk cache, a server fetches only objects
+ * that no server of this node has fetched since it started. */
 #ifndef REMOTE_SMALL_H
 #define REMOTE_SMALL_H
 

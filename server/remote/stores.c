@@ -42,7 +42,7 @@ open_store(const char *name)
     return store;
 }
 
-/* What leads to the store of that name, or to none. */
+/* The link to the store of that name; NULL in it: there is none. */
 static struct store *_Atomic *
 find_link(char name[STORE_NAME_BYTES])
 {

@@ -36,7 +36,7 @@ struct transfer {
     bool lacks_total;          /* ... or came without the object's size */
     bool asks_whole;           /* nothing else tells the object's size */
     bool is_whole;             /* this attempt's body is the object from its begin */
-    uint64_t whole_bytes;      /* ... of which so many have come */
+    uint64_t whole_bytes;      /* ... that have come */
     bool has_enough;           /* the rest of it is not waited for */
     enum transfer_cause cause; /* of the attempt's end, if it was found before libcurl's */
     tundish_status status;     /* with CAUSE_FINAL */

@@ -17,8 +17,8 @@ end_finally(struct transfer *transfer, tundish_status status)
     return CAUSE_FINAL;
 }
 
-/* The server has no bytes at that range. Of an empty object that is as it should be; but not every
- * store says the size with it, so it is asked for. */
+/* The server has no bytes at that range. That is right for an empty object; but not every store
+ * says the size with it, so it is asked for. */
 static enum transfer_cause
 judge_unsatisfied(struct transfer *transfer)
 {

@@ -27,7 +27,7 @@ bool transfer_has_changed(const struct transfer *transfer);
 /* All that is asked for from now on must be of the version that the answer tells. */
 void transfer_hold_version(struct transfer *transfer);
 
-/* The attempt ends here; the next one asks anew. False. */
+/* The attempt ends here; the next one asks again. False. */
 bool transfer_try_again(struct transfer *transfer, enum transfer_cause cause);
 
 /* transfer_whole.c: a range was asked for, and the whole object comes. Is it small enough? */

@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "remote/refusal.h"
 
-/* Of status lines and headers, those of redirects included. */
+/* The limit of status lines and headers, with those of redirects. */
 enum { HEAD_BYTES_MAX = 256 << 10 };
 
 /* The attempt ends here, and no other may help. */
@@ -122,7 +122,7 @@ have_total(struct transfer *transfer)
         return true;
     if (total != UINT64_MAX)
         return transfer_try_again(transfer, CAUSE_WRONG);
-    /* Of one that is looked at, nothing else told it. */
+    /* Nothing else told the size of an object that is looked at. */
     transfer->asks_whole = transfer->want.is_look;
     transfer->asks_size = transfer->lacks_total = !transfer->want.is_look;
     return transfer_try_again(transfer, CAUSE_ASK);

@@ -1,8 +1,8 @@
 /* transfer_whole.c - the whole object where a range was asked for.
  *
- * A server that sends no ranges answers with all of it, and may not say how long it is. Of a small
- * object the range is cut from that; of a larger one each range would cost all that lies before: it
- * is read into the cache on disk, if there is one (whole.h). */
+ * A server that sends no ranges answers with all of it, and may not say how long it is. The range
+ * of a small object is cut from the answer. Each range of a larger one would cost all bytes before
+ * it, so the object is read into the cache on disk, if there is one (whole.h). */
 #include "remote/transfer_private.h"
 
 static uint64_t

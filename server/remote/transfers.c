@@ -12,8 +12,8 @@
 #include "remote/remote.h"
 #include "remote/transfer.h"
 
-/* Pauses grow from the first to the last of these. What a server asks for is done up to a minute.
- */
+/* Pauses grow from the first to the last of these. A server's Retry-After is honoured up to
+ * ASKED_PAUSE_S_MAX. */
 enum {
     FIRST_PAUSE_MS = 100,
     PAUSE_DOUBLINGS_MAX = 8,
@@ -22,7 +22,7 @@ enum {
 };
 enum { IDLE_MS = 600000, CHECK_MS = 200 };
 
-/* A request that takes so many times what the median does is made again, as often as this. */
+/* A request that takes SLOW_FACTOR times the median is repeated, at most CUTS_MAX times. */
 enum { SLOW_FACTOR = 3, CUTS_MAX = 3 };
 #define SLOW_LEAST_NS INT64_C(1000000000)
 
@@ -247,9 +247,9 @@ end_some(struct transfers *transfers)
     }
 }
 
-/* Of the requests of a store a few meet a slow path or a slow disk: another attempt is soon done,
- * and one that is cut has lost no bytes. Each time the patience grows, for a large rest may be slow
- * on every path. */
+/* A few requests to a store meet a slow path or a slow disk. Another attempt is soon done, and the
+ * one that is cut has lost no bytes. Each time the patience grows, for a large rest may be slow on
+ * every path. */
 static bool
 is_slow(const struct transfer *transfer, int64_t now_ns)
 {

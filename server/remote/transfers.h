@@ -64,8 +64,8 @@ void transfers_add(struct transfers *transfers, const struct transfer_want *want
 /* Is there more to do than connections for it? Then it is too early to read ahead. */
 bool transfers_are_busy(struct transfers *transfers);
 
-/* The thread ends. What is under way stays as it is, since others may still look at it: the process
- * ends. Once. */
+/* The thread ends. Requests in flight are not freed, because other threads may still read them and
+ * the process is about to exit. Once. */
 void transfers_stop(struct transfers *transfers);
 
 #endif

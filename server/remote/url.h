@@ -41,8 +41,8 @@ remote_url_is_of_store(const struct remote_url *url)
 char *remote_url_address(const struct remote_url *url, const struct remote_site *site);
 char *remote_url_bucket_address(const struct remote_url *url, const struct remote_site *site);
 
-/* All bytes but letters, digits, - . _ ~ as %XX, and the slash only if it is not kept. What a
- * signature is made of must be written so. The caller frees. */
+/* All bytes but letters, digits, - . _ ~ as %XX, and the slash only if it is not kept. A signature
+ * needs this spelling. The caller frees. */
 char *remote_url_encode(const char *text, bool keep_slashes);
 
 /* The other way round, in place; a + is a blank, as stores write them in lists. */

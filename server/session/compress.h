@@ -28,7 +28,7 @@ struct compressed {
     int64_t worth_ns;     /* PAYS: a higher cost would not pay */
 };
 
-/* What an arena may take. */
+/* The bytes that an arena may take. */
 struct compress_room {
     uint64_t scarce_bytes; /* there is no more */
     uint64_t spare_bytes;  /* of those, what columns stored smaller must leave free */

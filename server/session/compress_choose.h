@@ -17,7 +17,7 @@ struct offer {
     int64_t cost_ns; /* to encode and decode */
 };
 
-/* What saving is worth where memory is tight. */
+/* The worth of a saved byte where memory is tight. */
 struct saving {
     double byte_ns;  /* of each byte that is not written and not read */
     double begun_ns; /* what it costs that there is any offer taken */

@@ -13,7 +13,7 @@
 struct start {
     bool given;           /* else at the first step of epoch 0 */
     bool after_end;       /* publish the end of the epoch before, too */
-    uint64_t end_steps;   /* which had so many steps */
+    uint64_t end_steps;   /* the number of its steps */
     uint64_t place_epoch; /* whose state this is: `epoch` or an earlier one */
     uint64_t epoch, step;
     struct place_split split; /* of the steps from there on */

@@ -5,8 +5,8 @@
 
 #include "plan/plan.h"
 
-/* Can trainers be given this plan's batches, and their places? What cannot is said of the stage
- * that makes it. */
+/* Can trainers be given this plan's batches, and their places? An error names the stage that makes
+ * it impossible. */
 tundish_status deliverable_check(const struct plan *plan, struct spec_errors *errors);
 
 #endif

@@ -91,7 +91,7 @@ tundish_status fill_make(const struct fill *fill, struct evaluation *evaluation,
 /* Does the number of values alone tell the stored size of every column? */
 bool fill_is_sized(const struct fill *fill);
 
-/* The bytes of a slice of so many rows: is_even. `stored` is the most where it is not sized. */
+/* The bytes of a slice of `rows` rows: is_even. `stored` is the most where it is not sized. */
 void fill_bytes_of_rows(const struct fill *fill, int64_t rows, struct slice_bytes *ret_bytes);
 
 /* The bytes of a slice in its slot, for sizing lanes. */

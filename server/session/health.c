@@ -18,8 +18,8 @@ static const struct form {
     [TUNDISH_STRING] = { 0 },
 };
 
-/* Every how many-th of so many, from where, so that at most HEALTH_VALUES are seen and later looks
- * see the others. */
+/* Look at every `step`-th value from `begin` on: at most HEALTH_VALUES of them, and later looks see
+ * the others. */
 struct stride {
     int64_t begin, step;
 };

@@ -17,7 +17,7 @@ struct lane_size {
     uint64_t most_bytes;  /* the limit of its growth */
 };
 
-/* Of slices of about so many bytes. */
+/* The size of a lane for slices of about this size. */
 void lane_size(const struct fill *fill, const struct slice_bytes *slice,
                struct lane_size *ret_size);
 
@@ -25,8 +25,8 @@ void lane_size(const struct fill *fill, const struct slice_bytes *slice,
 void lane_describe(const struct plan *plan, const tundish_spec *spec,
                    struct lane_config *ret_config);
 
-/* Size a lane that is described, for slices of about so many bytes; deliver.lane_bytes has
- * precedence, and a limit holds. */
+/* Size a lane that is described, for slices of about this size; deliver.lane_bytes has precedence,
+ * and a limit holds. */
 void lane_give_size(const struct fill *fill, const struct slice_bytes *slice,
                     struct lane_config *lane);
 
@@ -34,7 +34,7 @@ void lane_give_size(const struct fill *fill, const struct slice_bytes *slice,
  * one while it waits for the next. */
 uint64_t lane_reserve_bytes(const struct slice_bytes *slice);
 
-/* What all that comes to where shapes tell, before there is data. */
+/* The memory of all lanes, as far as shapes tell it before there is data. */
 void lane_forecast(const struct plan *plan, struct plan_lanes *ret_lanes);
 
 #endif

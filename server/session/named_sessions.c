@@ -126,8 +126,8 @@ check_job(const struct named_sessions *sessions, const struct spec_stream *strea
                                                                      : TUNDISH_OK;
 }
 
-/* Who closes its reader early seldom comes back for the rest, and a search for the best of many
- * runs opens one session after the other. What a trainer that died may need stays. */
+/* A trainer that closes its reader early seldom comes back for the rest, and a search for the best
+ * of many runs opens one session after the other. Sessions that a dead trainer may need stay. */
 static bool
 abandon_left(struct named_sessions *sessions)
 {

@@ -45,8 +45,8 @@ bool ring_is_open(const struct ring *ring);
 void ring_close_steps(struct ring *ring, uint32_t lanes);
 void ring_close(struct ring *ring);
 
-/* The threads are about to run; are to stop after the part they are making; have stopped. What is
- * not published is dropped. */
+/* The threads are about to run; are to stop after the part they are making; have stopped. Steps
+ * that are not published are dropped. */
 void ring_begin(struct session *session);
 void ring_stop(struct session *session);
 void ring_clear(struct session *session);
@@ -82,8 +82,8 @@ uint64_t ring_count_dealt(struct session *session);
 /* How many steps the dealer may be ahead of the lanes. */
 uint32_t ring_steps_ahead(const struct ring *ring);
 
-/* Workers and helpers' lines. A thread holds the lock from ring_lock or ring_finish on. Of the
- * functions that release it ring_unlock wakes nobody, and ring_unlock_due those that are due. */
+/* Workers and helpers' lines. A thread holds the lock from ring_lock or ring_finish on. Two
+ * functions release it: ring_unlock wakes nobody, ring_unlock_due those that are due. */
 void ring_lock(struct session *session);
 void ring_unlock(struct session *session);
 void ring_unlock_due(struct session *session);

@@ -93,7 +93,7 @@ void session_halt(struct session *session);
 
 tundish_status session_open_dealer(struct session *session);
 
-/* Of another root seed. The one before stays until the session's files are closed. */
+/* Take a plan with another root seed. The one before stays until the session's files are closed. */
 void session_replace_plan(struct session *session, struct plan *plan);
 
 /* Say once that code of the user's own is not what it was when a place was saved. */

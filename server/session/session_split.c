@@ -12,7 +12,7 @@
 
 enum { TEXT_BYTES = 512 };
 
-/* What a node tells. */
+/* A node's value. */
 struct told_split {
     uint64_t epoch, step;
 };
@@ -119,7 +119,7 @@ session_split_hear(struct session *session, struct byte_view bytes)
         ring_fail(session, TUNDISH_E_PLACE, tnd_error_text(), false);
 }
 
-/* What was heard before the threads ran has failed no step, and may be past by now. */
+/* A difference that was found before the threads ran has failed no step, and may be past by now. */
 tundish_status
 session_split_agrees(const struct session *session)
 {

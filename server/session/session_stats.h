@@ -41,8 +41,8 @@ void session_stats_label(char labels[TND_STATS_LABEL_BYTES], const struct sessio
 void session_stats_open(struct session *session, struct stats *stats);
 void session_stats_close(struct session *session);
 
-/* How batches are stored, and why: once lanes have their size, for slices of so many bytes, where
- * an arena may take so many. */
+/* How batches are stored, and why: once lanes have their size, for slices of these bytes and an
+ * arena of at most `arena_allowed`. */
 void session_stats_compression(struct session *session, const struct lane_config *lane,
                                const struct slice_bytes *slice, uint64_t arena_allowed);
 

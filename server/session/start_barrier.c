@@ -7,7 +7,7 @@
  *
  * A survivor may know which batches its dead server still kept for its groups. It opens the barrier
  * at once: no trainer has a lower place, and groups that are not back yet will find what they lack
- * (feed_await). Of several servers that died only the last one's survivors know that. If the place
+ * (feed_await). If several servers died, only the survivors of the last one know that. If the place
  * in a file is lower than what the others know of, the start is there, since trainers without
  * places began there at a later server. But if all trainers have places, nobody needs what is
  * before the lowest of them. One thread that reads several replicas in turn would even wait for
@@ -138,9 +138,9 @@ note_groups(struct start_barrier *barrier, const struct feed_start *start)
         barrier->groups_gone = start->groups_gone;
 }
 
-/* Of an epoch that was cut only a place of that epoch or a later one knows what came of it: one
- * that was saved between the cut and the next batch does not. So the state is that of the latest
- * epoch that is not after the start. */
+/* Only a place of a cut epoch or a later one records how the cut changed the order. A place saved
+ * between the cut and the next batch does not. So the state is that of the latest epoch that is not
+ * after the start. */
 static void
 take_state_of(struct start_barrier *barrier, const struct place *place, uint64_t place_epoch)
 {
@@ -288,7 +288,7 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
     return TUNDISH_OK;
 }
 
-/* What survivors know of their server's memory is not in the places that they bring. */
+/* The places of survivors do not tell what they know of their server's memory. */
 static void
 choose_start(struct session *session)
 {

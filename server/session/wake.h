@@ -167,7 +167,7 @@ wake_is_anyone_due(const struct wake *wake)
     return wake->worker_is_due || wake->dealer_is_due;
 }
 
-/* The lock is about to be released: whoever is due is due no more. */
+/* The lock is about to be released: those that are due are woken now. */
 static inline struct wake_whom
 wake_due(struct wake *wake)
 {

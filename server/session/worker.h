@@ -8,7 +8,7 @@
 #include "session/session_stats.h"
 #include "session/step.h"
 
-/* What a worker that has no work waits for. */
+/* The reason why a worker without work waits. */
 enum worker_wait { WAITS_FOR_NOTHING, WAITS_FOR_SLOTS, WAITS_FOR_STEPS };
 
 struct worker {

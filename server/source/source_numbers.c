@@ -1,7 +1,7 @@
 /* source_numbers.c - integers that a file lists, another file in each epoch.
  *
  * So a program may decide an order while the stream runs: it writes an epoch's list when that epoch
- * begins. Whoever reads it waits until then.
+ * begins. A reader waits until then.
  *
  * Words of an element: the number, zero.
  */

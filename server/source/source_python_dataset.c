@@ -2,7 +2,7 @@
  * (workers/python_pool.h).
  *
  * Words of an element: the index, the number of the iterator. Both together number what items draw,
- * so that each epoch draws anew.
+ * so that each epoch draws again.
  */
 #include <stdlib.h>
 

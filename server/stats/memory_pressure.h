@@ -2,8 +2,8 @@
  *
  * The kernel (PSI, Linux 4.20) counts the time that threads were stopped because a page had to be
  * made free or read again: of each control group of version 2, and of the machine. Counted is the
- * innermost group of this process that has such a file, else the machine. What cannot be read
- * counts as 0.
+ * innermost group of this process that has such a file, else the machine. A file that cannot be
+ * read counts as 0.
  */
 #ifndef STATS_MEMORY_PRESSURE_H
 #define STATS_MEMORY_PRESSURE_H

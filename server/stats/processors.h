@@ -1,10 +1,10 @@
-/* processors.h - the processor time that this process wanted and did not get, and the process
- * that had it.
+/* processors.h - the processor time that this process wanted and did not get, and the process that
+ * had it.
  *
  * Three sources, all of Linux: the run-queue delay of each thread (/proc/self/task/TID/schedstat),
  * the quotas of its cgroup and of those above (cpu.stat of cgroup v2 and v1), and, while processors
- * are short, the processor time of every other process (/proc/PID/stat). What cannot be read counts
- * as 0.
+ * are short, the processor time of every other process (/proc/PID/stat). A file that cannot be read
+ * counts as 0.
  */
 #ifndef STATS_PROCESSORS_H
 #define STATS_PROCESSORS_H

@@ -41,7 +41,7 @@ struct tnd_stats_track_entry *stats_add_track(struct stats *stats, const char *s
 
 void stats_drop_track(struct stats *stats, struct tnd_stats_track_entry *track);
 
-/* Of a set that stats_add gave: what an event names it by. */
+/* The number by which an event names a set that stats_add gave. */
 uint64_t stats_offset(const struct stats *stats, const void *values);
 
 /* Append key="value" to labels, quoted as Prometheus wants it; a value that is too long ends in a

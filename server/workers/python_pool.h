@@ -40,7 +40,7 @@ tundish_status python_pool_ask(struct python_pool *pool, const struct python_req
  * For a process with one thread that asks, which sees by it that two give the same. */
 void python_pools_turn(int turn);
 
-/* What the interpreters of a pool have done so far. */
+/* The work of a pool's interpreters so far. */
 struct python_figures {
     const char *name; /* "augment:train" */
     uint32_t workers, limit;

@@ -14,7 +14,7 @@
 #include "column/frame.h"
 #include "core/status.h"
 
-/* What a request asks for beside the columns. */
+/* The parts of a request besides the columns. */
 struct python_request {
     const struct frame *input;
     const uint32_t *columns; /* of the input, in the order they are sent */

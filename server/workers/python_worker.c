@@ -113,7 +113,8 @@ open_arena(struct python_worker *worker)
     return grow_arena(worker, PAGE + ROOM_FOR_ANSWER);
 }
 
-/* What every library that starts threads of its own reads, and who must not touch the GPU. */
+/* Variables that libraries with threads of their own read, and those that keep libraries off the
+ * GPU. */
 static const char *const ENVIRONMENT[] = {
     "OMP_NUM_THREADS=1",        "OPENBLAS_NUM_THREADS=1",       "MKL_NUM_THREADS=1",
     "NUMEXPR_NUM_THREADS=1",    "VECLIB_MAXIMUM_THREADS=1",     "TF_NUM_INTRAOP_THREADS=1",
@@ -200,7 +201,7 @@ may_log(struct python_worker *worker)
     return true;
 }
 
-/* What it has written to its standard error since, as lines of the log. */
+/* Log the lines that it has written to its standard error since. */
 static void
 log_complaints(struct python_worker *worker)
 {
@@ -242,7 +243,7 @@ element_at_work(const struct python_worker *worker)
     return arena_word(worker, ELEMENT_WORD);
 }
 
-/* What is its own of its memory: the arena is not. 0: nobody knows. */
+/* The memory that is its own: the arena is not. 0: nobody knows. */
 static uint64_t
 own_memory(pid_t process)
 {
@@ -365,7 +366,7 @@ receive(const struct python_worker *worker, struct message *ret_message)
     return got == sizeof *ret_message;
 }
 
-/* What it refuses, in a sentence that lies in the arena. */
+/* Fail with its refusal, a sentence in the arena. */
 static tundish_status
 fail_refused(struct python_worker *worker, const struct message *message)
 {

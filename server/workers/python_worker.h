@@ -12,7 +12,7 @@
 #include "workers/child.h"
 #include "workers/python_wire.h"
 
-/* What interpreters are to do. One may have several, each with a number of its own. */
+/* The work of interpreters. One may have several, each with a number of its own. */
 struct python_job {
     uint64_t number;       /* of no other job of this process */
     const char *name;      /* "augment:train", for messages */
@@ -70,7 +70,7 @@ struct python_hello *python_worker_find(const struct python_worker *worker, uint
 /* Have it drop the job at this index of `known`. */
 void python_worker_drop(struct python_worker *worker, size_t index);
 
-/* What has become of a question. */
+/* The outcome of a question. */
 enum python_end {
     PYTHON_ANSWERED,
     PYTHON_DIED,  /* so its text says; stop it */
@@ -84,7 +84,7 @@ struct python_answer {
     tundish_status status;
 };
 
-/* Of a job that it has. `tries`: its output is not known yet, and the answer describes it
+/* Ask for a job that it has. `tries`: its output is not known yet, and the answer describes it
  * (python_wire_read_columns), or the elements cannot be made: FAILED, E_DATA. */
 enum python_end python_worker_ask(struct python_worker *worker, const struct python_job *job,
                                   const struct python_request *request, bool tries,

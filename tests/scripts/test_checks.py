@@ -242,6 +242,40 @@ class Headers(Check):
                       self.header("server/batch/origin_parts.h", "BATCH_ORIGIN_PARTS_H"))
 
 
+class English(Check):
+    script = "check-english"
+
+    def test_each_phrase_is_found_once_in_comments_and_texts(self):
+        for path, text, name in (
+            ("server/order/run.c", "/* Of a step the rows. */", "of-first"),
+            ("server/order/run.c", "/* Rows. Of\n * those that failed none. */", "of-first"),
+            ("server/order/run.h", "/* What is sent stays. */", "what-first"),
+            ("docs/faq.md", "A pattern is no name.", "is-no"),
+            ("README.md", "It sends so many parts.", "so-many"),
+            ("scripts/tool.py", "# begin anew\n", "anew"),
+            ("sdk/core/log.h", "/* For whoever reads. */", "whoever"),
+            ("scripts/tool.py", 'def f():\n    """All, be it late."""\n', "be-it"),
+        ):
+            with self.subTest(text=text):
+                self.setUp()
+                self.put(path, text)
+                self.assertEqual(self.complaints().count("check-english: "), 1)
+                self.assertIn(f"check-english: {name}: 1 in comments", self.complaints())
+
+    def test_plain_words_are_fine(self):
+        self.put("server/order/run.c", 'int of; /* There is no row; a part is no longer than this. */\n'
+                                       'const char *text = "Of a step";')
+        self.put("README.md", "What is it? `Of a step` is code, and\n\n```sh\nanew\n```\n\nso is this.")
+        self.assert_fine()
+
+    def test_a_number_may_fall_and_not_rise(self):
+        self.put("scripts/english.counts", "anew 1\nof-first 2\n")
+        self.put("README.md", "Begin anew.")
+        self.assert_fine()
+        self.put("docs/faq.md", "Begin anew.")
+        self.assertIn("anew: 2 in comments and texts, more than the 1", self.complaints())
+
+
 class Format(Check):
     script = "check-format"
 

@@ -263,7 +263,7 @@ TUNDISH_API void tundish_release(tundish_reader *reader, const tundish_batch *ba
  * after tundish_close: until then the reader serves for tundish_release and tundish_tensor_*.
  * Called by the thread that uses the reader, and not while another thread releases the batch. For
  * those who hold a batch longer than the lane can bear: a copy costs a pass over the batch and, for
- * the next batches, the mapping of the lane anew. Keeping twice is keeping once. Returns OK,
+ * the next batches, the mapping of the lane again. Keeping twice is keeping once. Returns OK,
  * E_ARGUMENT (not held), E_MEMORY, or E_SYSTEM (the kernel cannot replace the pages); on failure
  * the batch is held as before. */
 TUNDISH_API tundish_status tundish_keep(tundish_reader *reader, const tundish_batch *batch);

@@ -289,7 +289,7 @@ dlpack_capsule(PyObject *array, PyObject *arguments, PyObject *names)
     array_look(array, &view);
     request.is_versioned = major >= 1;
     request.is_copy = copy == Py_True;
-    /* The older kind of capsule cannot say read-only: whoever takes it may write. */
+    /* The older kind of capsule cannot say read-only: its consumer may write. */
     if (copy == Py_None && !request.is_versioned && source_device(lease_source(view.lease)) < 0)
         request.is_copy = true;
     if (!is_there(device, source_device(lease_source(view.lease))) ||

@@ -29,7 +29,7 @@ _PEEKED = 2
 class _Source:
     """The epochs of a reader as Keras takes them, each batch a flat list of its columns.
 
-    Keras takes a batch to build a model, lets the iterator go, and begins anew; a new iter(reader) would
+    Keras takes a batch to build a model, lets the iterator go, and begins again; a new iter(reader) would
     pass over the rest of the epoch. So an epoch that was let go in its first batches begins again with
     them. They are copies, as they would hold their slots.
     """

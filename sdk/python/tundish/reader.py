@@ -159,7 +159,7 @@ class Reader(_tundish.Reader):
         return spec.kind == "dense" and spec.dtype != "string" and not is_widened
 
     def _go_to_pending(self) -> None:
-        """Begin anew at the place that was loaded. If that fails, the next call tries again."""
+        """Begin again at the place that was loaded. If that fails, the next call tries again."""
         if self._pending is not None:
             for reader in list(_opened):
                 if reader is self or self._shares_loading(reader):
@@ -332,7 +332,7 @@ _opened: weakref.WeakSet[Reader] = weakref.WeakSet()
 
 
 def readers_of(socket: str) -> list[Reader]:
-    """Those that are open, of the server of this address, whoever opened them."""
+    """The open readers of the server of this address, also those of other callers."""
     named = os.environ.get("TUNDISH_SERVER")
     return [reader for reader in list(_opened) if (reader.server or named) == socket and not reader.closed]
 

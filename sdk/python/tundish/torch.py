@@ -175,7 +175,7 @@ class DataLoader:
         current then comes to their use. They are the batch's own memory on the device, which may be
         written to, and keep it until they are gone.
 
-    Each `for` is one epoch; beginning anew in the midst of one passes over the rest of it. `len()` is
+    Each `for` is one epoch; beginning again in the midst of one passes over the rest of it. `len()` is
     the number of steps of an epoch where the pipeline tells it, else TypeError. Strings stay Strings.
 
     state_dict() and load_state_dict() are torchdata's Stateful: the place after the last batch that
@@ -198,7 +198,7 @@ class DataLoader:
         more slowly.
     shuffle: in an order that the seed and the epoch's number decide; with generator= in torch's order.
     seed: of orders and of what items draw. None: torch's generator draws it when the loader is first used, so
-        that a loader made anew has another, and torch.manual_seed() the same in each run; among several ranks
+        that a new loader has another, and torch.manual_seed() the same in each run; among several ranks
         it is the number of the loader in the program.
     sampler, batch_sampler: asked once for each epoch, at its beginning, for all its indices, which are integers.
     num_workers: interpreters of the node, for all its ranks; 0: one for each processor.
@@ -215,7 +215,7 @@ class DataLoader:
 
     `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
     state_dict(), and closed by close(), at the end of a `with`, or with the loader. It is closed, too, when
-    another loader of this program opens the same replica, as one that is made anew for each epoch does,
+    another loader of this program opens the same replica, as one that is made again for each epoch does,
     unless a loop over it is in the midst of an epoch. Its errors are those of tundish. ArgumentError: an option that is not for this, or one
     of torch's that Tundish has elsewhere.
     """

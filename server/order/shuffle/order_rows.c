@@ -177,7 +177,7 @@ prepare(struct order_iterator *iterator)
     return TUNDISH_OK;
 }
 
-/* What the draw of a position, with replacement, is below the sum of all weights. */
+/* The draw of a position, with replacement: a number below the sum of all weights. */
 static uint64_t
 draw_at(const struct rows *rows, uint64_t position)
 {
@@ -343,7 +343,7 @@ add_weights(const struct order_planning *planning, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* Sums of the weights so far, as parts of WHOLE. What is not 0 has a part, however small. */
+/* Sums of the weights so far, as parts of WHOLE. A weight above 0 has a part, however small. */
 static void
 make_sums(struct plan_node *node, const struct order_numbers *numbers, double sum)
 {

@@ -1,8 +1,8 @@
 /* place_code.h - code of the user's own in a plan, and what a place keeps of it.
  *
- * Rows are made anew with the code as it is, so that a place goes on where it changed; but where
- * the order of rows hangs on what it makes, the places before and after would be of different rows,
- * and it counts as a file does.
+ * Rows are made again with the present code, so a place stays good when the code changes. But if
+ * the order of rows depends on the code's results, places from before and after the change stand
+ * for different rows: then the code counts as a file does.
  */
 #ifndef SESSION_CHECKPOINT_PLACE_CODE_H
 #define SESSION_CHECKPOINT_PLACE_CODE_H

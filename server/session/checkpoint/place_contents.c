@@ -24,8 +24,8 @@ counts_with_patterns(const struct parameter_info *parameter)
     return (parameter->types & TYPE_PATHS) != 0 ? COUNTS_AS_PATH : COUNTS_WHOLE;
 }
 
-/* What a pattern matches is compared itself (place_files.h): names, sizes, bytes, in their order.
- */
+/* The files that a pattern matches are compared themselves (place_files.h): names, sizes, bytes, in
+ * their order. */
 static enum spec_counting
 counts(const struct parameter_info *parameter)
 {
@@ -89,8 +89,8 @@ replicas_that_matter(const struct plan *plan)
 }
 
 /* With one worker, or in lanes under DATA, all workers together deal one order, whatever their
- * number: a step is a global batch. Of a queue or a broadcast each worker has whole batches of its
- * own. From a function each replica takes elements of its own. */
+ * number: a step is a global batch. In a queue or a broadcast each worker has whole batches of its
+ * own. With from_function each replica takes elements of its own. */
 void
 place_ready(const struct plan *plan, const struct place_files *files, struct place *ret_place)
 {

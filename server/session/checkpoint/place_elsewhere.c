@@ -34,7 +34,7 @@ static const struct sent {
 };
 enum { SENTS = sizeof sents / sizeof *sents };
 
-/* What was looked at last: all replicas of a job bring a place of the same files. */
+/* The last comparison: all replicas of a job bring a place of the same files. */
 static struct {
     pthread_mutex_t lock;
     struct place_groups now, then;

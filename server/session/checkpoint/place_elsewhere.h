@@ -1,14 +1,13 @@
 /* place_elsewhere.h - files that lay elsewhere when a place was saved: on a disk or at a store, and
  * now at another.
  *
- * What is known of an object without reading it is its ETag, of a file the samples of its bytes
- * (place_files.h): neither tells the other, and two stores have two ETags of one file that was sent
- * to them in parts of other sizes. Only when a place is not of the files as they are known is more
- * done. Samples of the objects are fetched, in case they lay on a disk. Files, and then objects,
- * are read whole, and the ETags made that stores give them: the MD5 of the bytes, or of those of
- * parts, of the sizes that clients send. An ETag that is no MD5, as of a web server's own making,
- * tells nothing of the bytes: a place that was saved there is good only where the ETags are the
- * same.
+ * An object is known by its ETag, a file by samples of its bytes (place_files.h). Neither tells the
+ * other, and two stores give one file two ETags if they received it in parts of other sizes. Only a
+ * place that does not match the known files needs more. Samples of the objects are fetched, in case
+ * they lay on a disk. Files, and then objects, are read whole, and the ETags made that stores give
+ * them: the MD5 of the bytes, or of those of parts, of the sizes that clients send. An ETag that is
+ * not an MD5, such as a web server's own, says nothing about the bytes: a place that was saved
+ * there is good only where the ETags are the same.
  */
 #ifndef SESSION_CHECKPOINT_PLACE_ELSEWHERE_H
 #define SESSION_CHECKPOINT_PLACE_ELSEWHERE_H

@@ -53,7 +53,7 @@ uint64_t place_group_hash(const uint64_t *hashes, uint32_t count);
 uint64_t place_object_hash(uint64_t bytes, uint64_t tag_hash);
 uint32_t place_group_of(uint32_t index, uint32_t count);
 
-/* What is looked at of so large a file, after the begin. */
+/* The samples of a large file, after its first bytes. */
 struct place_samples {
     uint32_t count;
     size_t bytes; /* of each */

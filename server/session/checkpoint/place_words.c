@@ -16,7 +16,7 @@
 
 enum { WORDS_BYTES_MAX = 1 << 20, SHOWN_BYTES = 60 };
 
-/* Of one line; they point into the text. */
+/* The words of one line; they point into the text. */
 struct words {
     const char *stage, *parameter, *value, *line;
 };

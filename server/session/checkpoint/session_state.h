@@ -7,8 +7,8 @@
  * are restarted, and queues, get some batches again: those given back since the last write, or by
  * only some of their group.
  *
- * DIR/STREAM.server is the generation of the last server that let a trainer in. What its survivors
- * know of its memory is newer than the place. Survivors of servers before it may know of more
+ * DIR/STREAM.server is the generation of the last server that let a trainer in. Its survivors know
+ * its memory, which is newer than the place. Survivors of servers before it may know of more
  * batches given back, but trainers that were restarted without a place got these again, so the
  * place counts.
  *
@@ -24,9 +24,9 @@
 /* Can places be kept there? The folder is not made. */
 tundish_status session_state_check(const char *folder);
 
-/* The folder of one of so many nodes, which the caller frees: a single node's is `folder` itself,
- * and others have one in it, which is made. E_PLACE: a job of one node has kept places there, and
- * this one has several, or the reverse. */
+/* The folder of a node, which the caller frees: `folder` itself if `node_count` is 1, else a folder
+ * in it, which is made. E_PLACE: a job of one node has kept places there, and this one has several,
+ * or the reverse. */
 tundish_status session_state_folder(const char *folder, uint32_t node, uint32_t node_count,
                                     char **ret_folder);
 

@@ -320,8 +320,8 @@ count_in_hand(const struct shard_share *share)
     return count;
 }
 
-/* A reader that has nothing left gets a shard when it asks, so that none lies with one that does
- * not read on. What was dealt may be still to be published, as the end of the epoch before. */
+/* A reader that has nothing left gets a shard when it asks, so that no shard lies with a reader
+ * that has stopped. Dealt steps may still be unpublished, such as the end of the epoch before. */
 static bool
 has_asked(struct session *session)
 {

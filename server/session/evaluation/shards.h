@@ -12,9 +12,9 @@
  * A reader that has a shard and does not begin it may be a while: if others want one, the shard is
  * taken back. If the reader has had nothing of the epoch, it is then as one that has not asked.
  *
- * One tracker serves all readers of a stream. Of several nodes the one of rank 0 has the tracker,
- * and the others ask it. If a node is lost, its readers' unfinished shards go to other readers. If
- * rank 0 is lost, no reader gets another shard. Any thread.
+ * One tracker serves all readers of a stream. In a job of several nodes rank 0 has the tracker, and
+ * the others ask it. If a node is lost, its readers' unfinished shards go to other readers. If rank
+ * 0 is lost, no reader gets another shard. Any thread.
  */
 #ifndef SESSION_EVALUATION_SHARDS_H
 #define SESSION_EVALUATION_SHARDS_H

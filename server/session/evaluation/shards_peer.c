@@ -181,7 +181,7 @@ shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t
     return next == SHARDS_WAIT && is_hopeless(shards, asked_ns, now_ns) ? lost(shards) : next;
 }
 
-/* Of a shard that the reader has. */
+/* Tell rank 0 about a shard that the reader has. */
 static void
 tell(struct shards *shards, enum shards_message_kind kind, uint32_t reader, uint64_t epoch,
      uint32_t shard)

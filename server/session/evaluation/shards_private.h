@@ -24,7 +24,7 @@ enum shards_message_kind {
     SHARDS_WANTED
 };
 
-/* What nodes write each other. */
+/* The message that nodes send each other. */
 struct shards_message {
     uint32_t kind, reader, shard, count;
     uint64_t epoch;

@@ -12,7 +12,7 @@
 
 struct session;
 
-/* What a step is for the job: some node has rows; this node has none, but another has; none has. */
+/* A step from the job's point of view: this node has rows; another node has; none has. */
 enum job_step { JOB_STEP_ROWS, JOB_STEP_EMPTY, JOB_STEP_END };
 
 /* The dealing thread calls these, and any thread tell_error. Functions that wait for other nodes

@@ -9,7 +9,7 @@
 #include "core/hash_farm.h"
 #include "session/session_private.h"
 
-/* What a node tells of a group; others give one byte. */
+/* A node's value for a group that it knows; others give one byte. */
 struct told_ahead {
     uint64_t epoch, step;
     uint32_t replica, reserved; /* counted over all nodes */
@@ -17,7 +17,7 @@ struct told_ahead {
 };
 
 /* Replicas of queues and broadcasts take no steps together. Where nodes have files of their own,
- * those ahead wait for one that begins anew (session_replay.h). */
+ * those ahead wait for one that starts from the beginning (session_replay.h). */
 static bool
 is_compared(const struct session *session)
 {

@@ -18,7 +18,7 @@ struct session;
 /* A trainer of the group has come or gone. */
 void session_ahead_tell(struct session *session, const char *group);
 
-/* What all have told of a group. */
+/* The values of all nodes for a group. */
 void session_ahead_hear(struct session *session, struct byte_view bytes);
 
 /* A trainer opens without a place: is a replica of another node ahead of it? */

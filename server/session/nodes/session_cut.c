@@ -9,8 +9,8 @@
 
 enum restart_part { LEFT, STEP };
 
-/* What a node gives under LEFT. Of the state that the first epoch began with as many words as there
- * are; none, if nothing says it. */
+/* A node's value under LEFT, followed by the words of the state with which its first epoch began.
+ * No words: the state is not known. */
 struct told_left {
     uint64_t left, first;
     uint64_t is_read; /* its trainers are there, and began where this says */
@@ -30,7 +30,7 @@ restart_key(const struct session *session, enum restart_part part, uint64_t epoc
     };
 }
 
-/* What the nodes gave, one after the other. */
+/* Read the values of the nodes, one after the other. */
 static bool
 next_told(struct byte_view *rest, struct told_left *ret_told, size_t *ret_words)
 {

@@ -5,10 +5,10 @@
  * or wants to, is cut: each stops and tells its step, and the highest one is the end, since no
  * worker can take back a step that it has dealt. A node that began with a later epoch has none.
  *
- * The order of the next epoch may depend on where this one was cut. A node that began with that
- * one, at a place, tells what its place says of it, and those that come to it deal the same. A
- * place from between the cut and the next batch does not say it: then another node's place may, and
- * if none does, each such node works out the same.
+ * The order of the next epoch may depend on where this one was cut. A node that resumed in the next
+ * epoch publishes the order state of its place, and nodes that reach that epoch later use it. A
+ * place saved between the cut and the next batch lacks that state. Another node's place may have
+ * it; if none has, every such node computes the same state itself.
  */
 #ifndef SESSION_NODES_SESSION_CUT_H
 #define SESSION_NODES_SESSION_CUT_H

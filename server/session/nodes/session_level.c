@@ -14,8 +14,8 @@
 #include "session/session_private.h"
 #include "shm/place.h"
 
-/* What a node gives: the highest byte first, so that bytes are in the order of places. Then its
- * place's bytes, if it has some. */
+/* A node's value: the highest byte first, so that bytes are in the order of places. The bytes of
+ * its place follow, if it has one. */
 struct standing_head {
     uint64_t epoch, step;
     uint8_t is_empty;

@@ -205,7 +205,7 @@ forget_epoch(struct session *session, uint64_t epoch)
     session_marks_forget(session, epoch);
 }
 
-/* Of the epochs that this node or another may be in. */
+/* The epochs are those that this node or another may be in. */
 void
 session_link_restart(struct session *session, uint64_t number)
 {

@@ -46,7 +46,7 @@ struct session_link {
     uint64_t cut_step; /* where the epoch ends early, or UINT64_MAX: not agreed */
     uint64_t untold;   /* steps until session_seeds_tell tells; 0: never */
 
-    /* Of the trainers of all nodes together, the last that took this node back (session_level.h).
+    /* The last restart of the trainers of all nodes that took this node back (session_level.h).
      * Written while no thread of the session runs. */
     _Atomic uint64_t restart;
 
@@ -58,7 +58,8 @@ struct session_link {
 /* In `part` of keys: the restart is above the numbers of marks and of session_cut.h. */
 enum { RESTART_SHIFT = 32 };
 
-/* Facts about an epoch hold until all go back, and for one root seed, if that matters at all. */
+/* Keys of facts about an epoch contain the restart number and, if the order depends on it, the root
+ * seed. */
 struct link_key session_link_key(const struct session *session, enum link_topic topic,
                                  uint64_t epoch);
 
@@ -77,9 +78,8 @@ bool session_link_needs_all(const struct session *session);
 void session_link_open(struct session *session, const struct session_options *options);
 void session_link_close(struct session *session);
 
-/* This node goes back, as all will. From here on it takes no total that was made before: a node
- * that has not gone back yet may forget its value, and would then wait for one that is not given
- * again. No thread of the session runs. */
+/* This node goes back, as all will. Ignores totals computed before: a node that goes back later may
+ * discard its value, and would wait for ever for a new total. No thread of the session runs. */
 void session_link_restart(struct session *session, uint64_t number);
 
 /* As nodes_together's (nodes.h). Before the end of an epoch a node waits for the others only where

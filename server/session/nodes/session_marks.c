@@ -12,9 +12,9 @@
 
 enum { TEXT_BYTES = 1024, MARKS_KEPT = 64 };
 
-/* What a node gives under LINK_ORDER. Only marks of the same `variant` are compared. A resumed
- * stream starts its hash again, another seed gives another order, and references into caches differ
- * where one node has to make its own. */
+/* A node's value under LINK_ORDER. Only marks of the same `variant` are compared. A resumed stream
+ * starts its hash again, another seed gives another order, and references into caches differ where
+ * one node has to make its own. */
 struct link_mark {
     uint64_t passed, hash, variant;
 };

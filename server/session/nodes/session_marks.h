@@ -1,4 +1,4 @@
-/* session_marks.h - nodes that deal one order compare it: a hash every so many steps, and of the
+/* session_marks.h - nodes that deal one order compare it: a hash every few steps, and one of the
  * epoch at its end.
  *
  * Each gives its own, and is told which there are, off the dealing thread's way. Only where nothing

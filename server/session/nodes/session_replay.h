@@ -1,10 +1,9 @@
 /* session_replay.h - nodes whose trainers begin in different epochs.
  *
  * Nodes that deal rows of their own need one another at the beginning and at the end of each epoch.
- * Trainers that do not step together may bring places of different epochs, and a node whose
- * trainers are in a later one would be missing in those before it. So it deals these again, from
- * the lowest place of all nodes, and publishes nothing of them. Its own rows come from its own
- * place, as ever.
+ * Trainers that do not step together may resume in different epochs. A node that resumes in a later
+ * epoch would be missing from the earlier ones. So it deals them again, from the lowest place of
+ * all nodes, without publishing. Its own rows come from its own place, as ever.
  */
 #ifndef SESSION_NODES_SESSION_REPLAY_H
 #define SESSION_NODES_SESSION_REPLAY_H

@@ -33,7 +33,7 @@ void session_seeds_tell(struct session *session);
 /* The trainers are gone, and others may go on with another run. */
 void session_seeds_withdraw(struct session *session);
 
-/* What all have told: fails the session where two differ. */
+/* The seeds of all nodes: fails the session if two differ. */
 void session_seeds_hear(struct session *session, struct byte_view bytes);
 
 #endif

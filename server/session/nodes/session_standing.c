@@ -62,7 +62,7 @@ give(struct session *session, const struct link_key *key, enum link_merge merge,
                &(struct link_tally){ merge, is_running, value, byte_count });
 }
 
-/* Of a group that is not known here, nothing but that is told. */
+/* If the group is not known here, the answer says only that. */
 static void
 answer(struct session *session, const struct question *question)
 {

@@ -18,8 +18,8 @@ struct ask_ahead *ask_ahead_begin(struct source_files *files);
  * `asking` is a struct ask_ahead. */
 void ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes);
 
-/* Ask for those that other nodes have; returns at once. They are kept until the step is forgotten.
- */
+/* Request the rows that other nodes own; returns at once. Replies are kept until the step is
+ * forgotten. */
 void ask_ahead_end(struct ask_ahead *asking, uint64_t epoch, uint64_t step);
 void ask_ahead_forget(struct source_files *files, uint64_t epoch, uint64_t step);
 

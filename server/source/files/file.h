@@ -67,8 +67,8 @@ tundish_status file_read(struct source_file *file, void *to, size_t bytes, uint6
 tundish_status file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offset,
                                size_t *ret_bytes);
 
-/* As file_read, for bytes that are far from others that are wanted: of a URL nothing else is asked
- * for. */
+/* As file_read, for an isolated range: from a URL, fetch only these bytes, not the part around
+ * them. */
 tundish_status file_read_range(struct source_file *file, void *to, size_t bytes, uint64_t offset);
 
 /* A range that is read soon, as it is. Returns at once. */

@@ -1,6 +1,6 @@
 /* rejections.h - rows that a program could not make, among those that it writes.
  *
- * On the wire: a word that is made anew for each run of the program, so that no data can hold it,
+ * On the wire: a word that is made again for each run of the program, so that no data can hold it,
  * then the number of bytes of a text as a u64, and the text. It stands where a row could begin.
  * Kept beside the rows: a record that tells the row's number and the text, which is the same in
  * each run, and which no row can be. */

@@ -228,7 +228,7 @@ def _until(question: Question, found: Batches) -> Batches:
 
 
 def _epoch(question: Question, dataset: Any) -> int:
-    """Which epoch TensorFlow's next iterator is: a shuffle draws anew for each iterator, and the program,
+    """Which epoch TensorFlow's next iterator is: a shuffle draws again for each iterator, and the program,
     or the check of another stream, may have made some."""
     shuffles = epochs.shuffles(dataset)
     counts = {step.iterations for step in shuffles}

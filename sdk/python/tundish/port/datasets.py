@@ -54,7 +54,7 @@ class Step:
     `arguments` are those that were given, by the names of tf.data's parameters; a function of the user is
     there as Traced. `draw`: of a stage without a seed the number of the seed that it drew from the
     program's (tf.random.set_seed), else None. `filled`: the seed that it was given for a comparison.
-    `iterations`: how many iterators were made that go through it; a shuffle draws anew for each.
+    `iterations`: how many iterators were made that go through it; a shuffle draws again for each.
     """
 
     name: str

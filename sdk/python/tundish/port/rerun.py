@@ -183,7 +183,7 @@ def _rows(job: dict[str, Any], epoch: int) -> Iterator[dict[str, Any]]:
     step, dataset = _made(job["program"], job.get("words", ()), job["step"], job["at"], job.get("fills", False))
     leaves = _leaves(step)
     for _ in range(epoch):
-        iter(dataset)  # a shuffle draws anew for each iterator
+        iter(dataset)  # a shuffle draws again for each iterator
     for element in dataset:
         yield {n: _array(_at(element, p), s) for n, (p, s) in zip(job["gives"], leaves, strict=True)}
 
