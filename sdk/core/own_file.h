@@ -1,8 +1,8 @@
 /* own_file.h - files and folders that are read back: whose they are, and who may write to them.
  *
- * A user who writes to them decides which rows a job trains on. So a folder that only Tundish writes
- * to belongs to its user, and no other user may write to it; what it has of other users is not
- * taken. A file that the user has named may lie anywhere.
+ * A user who writes to them decides which rows a job trains on. So a folder that only Tundish
+ * writes to belongs to its user, and no other user may write to it; what it has of other users is
+ * not taken. A file that the user has named may lie anywhere.
  */
 #ifndef TND_CORE_OWN_FILE_H
 #define TND_CORE_OWN_FILE_H

@@ -1,13 +1,7 @@
-/* plural.h - the end of a noun that is counted. */
+/* plural.h - the end of a noun that is counted, by a number of any type. */
 #ifndef TND_CORE_PLURAL_H
 #define TND_CORE_PLURAL_H
 
-#include <stdint.h>
-
-static inline const char *
-tnd_plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
+#define TND_PLURAL(count) ((count) == 1 ? "" : "s")
 
 #endif

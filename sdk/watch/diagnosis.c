@@ -312,7 +312,7 @@ advise_about_disk(const struct watch_observation *observation, struct watch_diag
         snprintf(diagnosis->advice + used, sizeof diagnosis->advice - used,
                  "%sA disk of node %.63s is full: %llu write%s failed, see the notes.",
                  used > 0 ? " " : "", watch_node(observation->now), (unsigned long long)failed,
-                 tnd_plural(failed));
+                 TND_PLURAL(failed));
 }
 
 static void

@@ -213,7 +213,7 @@ say_stage(const struct watch_observation *observation, struct watch_diagnosis *d
               reads && storage[0] != '\0' ? storage_advice : stage_advice(observation),
               "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s%s", waiting,
               reads ? "reading with " : "", stage, watch_percent(observation->stage_share),
-              observation->threads, tnd_plural(observation->threads),
+              observation->threads, TND_PLURAL(observation->threads),
               observation->threads == 1 ? "is" : "are", watch_percent(observation->busy),
               reads ? storage : "", helpers);
 }
@@ -246,7 +246,7 @@ say_python(const struct watch_observation *observation, struct watch_diagnosis *
                   : "Its interpreters have time left: more threads (serve --threads) or larger "
                     "batches ask more of them at once.",
               "%s: python %s takes %d%% of %llu worker%s%s", waiting, call,
-              watch_percent(observation->python_share), limit, tnd_plural(limit), each);
+              watch_percent(observation->python_share), limit, TND_PLURAL(limit), each);
     return true;
 }
 

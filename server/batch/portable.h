@@ -1,8 +1,8 @@
 /* portable.h - elements as bytes, for another process that has the same plan.
  *
- * Content is pure, so a process with the plan can make it of an element's words. Most words mean the
- * same there. Runs are addresses, and are written out; files and paths have numbers that only this
- * process knows, and are visited, so that both sides can agree on them.
+ * Content is pure, so a process with the plan can make it of an element's words. Most words mean
+ * the same there. Runs are addresses, and are written out; files and paths have numbers that only
+ * this process knows, and are visited, so that both sides can agree on them.
  */
 #ifndef BATCH_PORTABLE_H
 #define BATCH_PORTABLE_H

@@ -45,7 +45,7 @@ say(const struct indexing *indexing, const char *path, const struct source_index
         return;
     }
     printf("%s: %" PRIu64 " record%s in %" PRIu64 " byte%s, %s\n", path, index->record_count,
-           tnd_plural(index->record_count), index->file_bytes, tnd_plural(index->file_bytes),
+           TND_PLURAL(index->record_count), index->file_bytes, TND_PLURAL(index->file_bytes),
            index->is_kept ? "index kept" : "too small or too new to be worth an index");
 }
 

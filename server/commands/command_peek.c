@@ -85,7 +85,7 @@ say_end(struct peek *peek, const char *how)
         if (!peek->json) {
             if (how != NULL && strcmp(how, "max_steps") == 0)
                 printf("worker %u: stops after %llu step%s; --steps N shows more\n", w,
-                       (unsigned long long)peek->steps, tnd_plural(peek->steps));
+                       (unsigned long long)peek->steps, TND_PLURAL(peek->steps));
             else
                 /* Without a text it is the error of this thread. */
                 printf("worker %u: %s\n", w, how != NULL ? how : tnd_error_text());

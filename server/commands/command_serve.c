@@ -66,7 +66,7 @@ sweep(void)
 
     if (removed > 0)
         tnd_log(TND_LOG_NOTICE, "sweep", "removed %u shared memory segment%s of dead servers",
-                removed, tnd_plural(removed));
+                removed, TND_PLURAL(removed));
 }
 
 /* Other nodes may have the same folder, on a file system that they share. */
@@ -212,9 +212,9 @@ say_ready(const struct serve *serve)
     int error = 0;
 
     tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->stream_count,
-            tnd_plural(serve->stream_count), serve->socket);
+            TND_PLURAL(serve->stream_count), serve->socket);
     serve_notify("READY=1", "serving %u stream%s at %s", serve->stream_count,
-                 tnd_plural(serve->stream_count), serve->socket);
+                 TND_PLURAL(serve->stream_count), serve->socket);
     if (serve->ready_descriptor < 0)
         return;
     /* Never block: a launcher that does not read must not hold up the server. */

@@ -308,7 +308,7 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
         fprintf(stderr, "tundish trace: %s\n", tnd_error_text());
     else
         fprintf(stderr, "%" PRIu64 " event%s of %u thread%s%s%s\n", trace.events,
-                tnd_plural(trace.events), trace.track_count, tnd_plural(trace.track_count),
+                TND_PLURAL(trace.events), trace.track_count, TND_PLURAL(trace.track_count),
                 path != NULL ? " in " : "", path != NULL ? path : "");
     if (trace.lost > 0)
         fprintf(stderr, "%" PRIu64 " event%s lost: they came faster than they could be read\n",

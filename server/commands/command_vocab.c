@@ -41,7 +41,7 @@ say_table(const struct inspection *inspection, const char *path, const struct vo
         return;
     }
     printf("%s: %" PRIu64 " term%s, fingerprint %016" PRIx64 ", %.3f s\n", path, vocab_count(vocab),
-           tnd_plural(vocab_count(vocab)), vocab_fingerprint(vocab), (double)took_ns * 1e-9);
+           TND_PLURAL(vocab_count(vocab)), vocab_fingerprint(vocab), (double)took_ns * 1e-9);
 }
 
 static tundish_status

@@ -496,7 +496,7 @@ explain_print(struct explain *explain)
                plan->stream->name, (unsigned long long)explain->epoch,
                (unsigned long long)explain->step, explain->worker, plan->options.worker_count,
                explain->replica, plan->replicas, explain->origins.row_count,
-               tnd_plural(explain->origins.row_count));
+               TND_PLURAL(explain->origins.row_count));
         tell_notes(explain, say_text, NULL);
     }
     status = print_rows(&printing);

@@ -235,7 +235,7 @@ explain_find(struct explain *explain)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "--row %llu, but the batch has %zu row%s (0 is the first)",
                         (unsigned long long)explain->row, explain->origins.row_count,
-                        tnd_plural(explain->origins.row_count));
+                        TND_PLURAL(explain->origins.row_count));
     return TUNDISH_OK;
 }
 

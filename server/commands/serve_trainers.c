@@ -101,7 +101,7 @@ refuse_crew(struct serve *serve, const struct crew *crew)
                          "stream '%s' has replicas: %" PRIu32 ", but the launcher starts %" PRIu32
                          " trainer%s (--replicas %" PRIu32 "): use the same number in both%s",
                          crew->most->name, replicas_of(serve, crew->most), crew->count,
-                         tnd_plural(crew->count), crew->count,
+                         TND_PLURAL(crew->count), crew->count,
                          may_name ? ", or name another stream with --stream" : "");
 }
 

@@ -144,7 +144,7 @@ put_stages(const struct print *print)
         if (!headed)
             status_put(print, STATUS_HEADING, "  %-24s %9s %6s %9s %9s  %s (%u thread%s)",
                        "content stage:line", "rows/s", "busy", "made/s", "99% call",
-                       "skipped+errors", threads, tnd_plural(threads));
+                       "skipped+errors", threads, TND_PLURAL(threads));
         headed = true;
         if (folds_stage(print, set, threads)) {
             folded++;
@@ -387,7 +387,7 @@ put_groups(const struct print *print)
                    (unsigned long long)watch_value(set, "lag"),
                    watch_value(set, "lag") == 1 ? "" : "es",
                    (unsigned long long)watch_value(set, "attached"),
-                   tnd_plural(watch_value(set, "attached")));
+                   TND_PLURAL(watch_value(set, "attached")));
     }
 }
 
@@ -511,7 +511,7 @@ put_python(const struct print *print)
         snprintf(text, sizeof text,
                  "%s: %.0f%% of %llu worker%s%s, %s rows/s, threads waited %.0f%% of the time for "
                  "one, %llu of them live, with %.2f processors and %s, restarts: %llu",
-                 name, limit > 0 ? 100 * busy / (double)limit : 0, limit, tnd_plural(limit), each,
+                 name, limit > 0 ? 100 * busy / (double)limit : 0, limit, TND_PLURAL(limit), each,
                  status_shorten(rows, "", rate), status_percent(print, set, "wait"),
                  (unsigned long long)watch_value(set, "workers"),
                  status_percent(print, set, "cpu") / 100,

@@ -76,7 +76,7 @@ doctor_print_text(const struct doctor *doctor, FILE *file)
     if (wrong == 0)
         fputs("nothing to change\n", file);
     else
-        fprintf(file, "%u thing%s to change\n", wrong, tnd_plural(wrong));
+        fprintf(file, "%u thing%s to change\n", wrong, TND_PLURAL(wrong));
 }
 
 void

@@ -206,7 +206,7 @@ read_all(struct analysis *analysis, struct observer *observer, const struct plan
     if (!options->is_quiet && status == TUNDISH_OK)
         tnd_log_print("pass %u: %llu rows%s, learning from %u column%s\n", analysis->pass_count,
                       (unsigned long long)pass.rows, pass.skipped > 0 ? " (some were bad)" : "",
-                      observer->observed_count, tnd_plural(observer->observed_count));
+                      observer->observed_count, TND_PLURAL(observer->observed_count));
     return status;
 }
 

@@ -74,12 +74,12 @@ job_check_size(uint32_t expected, uint32_t size)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "--expect-nodes %u, but the job has %u node%s: start it through mpirun or "
                         "srun with one rank per node",
-                        expected, size, tnd_plural(size));
+                        expected, size, TND_PLURAL(size));
     if (expected == 0 && tasks != 0 && tasks != size)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "Slurm started %lu tasks (SLURM_NTASKS), but the job has %u node%s: use "
                         "one task per node and an MPI that supports Slurm (srun --mpi=list), or "
                         "--expect-nodes %u if this is intended",
-                        tasks, size, tnd_plural(size), size);
+                        tasks, size, TND_PLURAL(size), size);
     return TUNDISH_OK;
 }

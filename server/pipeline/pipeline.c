@@ -41,7 +41,7 @@ spec_open_text(const char *text, size_t text_bytes, const char *path, const char
         if (errors->count == 0)
             return status;
         return tnd_fail(status, "%s: %zu error%s, the first at line %u: %s", path, errors->count,
-                        tnd_plural(errors->count), errors->list[0].line, errors->list[0].text);
+                        TND_PLURAL(errors->count), errors->list[0].line, errors->list[0].text);
     }
     *ret_file = file;
     return TUNDISH_OK;

@@ -84,7 +84,7 @@ plan_open(const struct spec_file *file, const struct spec_stream *stream,
     if (status != TUNDISH_OK) {
         plan_close(plan);
         return tnd_fail(TUNDISH_E_PIPELINE, "the pipeline file has %zu error%s", errors->count,
-                        tnd_plural(errors->count));
+                        TND_PLURAL(errors->count));
     }
     *ret_plan = plan;
     return TUNDISH_OK;

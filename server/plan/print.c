@@ -152,7 +152,7 @@ print_shards(const struct plan *plan, FILE *file)
 
     if (shards > 0)
         fprintf(file, "evaluation: %" PRId32 " shard%s; one reader reads a whole shard\n", shards,
-                tnd_plural(shards));
+                TND_PLURAL(shards));
     else if (shards < 0)
         fputs("evaluation: five shards for each reader present at the start\n", file);
 }
@@ -285,7 +285,7 @@ plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     plan_memory(plan, &memory);
     fprintf(file, "stream %s: worker %u of %u, %u replica%s each\n", plan->stream->name,
             plan->options.worker, plan->options.worker_count, plan->replicas,
-            tnd_plural(plan->replicas));
+            TND_PLURAL(plan->replicas));
     fprintf(file, "sharding %s: %s\n", plan_policy_name(plan->policy), plan->policy_reason);
     print_shards(plan, file);
     if (plan->rebatched) {

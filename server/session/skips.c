@@ -19,7 +19,7 @@ skips_tell_rest(struct skips *skips)
         return;
     tnd_log(TND_LOG_WARNING, "skip",
             "stream %s: %" PRIu64 " bad row%s left out, %" PRIu64 " so far; the last: %s",
-            skips->stream, fresh, tnd_plural(fresh), skips->count, skips->text);
+            skips->stream, fresh, TND_PLURAL(fresh), skips->count, skips->text);
     skips->told_count = skips->count;
     skips->told_ns = tnd_clock_ns();
 }

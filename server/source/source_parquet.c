@@ -148,8 +148,8 @@ describe_file(const char *name, uint64_t file_bytes, const struct parquet_footer
     return tnd_sprintf("%s: %" PRIu64 " row%s in %" PRIu32 " row group%s of at most %" PRIu64
                        " row%s, each %.1f MiB at most and about %.1f MiB decoded; %" PRIu32
                        " of %" PRIu32 " columns are read, %.1f of %.1f MiB; codecs: %s",
-                       name, footer->row_count, tnd_plural(footer->row_count), footer->group_count,
-                       tnd_plural(footer->group_count), rows, tnd_plural(rows),
+                       name, footer->row_count, TND_PLURAL(footer->row_count), footer->group_count,
+                       TND_PLURAL(footer->group_count), rows, TND_PLURAL(rows),
                        (double)most / (1 << 20), (double)largest / (1 << 20), footer->wanted_count,
                        footer->schema.count, (double)packed / (1 << 20),
                        (double)file_bytes / (1 << 20), codecs[0] != '\0' ? codecs : "none");

@@ -160,7 +160,7 @@ open_together(const struct stage_config *config, struct op *stage, struct schema
     if (status == TUNDISH_OK &&
         (from.count != stage->op->input_count || to.count != stage->op->output_count))
         status = stage_complain(config, "op %s makes %u column%s of %u", stage->op->name,
-                                stage->op->output_count, tnd_plural(stage->op->output_count),
+                                stage->op->output_count, TND_PLURAL(stage->op->output_count),
                                 stage->op->input_count);
     schema_pass_all(schema, config->input);
     for (size_t i = 0; i < from.count && status == TUNDISH_OK; i++)

@@ -443,7 +443,7 @@ operand_call(struct checker *checker, const struct tree *tree)
     if (tree->child_count < function->least || tree->child_count > function->most) {
         if (function->least == function->most)
             return operand_complain(checker, tree->at, "%s takes %u argument%s, not %u", tree->text,
-                                    function->least, tnd_plural(function->least),
+                                    function->least, TND_PLURAL(function->least),
                                     tree->child_count);
         return operand_complain(checker, tree->at, "%s takes %u to %u arguments, not %u",
                                 tree->text, function->least, function->most, tree->child_count);

@@ -129,7 +129,7 @@ check_item_count(struct checker *checker, const struct tree *tree, int rank)
     else if ((int)tree->child_count - 1 - ellipses > rank)
         operand_complain(checker, tree->at, "%d indices, but there %s %d dimension%s",
                          (int)tree->child_count - 1 - ellipses, rank == 1 ? "is" : "are", rank,
-                         tnd_plural(rank));
+                         TND_PLURAL(rank));
     else
         return true;
     return false;

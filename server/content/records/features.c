@@ -152,7 +152,7 @@ read_default(const struct entry *entry)
         return TUNDISH_OK;
     if (value != NULL && literal_count(value) != wanted)
         return COMPLAIN(entry, value, "feature '%s': default_value must have %lld value%s",
-                        feature->column, (long long)wanted, tnd_plural(wanted));
+                        feature->column, (long long)wanted, TND_PLURAL(wanted));
     /* TensorFlow takes a default without values for none, so that the feature is required. */
     if (value != NULL && wanted == 0 && !gives_defaults(entry->config))
         return TUNDISH_OK;

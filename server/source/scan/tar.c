@@ -295,8 +295,8 @@ take_map_block(struct tar_walker *walker, struct tar_member *ret_member, bool *r
 }
 
 /* A block of zeros ends the archive, as for Python's tarfile and for tar without
- * --ignore-zeros. The bytes after it, even another archive, are not read: it may be left of a longer
- * one that was written over. */
+ * --ignore-zeros. The bytes after it, even another archive, are not read: it may be left of a
+ * longer one that was written over. */
 static tundish_status
 take_zeros(struct tar_walker *walker, uint64_t offset)
 {
