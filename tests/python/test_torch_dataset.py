@@ -24,7 +24,7 @@ except ImportError:
 # One import of torch for all ranks.
 JOB = """
 import json, os, signal, sys
-import map_style
+import map_style, torch
 from torch.utils.data.distributed import DistributedSampler
 from tundish.torch import DataLoader
 
@@ -38,6 +38,9 @@ def work(rank):
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
     data = map_style.Made("drawn", 23)
     own = DistributedSampler(data, world, rank, seed=5) if sampler == "distributed" else None
+    if sampler == "weighted":  # each rank draws another order
+        torch.manual_seed(rank)
+        own = torch.utils.data.WeightedRandomSampler([1.0] * 23, 24)
     loader = DataLoader(data, batch_size=3, sampler=own, shuffle=sampler == "shuffle", seed=7)
     if state is not None:
         loader.load_state_dict(state)
@@ -199,8 +202,11 @@ class Values(Case):
 
     def test_a_data_set_of_hugging_face(self):
         datasets = rig.needs(self, "datasets")
+        datasets.disable_progress_bars()
         data = datasets.Dataset.from_dict({"x": list(range(10)), "text": [f"row {n}" for n in range(10)]})
-        self.assert_like_torch(lambda make: make(data, batch_size=4))
+        words = data.map(lambda row: {"ids": [row["x"]] * 3, "size": row["x"] / 2}, load_from_cache_file=False)
+        for each in (words, words.with_format("torch", columns=["ids"])):
+            self.assert_like_torch(lambda make: make(each, batch_size=4))
 
     def test_an_empty_one(self):
         self.assert_like_torch(lambda make: make([], batch_size=4))
@@ -273,13 +279,14 @@ class Orders(Case):
             return [[tuple(row) for b in make(data, 7, shuffle=True) for row in zip(*b)] for _ in range(2)]
 
         for make in (self.loader, self.data.DataLoader):
-            first, second = made_anew(make)
+            first, second = found = made_anew(make)
             self.assertEqual(sorted(row[0] for row in first), list(range(40)))
             self.assertNotEqual([row[0] for row in first], [row[0] for row in second])
-            self.assertEqual([row[0] for row in made_anew(make)[1]], [row[0] for row in second])
-        ours = made_anew(self.loader)
-        self.assertEqual(len({row[1] for rows in ours for row in rows}), 80)
-        self.assertEqual(made_anew(self.loader), ours)
+            again = made_anew(make)
+            self.assertEqual([[row[0] for row in rows] for rows in again], [[row[0] for row in rows] for rows in found])
+            if make == self.loader:  # torch seeds workers alone
+                self.assertEqual(again, found)
+                self.assertEqual(len({row[1] for rows in found for row in rows}), 80)
 
     def test_ranks_agree_on_an_order_without_a_seed(self):
         found = []
@@ -448,6 +455,21 @@ class Ranks(Case):
             self.assertEqual(len(rest), -(-(len(whole) - len(had)) // 3) * 3)
             self.assertEqual(len(set(had) & set(rest)), len(had) + len(rest) - len(whole))
             self.assertEqual(os.listdir(folder), [])
+
+
+    def test_a_place_of_any_rank_has_what_the_node_s_first_has_drawn(self):
+        killed = self.run_job(2, "weighted", 2)
+        self.assertEqual(killed[0]["state"], killed[1]["state"])
+        state = killed[1]["state"]
+
+        def rows(taken):
+            sampler = self.data.WeightedRandomSampler([1.0] * 23, 24)
+            loader = self.loader(map_style.Made("drawn", 23), 3, sampler=sampler, seed=7)
+            loader.load_state_dict({**state, "taken": taken})
+            return [tuple(row) for batch in loader for row in zip(*(column.tolist() for column in batch))]
+
+        had = [tuple(row) for each in killed for batch in each["batch"] for row in zip(*batch)]
+        self.assertEqual(sorted(had + rows(state["taken"])), sorted(rows(0)))
 
 
 class Options(Case):

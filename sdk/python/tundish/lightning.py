@@ -7,7 +7,8 @@
     trainer.fit(model, loader, ckpt_path="last")
 
 Lightning saves loaders by itself, but reads one batch ahead where it knows no length, and at the end of
-an epoch goes on with nothing. This is exact in both.
+an epoch goes on with nothing. This is exact in both. A loader of a data set needs it only where its sampler
+has no length.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ place is the epoch and the number of rows that all ranks have had.
 from __future__ import annotations
 
 import base64
+import collections
 import contextlib
 import copy
 import hashlib
@@ -18,6 +19,7 @@ import math
 import operator
 import os
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -32,6 +34,7 @@ from .columns import Strings, lent
 from .errors import ArgumentError, MisuseError, PlaceError, ServerGone, Timeout
 from .node_server import NodeServer, Ranks
 from .reader import Reader
+from .torch import DataLoader, convert, gradient_state
 
 __all__ = ["DatasetLoader"]
 
@@ -45,7 +48,11 @@ _numbers = itertools.count()
 class DatasetLoader:
     """See tundish.torch.DataLoader."""
 
+    # What accelerate asks, as of a loader of a stream: its prepare() leaves this one as it is, and states hold
+    # its place.
     _is_accelerate_prepared = True  # its ranks are dealt already
+    use_stateful_dataloader = True
+    __class__ = DataLoader.__dict__["__class__"]
 
     def __init__(
         self,
@@ -70,7 +77,7 @@ class DatasetLoader:
         seed: int | None = None,
         is_shared: bool = True,
     ) -> None:
-        self.dataset = dataset
+        self._dataset = dataset
         self.batch_size, self.drop_last = batch_size, bool(drop_last)
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
@@ -107,14 +114,39 @@ class DatasetLoader:
         self._draws: dict[str, Any] | None = None  # from which the sampler made this epoch's order
         self._resumed: dict[str, Any] | None = None
         self._order_now: Any = ()
+        self._digest_now: str | None = None
+        self._count = 0  # batches that this loop will give
+        self._is_loaded = False  # a place, and no loop has begun since
+        self._by_trainer = False  # who means the next epoch where nothing is left of the place's
+        self._noted: collections.deque[str] | None = None
         self._loop = 0
         self._is_closed = False
+
+    @property
+    def dataset(self) -> Any:
+        if sys._getframe(1).f_globals.get("__name__") == "accelerate.data_loader":
+            raise ArgumentError(
+                "skip_first_batches() makes a loader of torch's own, whose order is another: load_state_dict() of "
+                "this loader, or load_state() of the Accelerator, goes on after the batches that were had"
+            )
+        return self._dataset
+
+    @property
+    def end_of_dataloader(self) -> bool:
+        """Whether the batch that the loop got last is the epoch's last."""
+        return self._is_begun and self._steps == self._count
+
+    @property
+    def remainder(self) -> int:
+        """-1: some rows come twice, to make ranks even, and which are the last is not for accelerate to tell."""
+        count = len(self._order_now)
+        return -1 if self._even_count(count) > count else 0
 
     def _check(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
         """What torch refuses, in its words, and what this cannot do."""
         context = self.multiprocessing_context
         name = context if context is None or isinstance(context, str) else context.get_start_method()
-        length = getattr(type(self.dataset), "__len__", None)
+        length = getattr(type(self._dataset), "__len__", None)
         for is_wrong, text in (
             (self.num_workers < 0, "num_workers option should be non-negative"),
             (self.timeout < 0, "timeout option should be non-negative"),
@@ -133,7 +165,7 @@ class DatasetLoader:
              f"multiprocessing_context {name!r}: interpreters are started by the server, which never forks one"),
             (bool(self.pin_memory_device), "pin_memory_device: tensors are pinned for the current device"),
             (sampler is None and batch_sampler is None and length is None,
-             f"{type(self.dataset).__name__} has no __len__, which a loader without sampler needs"),
+             f"{type(self._dataset).__name__} has no __len__, which a loader without sampler needs"),
         ):  # fmt: skip
             if is_wrong:
                 raise ArgumentError(text)
@@ -153,7 +185,7 @@ class DatasetLoader:
     def _order(self) -> Any:
         """The order of an epoch for all ranks together: an array of indices, or a list of batches."""
         if self._is_own_order:
-            count = len(self.dataset)
+            count = len(self._dataset)
             if not self._shuffles:
                 return np.arange(count, dtype=np.int64)
             key = hashlib.blake2b(f"{self._seed} {self._epoch}".encode(), digest_size=16).digest()
@@ -256,7 +288,7 @@ class DatasetLoader:
         if steps > 0:
             self._serve(order)
         self._is_begun = True
-        self._order_now = order
+        self._order_now, self._digest_now, self._count = order, None, steps
         return steps
 
     def _take_seed(self, drawn: int) -> None:
@@ -290,7 +322,18 @@ class DatasetLoader:
         return order
 
     def _batches_of_loop(self, loop: int) -> Iterator[Any]:
+        state = gradient_state()
+        passes_over = self._is_loaded and (self._by_trainer or state is not None)
+        self._is_loaded = False
         steps = self._begin()
+        if passes_over and steps == 0:
+            self._is_begun = False
+            self._epoch += 1
+            steps = self._begin()
+        with _active(state, self):
+            yield from self._batches_of_epoch(loop, steps)
+
+    def _batches_of_epoch(self, loop: int, steps: int) -> Iterator[Any]:
         batches = iter(self._reader) if self._reader is not None and steps > 0 else iter(())
         while self._steps < steps:
             if loop != self._loop:
@@ -308,6 +351,8 @@ class DatasetLoader:
             del batch
             self._steps += 1
             self._server.had(self._steps)
+            if self._noted is not None:
+                self._noted.append(json.dumps(self.state_dict()))
             yield made
         self._is_begun = False
         self._epoch += 1
@@ -368,7 +413,7 @@ class DatasetLoader:
             self._server = NodeServer(ranks, self._number)  # waits for it
         else:
             self._server = NodeServer(ranks, self._number)
-            objects = (self.dataset, self.collate_fn, self.worker_init_fn)
+            objects = (self._dataset, self.collate_fn, self.worker_init_fn)
             loading.save(os.path.join(self._server.folder, "objects"), objects)
             self._signature = self._learn(first)
             self._write_order(order, 0)
@@ -381,11 +426,11 @@ class DatasetLoader:
             indices = indices[:1]
         with _drawing([], _draws_of([])):
             if self._is_single:
-                items: Any = self.dataset[indices[0]]
-            elif getattr(self.dataset, "__getitems__", None):
-                items = self.dataset.__getitems__(indices)
+                items: Any = self._dataset[indices[0]]
+            elif getattr(self._dataset, "__getitems__", None):
+                items = self._dataset.__getitems__(indices)
             else:
-                items = [self.dataset[index] for index in indices]
+                items = [self._dataset[index] for index in indices]
             made = self.collate_fn(items)
         try:
             return loading.flatten(made)[0]
@@ -472,7 +517,9 @@ class DatasetLoader:
         """The digest of this epoch's order, and what it was drawn from. Local rank 0 has drawn for all of the
         node: what the others drew may be another order."""
         if self._ranks.local == 0 or self._server is None or self._steps == 0:
-            return _digest(self._order_now), self._draws
+            if self._digest_now is None:
+                self._digest_now = _digest(self._order_now)
+            return self._digest_now, self._draws
         found: tuple[str, dict[str, Any] | None] = loading.load(
             os.path.join(self._server.folder, f"drawn-{self._server.run}")
         )
@@ -486,8 +533,29 @@ class DatasetLoader:
         if self._is_begun:
             self._leave()
         self._loop += 1
+        self._is_loaded = True
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        self._by_trainer = caller.endswith("utilities.combined_loader")  # Lightning's
         self._epoch, self._seed = state["epoch"], state.get("seed", self._seed or 0)
         self._resumed = None if state["count"] is None else dict(state)
+
+    # What the callback for Lightning asks.
+
+    def note_places(self) -> None:
+        """From the next loop on take_noted() gives the place after each batch, in their order."""
+        self._noted = collections.deque(maxlen=64)
+
+    def take_noted(self) -> str | None:
+        return self._noted.popleft() if self._noted else None
+
+    def resume(self, place: str, *, is_over: bool = False) -> None:
+        """Go on at a place, or after its epoch, if the program has had what it wants of it. An epoch of which
+        nothing is left is passed over."""
+        self.load_state_dict(json.loads(place))
+        self._by_trainer = True
+        if is_over and self._resumed is not None:
+            self._resumed = None
+            self._epoch += 1
 
     def close(self) -> None:
         """End the server, or leave it. A second call does nothing."""
@@ -504,13 +572,24 @@ class DatasetLoader:
         self.close()
 
 
+@contextlib.contextmanager
+def _active(state: Any, loader: DatasetLoader) -> Iterator[None]:
+    """accelerate's state asks this loader while the program is in it."""
+    if state is not None:
+        state._remove_dataloader(loader)
+        state._add_dataloader(loader)
+    try:
+        yield
+    finally:
+        if state is not None:
+            state._remove_dataloader(loader)
+
+
 def _parts(sampler: BatchSampler) -> tuple[Any, int, bool]:
     return sampler.sampler, sampler.batch_size, sampler.drop_last
 
 
 def _leaf(column: Any, shapes: Iterator[int]) -> Any:
-    from .torch import convert
-
     if isinstance(column, Strings):
         return [bytes(text) for text in column]
     shape = [next(shapes) for _ in range(next(shapes))]

@@ -1,0 +1,174 @@
+"""Programs of PyTorch and of libraries about it, with tundish.torch.DataLoader in the place of torch's."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+from unittest import mock
+
+import rig
+
+import tundish
+
+try:
+    import journey
+    import map_style
+except ImportError:
+    journey = map_style = None
+
+JOURNEY = Path(__file__).with_name("journey.py")
+STEPS, ROWS = 5, 20  # of an epoch
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.torch = rig.needs(self, "torch")
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="tundish-journey-"))
+        names = {"TUNDISH_PYTHON": sys.executable, "TUNDISH_BUILD": str(rig.BUILD)}
+        self.enterContext(mock.patch.dict(os.environ, names))
+        self.enterContext(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+
+    def loader(self, name="integer", count=ROWS, batch_size=4, **options):
+        from tundish.torch import DataLoader
+
+        options = {"num_workers": 1, "shuffle": True, "seed": 3, **options}
+        loader = DataLoader(map_style.Made(name, count), batch_size, **options)
+        self.addCleanup(loader.close)
+        return loader
+
+    def assert_epochs(self, batches):
+        for begin in range(0, len(batches), STEPS):
+            self.assertEqual(sorted(sum(batches[begin : begin + STEPS], [])), list(range(ROWS)))
+
+
+class Torchrun(Case):
+    def run_of(self, world, folder, stop=0):
+        """{rank: its [step, rows] in order}"""
+        launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"]
+        done = subprocess.run(
+            [sys.executable, *launch, JOURNEY, folder, str(stop)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([rig.PACKAGE, str(JOURNEY.parent)]), "TMPDIR": self.folder},
+            capture_output=True,
+            text=True,
+            timeout=rig.DEADLINE_S,
+        )  # fmt: skip
+        self.assertEqual(done.returncode == 0, stop == 0, done.stdout + done.stderr)
+        files = [Path(folder, f"rows-{rank}") for rank in range(world)]
+        return [[json.loads(line) for line in file.read_text().splitlines()] for file in files]
+
+    def rows(self, said):
+        return [tuple(row) for each in said for _, rows in each for row in rows]
+
+    def test_two_ranks_of_which_one_is_killed_go_on_as_one_and_as_four(self):
+        killed = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        had = self.rows([each[:4] for each in self.run_of(2, killed, stop=4)])
+        place = (killed / "place").read_bytes()
+        whole = self.loader("drawn", journey.ROWS, journey.BATCH, seed=5)
+        whole = [tuple(row) for batch in whole for row in zip(*(column.tolist() for column in batch))]
+        self.assertEqual(sorted(had), sorted(whole[: len(had)]))
+        for world in (1, 4):
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "place").write_bytes(place)
+                rest = self.rows(self.run_of(world, folder))
+                # Bits of random numbers among them.
+                self.assertEqual(sorted(had + rest), sorted(whole), world)
+        left = [name for name in os.listdir(self.folder) if name.startswith("tundish-")]
+        self.assertEqual(left, [])
+
+
+class Accelerate(Case):
+    def setUp(self):
+        super().setUp()
+        self.accelerate = rig.needs(self, "accelerate")
+
+    def prepared(self, **options):
+        accelerator = self.accelerate.Accelerator(cpu=True, **options)
+        loader = self.loader()
+        self.assertIs(accelerator.prepare(loader), loader)
+        return accelerator, loader
+
+    def test_a_state_goes_on_and_accumulation_ends_with_the_epoch(self):
+        accelerator, loader = self.prepared(gradient_accumulation_steps=3)
+        whole, steps = [], []
+        for epoch in range(2):
+            for number, batch in enumerate(loader):
+                with accelerator.accumulate():
+                    steps.append(accelerator.sync_gradients)
+                whole.append(accelerator.gather_for_metrics(batch).tolist())
+                if epoch == 0:
+                    accelerator.save_state(f"{self.folder}/{number}")
+        self.assertEqual(steps, [False, False, True, False, True] * 2)
+        self.assert_epochs(whole)
+        for number in (1, 4):  # the last of the epoch is followed by the next one
+            accelerator, loader = self.prepared()
+            accelerator.load_state(f"{self.folder}/{number}")
+            rest = [batch.tolist() for batch in loader]
+            self.assertEqual(rest, whole[number + 1 : STEPS] or whole[STEPS:])
+
+    def test_first_batches_are_skipped_by_a_place_alone(self):
+        _, loader = self.prepared()
+        with self.assertRaisesRegex(tundish.ArgumentError, "load_state_dict"):
+            self.accelerate.skip_first_batches(loader, 2)
+
+
+class Lightning(Case):
+    def setUp(self):
+        super().setUp()
+        self.lightning = rig.needs(self, "pytorch_lightning")
+        logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
+
+    def fitted(self, folder, saves_place, found=None):
+        """The rows of all steps, with a checkpoint in the folder after each."""
+        torch, lightning, rows = self.torch, self.lightning, []
+
+        class Module(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.Linear(1, 1)
+
+            def training_step(self, batch, index):
+                rows.append(batch.tolist())
+                return self.inner(batch[:, None].float()).mean()
+
+            def configure_optimizers(self):
+                return torch.optim.SGD(self.parameters(), 0.0)
+
+        loader = self.loader()
+        callbacks = [
+            lightning.callbacks.ModelCheckpoint(
+                dirpath=folder, filename="{step}", every_n_train_steps=1, save_top_k=-1
+            )
+        ]
+        if saves_place:
+            from tundish.lightning import SavePlace
+
+            callbacks.insert(0, SavePlace(loader))
+        lightning.Trainer(
+            accelerator="cpu",
+            max_epochs=2,
+            logger=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            callbacks=callbacks,
+        ).fit(Module(), loader, ckpt_path=found)
+        loader.close()
+        return rows
+
+    def test_a_checkpoint_goes_on_with_the_batch_after_it(self):
+        for saves_place in (False, True):
+            folder = f"{self.folder}/{saves_place}"
+            whole = self.fitted(folder, saves_place)
+            self.assert_epochs(whole)
+            for step in (3, 5):  # 5: an epoch's end
+                rest = self.fitted(f"{folder}/from-{step}", saves_place, f"{folder}/step={step}.ckpt")
+                self.assertEqual(rest, whole[step:], (saves_place, step))
+
+
+if __name__ == "__main__":
+    unittest.main()
