@@ -15,6 +15,7 @@
 #include "column/frame.h"
 #include "plan/stage.h"
 
+struct column_wise_ops;
 struct content_learning;
 struct vocab;
 
@@ -89,6 +90,10 @@ struct content_ops {
     /* A parameter that is not written and was learned instead, as it would be written. The caller
      * frees it. NULL, or returns NULL: there is none. */
     char *(*learned)(const void *state);
+
+    /* For a stage that maps each of its columns by itself (content/column_wise.h): its open, apply
+     * and close read it. NULL: they are the stage's own. */
+    const struct column_wise_ops *columns;
 
     /* Prepare the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
      * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so that

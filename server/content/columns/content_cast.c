@@ -1,10 +1,10 @@
 /* content_cast.c - columns in another dtype. */
 #include "column/convert.h"
-#include "content/content.h"
+#include "content/column_wise.h"
 
 struct cast {
+    struct column_wise wise;
     tundish_dtype dtype;
-    struct content_targets targets;
 };
 
 /* Whether `dtype` holds every value of the column's known range. Only then does the range stay
@@ -22,62 +22,54 @@ keeps_range(const struct column_spec *column, tundish_dtype dtype)
 }
 
 static tundish_status
-cast_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-          bool *ret_batch_wide)
+read_dtype(void *state, const struct stage_config *config)
 {
     struct cast *cast = state;
-    tundish_status status;
 
-    *ret_batch_wide = false;
     cast->dtype = spec_dtype(config->stage, "dtype");
-    status = content_targets_open(config, ret_schema, &cast->targets);
-    if (status != TUNDISH_OK)
-        return status;
-    for (uint32_t i = 0; i < cast->targets.count; i++) {
-        struct column_spec *column = &ret_schema->columns[cast->targets.list[i].output];
-
-        if (!convert_is_possible(column->dtype, cast->dtype))
-            status = stage_complain(
-                config, "cast: '%s' is %s, which cannot become %s%s", column->name,
-                tnd_dtype_name(column->dtype), tnd_dtype_name(cast->dtype),
-                cast->dtype == TUNDISH_STRING ? "; as_string can" : "; string_to_number can");
-        column->has_range &= keeps_range(column, cast->dtype);
-        column->dtype = cast->dtype;
-    }
-    return status;
+    return TUNDISH_OK;
 }
 
 static tundish_status
-cast_apply(const void *state, const struct frame *input, struct frame *output)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
     const struct cast *cast = state;
 
-    for (uint32_t i = 0; i < cast->targets.count; i++) {
-        const struct content_target *target = &cast->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        tundish_dtype dtype = input->schema->columns[target->input].dtype;
-        void *values;
-
-        /* Share the input's values: nothing writes into a column that a stage passed on. */
-        if (dtype == cast->dtype) {
-            output->columns[target->output] = *from;
-            continue;
-        }
-        values = frame_values(output, target->output,
-                              (size_t)from->value_count * tnd_dtype_bytes(cast->dtype));
-        convert_values(cast->dtype, values, dtype, from->values, (size_t)from->value_count);
-        column_set_like(&output->columns[target->output], from, values);
-    }
+    (void)own;
+    (void)batch_wide;
+    if (!convert_is_possible(column->dtype, cast->dtype))
+        return stage_complain(config, "cast: '%s' is %s, which cannot become %s%s", column->name,
+                              tnd_dtype_name(column->dtype), tnd_dtype_name(cast->dtype),
+                              cast->dtype == TUNDISH_STRING ? "; as_string can"
+                                                            : "; string_to_number can");
+    column->has_range &= keeps_range(column, cast->dtype);
+    column->dtype = cast->dtype;
     return TUNDISH_OK;
 }
 
 static void
-cast_close(void *state)
+convert(const void *state, const struct column_map *map)
 {
-    struct cast *cast = state;
+    const struct cast *cast = state;
+    size_t count = (size_t)map->from->value_count;
+    void *values;
 
-    content_targets_close(&cast->targets);
+    /* Share the input's values: nothing writes into a column that a stage passed on. */
+    if (map->spec->dtype == cast->dtype) {
+        *map->to = *map->from;
+        return;
+    }
+    values = frame_values(map->output, map->at, count * tnd_dtype_bytes(cast->dtype));
+    convert_values(cast->dtype, values, map->spec->dtype, map->from->values, count);
+    column_set_like(map->to, map->from, values);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_dtype,
+    .describe = describe,
+    .map = convert,
+};
 
 const struct content_ops content_cast = {
     .name = "cast",
@@ -85,7 +77,8 @@ const struct content_ops content_cast = {
     .takes_missing = true,
     .keeps_pixels = true,
     .state_bytes = sizeof(struct cast),
-    .open = cast_open,
-    .apply = cast_apply,
-    .close = cast_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -1,18 +1,18 @@
 /* content_ensure_shape.c - tf.ensure_shape: a row of another shape is bad. */
-#include <stdlib.h>
 
 #include "column/dims.h"
-#include "content/content.h"
+#include "content/column_wise.h"
 
 struct ensure_shape {
+    struct column_wise wise;
     uint32_t rank;
     int64_t shape[RANK_MAX]; /* -1: any */
-    struct content_targets targets;
 };
 
 static tundish_status
-read_shape(const struct stage_config *config, struct ensure_shape *stage)
+read_shape(void *state, const struct stage_config *config)
 {
+    struct ensure_shape *stage = state;
     const struct spec_value *shape = spec_get(config->stage, "shape");
 
     if (shape->count > RANK_MAX)
@@ -44,9 +44,12 @@ never_fits(const struct stage_config *config, const struct ensure_shape *stage,
 
 /* Put what the shape tells into the plan's column. */
 static tundish_status
-open_column(const struct stage_config *config, const struct ensure_shape *stage,
-            struct column_spec *column, bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    const struct ensure_shape *stage = state;
+
+    (void)own;
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
         return stage_complain(config, "ensure_shape: '%s' is %s", column->name,
                               column->kind == TUNDISH_SPARSE ? "sparse; use to_dense"
@@ -64,22 +67,6 @@ open_column(const struct stage_config *config, const struct ensure_shape *stage,
             column->shape[k] = stage->shape[k];
     }
     return TUNDISH_OK;
-}
-
-static tundish_status
-ensure_shape_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                  bool *ret_batch_wide)
-{
-    struct ensure_shape *stage = state;
-    tundish_status status = read_shape(config, stage);
-
-    *ret_batch_wide = false;
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &stage->targets);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, stage, &ret_schema->columns[stage->targets.list[i].output],
-                             ret_batch_wide);
-    return status;
 }
 
 /* Are all lists of the element as long as the shape says? If not, its dimensions go to ret_dims:
@@ -117,40 +104,33 @@ all_fit(const struct ensure_shape *stage, const struct column *column)
     return true;
 }
 
-static tundish_status
-ensure_shape_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+check_elements(const void *state, const struct column_map *map)
 {
     const struct ensure_shape *stage = state;
+    int64_t dims[RANK_MAX];
+    char is[128], wanted[128];
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        uint32_t from = stage->targets.list[i].input, to = stage->targets.list[i].output;
-        const struct column *column = &input->columns[from];
-        int64_t dims[RANK_MAX];
-        char is[128], wanted[128];
-
-        output->columns[to] = *column;
-        for (int64_t row = 0; row < column->count && !all_fit(stage, column); row++)
-            if (!fits(stage, column, row, dims))
-                frame_reject(output, row, "ensure_shape: column '%s' has the shape %s, not %s",
-                             input->schema->columns[from].name, dims_text(dims, stage->rank, is),
-                             dims_text(stage->shape, stage->rank, wanted));
-    }
-    return TUNDISH_OK;
+    *map->to = *map->from;
+    for (int64_t row = 0; row < map->from->count && !all_fit(stage, map->from); row++)
+        if (!fits(stage, map->from, row, dims))
+            frame_reject(map->output, row, "ensure_shape: column '%s' has the shape %s, not %s",
+                         map->spec->name, dims_text(dims, stage->rank, is),
+                         dims_text(stage->shape, stage->rank, wanted));
 }
 
-static void
-ensure_shape_close(void *state)
-{
-    struct ensure_shape *stage = state;
-
-    content_targets_close(&stage->targets);
-}
+static const struct column_wise_ops columns = {
+    .read = read_shape,
+    .describe = describe,
+    .map = check_elements,
+};
 
 const struct content_ops content_ensure_shape = {
     .name = "ensure_shape",
     .takes_missing = true,
     .state_bytes = sizeof(struct ensure_shape),
-    .open = ensure_shape_open,
-    .apply = ensure_shape_apply,
-    .close = ensure_shape_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -3,14 +3,14 @@
 
 #include "column/convert.h"
 #include "column/dims.h"
+#include "content/column_wise.h"
 #include "content/columns/filler.h"
-#include "content/content.h"
 
 struct one_hot {
+    struct column_wise wise;
     int64_t depth, axis; /* axis -1: after the last */
     tundish_dtype dtype;
     struct filler on, off;
-    struct content_targets targets;
 };
 
 static bool
@@ -55,8 +55,9 @@ read_value(const struct stage_config *config, const struct one_hot *stage, const
 }
 
 static tundish_status
-read_values(const struct stage_config *config, struct one_hot *stage)
+read_values(void *state, const struct stage_config *config)
 {
+    struct one_hot *stage = state;
     const struct spec_value *on = spec_get(config->stage, "on_value");
     const struct spec_value *off = spec_get(config->stage, "off_value");
     const struct spec_value *dtype = spec_get(config->stage, "dtype");
@@ -78,11 +79,13 @@ read_values(const struct stage_config *config, struct one_hot *stage)
 /* Describe `column` with a dimension of `depth` at the axis. Ragged rows take it only as the last
  * one, where the rows' splits do not change. */
 static tundish_status
-open_column(const struct stage_config *config, const struct one_hot *stage,
-            struct column_spec *column, bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    const struct one_hot *stage = state;
     int64_t axis = stage->axis < 0 ? column->rank : stage->axis;
 
+    (void)own;
     if (column->dtype != TUNDISH_UINT8 && column->dtype != TUNDISH_INT8 &&
         column->dtype != TUNDISH_INT32 && column->dtype != TUNDISH_INT64)
         return stage_complain(config,
@@ -103,22 +106,6 @@ open_column(const struct stage_config *config, const struct one_hot *stage,
     column->dtype = stage->dtype;
     column->has_range = false;
     return TUNDISH_OK;
-}
-
-static tundish_status
-one_hot_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-             bool *ret_batch_wide)
-{
-    struct one_hot *stage = state;
-    tundish_status status = read_values(config, stage);
-
-    *ret_batch_wide = false;
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &stage->targets);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, stage, &ret_schema->columns[stage->targets.list[i].output],
-                             ret_batch_wide);
-    return status;
 }
 
 /* Write on_value at (outer, index, inner) for the index at (outer, inner). An index outside
@@ -157,15 +144,17 @@ insert_depth(const struct one_hot *stage, const struct column *from, uint32_t ax
 }
 
 static void
-apply_column(const struct one_hot *stage, tundish_dtype dtype, const struct column *from,
-             struct frame *output, uint32_t at)
+map_column(const void *state, const struct column_map *map)
 {
-    struct column *column = &output->columns[at];
+    const struct one_hot *stage = state;
+    const struct column *from = map->from;
+    struct column *column = map->to;
     uint32_t axis = stage->axis < 0 ? from->level_count : (uint32_t)stage->axis;
     size_t bytes = stage->on.bytes;
     int64_t total = from->value_count * stage->depth;
-    uint8_t *values = frame_values(output, at, (size_t)total * bytes);
-    const int64_t *indices = convert_column(TUNDISH_INT64, dtype, from, output->scratch);
+    uint8_t *values = frame_values(map->output, map->at, (size_t)total * bytes);
+    const int64_t *indices =
+        convert_column(TUNDISH_INT64, map->spec->dtype, from, map->output->scratch);
 
     /* Write off_value everywhere first: the few entries that are on are scattered. */
     filler_repeat(&stage->off, values, total);
@@ -188,40 +177,33 @@ apply_column(const struct one_hot *stage, tundish_dtype dtype, const struct colu
                     dims_product(dims + axis, from->level_count - axis), bytes,
                     values + (size_t)(begin * stage->depth) * bytes);
     }
-    insert_depth(stage, from, axis, output->scratch, column);
+    insert_depth(stage, from, axis, map->output->scratch, column);
     /* column_set_dims_each cleared the column. */
     column->values = values;
 }
 
-static tundish_status
-one_hot_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct one_hot *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-
-        apply_column(stage, input->schema->columns[target->input].dtype,
-                     &input->columns[target->input], output, target->output);
-    }
-    return TUNDISH_OK;
-}
-
 static void
-one_hot_close(void *state)
+close_values(void *state)
 {
     struct one_hot *stage = state;
 
     filler_close(&stage->on);
     filler_close(&stage->off);
-    content_targets_close(&stage->targets);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_values,
+    .describe = describe,
+    .map = map_column,
+    .close = close_values,
+};
 
 const struct content_ops content_one_hot = {
     .name = "one_hot",
     .takes_missing = true,
     .state_bytes = sizeof(struct one_hot),
-    .open = one_hot_open,
-    .apply = one_hot_apply,
-    .close = one_hot_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

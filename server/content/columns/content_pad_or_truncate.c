@@ -1,27 +1,37 @@
 /* content_pad_or_truncate.c - give one dimension a fixed length. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "column/dims.h"
+#include "content/column_wise.h"
 #include "content/columns/filler.h"
-#include "content/content.h"
-#include "core/memory.h"
 
 struct pad_or_truncate {
+    struct column_wise wise;
     int64_t length;
-    struct content_targets targets;
-    struct padded {
-        uint32_t axis;
-        struct filler fill;
-    } * list;
 };
+
+struct padded {
+    uint32_t axis;
+    struct filler fill;
+};
+
+static tundish_status
+read_length(void *state, const struct stage_config *config)
+{
+    struct pad_or_truncate *stage = state;
+
+    stage->length = spec_int(config->stage, "length");
+    return TUNDISH_OK;
+}
 
 /* Describe `column` with the axis at the length. If the axis is the last ragged dimension, one
  * ragged dimension fewer is left, and none means a dense column. */
 static tundish_status
-open_column(const struct stage_config *config, const struct pad_or_truncate *stage,
-            struct column_spec *column, struct padded *padded, bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    const struct pad_or_truncate *stage = state;
+    struct padded *padded = own;
     int64_t axis = spec_int(config->stage, "axis");
     int64_t k = axis < 0 ? axis + column->rank : axis;
 
@@ -50,22 +60,6 @@ open_column(const struct stage_config *config, const struct pad_or_truncate *sta
                        column->dtype, "value", config->errors, &padded->fill);
 }
 
-static tundish_status
-pad_or_truncate_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                     bool *ret_batch_wide)
-{
-    struct pad_or_truncate *stage = state;
-    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
-
-    *ret_batch_wide = false;
-    stage->length = spec_int(config->stage, "length");
-    stage->list = tnd_zalloc(stage->targets.count + 1, sizeof *stage->list);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, stage, &ret_schema->columns[stage->targets.list[i].output],
-                             &stage->list[i], ret_batch_wide);
-    return status;
-}
-
 /* Values in each item of the list `list` of level `axis`. The dimensions after the axis form a box,
  * so all items hold equally many. An empty list shows no item: take the sizes that hold for every
  * element, and 0 for the others. */
@@ -89,8 +83,8 @@ item_values(const struct column *from, uint32_t axis, int64_t list)
 }
 
 static void
-apply_column(const struct pad_or_truncate *stage, const struct padded *padded,
-             const struct column *from, struct frame *output, uint32_t index)
+resize(const struct pad_or_truncate *stage, const struct padded *padded, const struct column *from,
+       struct frame *output, uint32_t index)
 {
     uint32_t axis = padded->axis;
     const struct level *level = &from->levels[axis];
@@ -148,37 +142,37 @@ renew_inner_levels(const struct pad_or_truncate *stage, const struct padded *pad
     column->values = values;
 }
 
-static tundish_status
-pad_or_truncate_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct pad_or_truncate *stage = state;
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-
-        apply_column(stage, &stage->list[i], from, output, target->output);
-        renew_inner_levels(stage, &stage->list[i], from, output, &output->columns[target->output]);
-    }
-    return TUNDISH_OK;
+    resize(stage, map->own, map->from, map->output, map->at);
+    renew_inner_levels(stage, map->own, map->from, map->output, map->to);
 }
 
 static void
-pad_or_truncate_close(void *state)
+close_padded(void *own)
 {
-    struct pad_or_truncate *stage = state;
+    struct padded *padded = own;
 
-    for (uint32_t i = 0; i < stage->targets.count && stage->list != NULL; i++)
-        filler_close(&stage->list[i].fill);
-    free(stage->list);
-    content_targets_close(&stage->targets);
+    filler_close(&padded->fill);
 }
+
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(struct padded),
+    .read = read_length,
+    .describe = describe,
+    .map = map_column,
+    .close_own = close_padded,
+};
 
 const struct content_ops content_pad_or_truncate = {
     .name = "pad_or_truncate",
     .takes_missing = true,
     .state_bytes = sizeof(struct pad_or_truncate),
-    .open = pad_or_truncate_open,
-    .apply = pad_or_truncate_apply,
-    .close = pad_or_truncate_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -1,20 +1,20 @@
 /* content_reshape.c - tf.reshape: the same values in other dimensions. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "column/dims.h"
-#include "content/content.h"
+#include "content/column_wise.h"
 
 struct reshape {
+    struct column_wise wise;
     uint32_t rank;
     int64_t shape[RANK_MAX]; /* -1: at most one, computed from the values */
-    struct content_targets targets;
 };
 
 /* Read the parameter `shape`. YAML's null means the same as -1, as None does in TensorFlow. */
 static tundish_status
-read_shape(const struct stage_config *config, struct reshape *stage)
+read_shape(void *state, const struct stage_config *config)
 {
+    struct reshape *stage = state;
     const struct spec_value *shape = spec_get(config->stage, "shape");
     uint32_t unknown = 0;
 
@@ -97,12 +97,14 @@ may_fit(const struct reshape *stage, const struct column_spec *column)
 }
 
 static tundish_status
-open_column(const struct stage_config *config, const struct reshape *stage,
-            struct column_spec *column, bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    const struct reshape *stage = state;
     int64_t values = column_spec_values(column), dims[RANK_MAX];
     char from[128], to[128];
 
+    (void)own;
     if (column->kind != TUNDISH_DENSE)
         return stage_complain(config, "reshape: '%s' is %s; use to_dense", column->name,
                               column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
@@ -122,22 +124,6 @@ open_column(const struct stage_config *config, const struct reshape *stage,
     column->rank = (int)stage->rank;
     memcpy(column->shape, values >= 0 ? dims : stage->shape, stage->rank * sizeof *dims);
     return TUNDISH_OK;
-}
-
-static tundish_status
-reshape_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-             bool *ret_batch_wide)
-{
-    struct reshape *stage = state;
-    tundish_status status = read_shape(config, stage);
-
-    *ret_batch_wide = false;
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &stage->targets);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, stage, &ret_schema->columns[stage->targets.list[i].output],
-                             ret_batch_wide);
-    return status;
 }
 
 /* Compute the new dimensions of one element. Reject the element if its values do not fit. */
@@ -160,46 +146,36 @@ fit_element(const struct reshape *stage, const struct column *from, int64_t elem
 }
 
 static void
-apply_column(const struct reshape *stage, const struct column *from, struct frame *output,
-             struct column *to)
+map_column(const void *state, const struct column_map *map)
 {
+    const struct reshape *stage = state;
+    const struct column *from = map->from;
+    struct scratch *scratch = map->output->scratch;
     int64_t *dims =
-        scratch_array(output->scratch, (size_t)from->count * stage->rank + RANK_MAX, sizeof *dims);
+        scratch_array(scratch, (size_t)from->count * stage->rank + RANK_MAX, sizeof *dims);
 
     for (int64_t i = 0; i < from->count; i++)
-        fit_element(stage, from, i, output, &dims[i * stage->rank]);
+        fit_element(stage, from, i, map->output, &dims[i * stage->rank]);
     /* An empty frame needs a shape all the same, for the plan promised one. */
     if (from->count == 0)
         for (uint32_t k = 0; k < stage->rank; k++)
             dims[k] = stage->shape[k] < 0 ? 0 : stage->shape[k];
-    column_set_dims_each(to, from->count, stage->rank, dims, output->scratch);
-    to->values = from->values;
+    column_set_dims_each(map->to, from->count, stage->rank, dims, scratch);
+    map->to->values = from->values;
 }
 
-static tundish_status
-reshape_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct reshape *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        apply_column(stage, &input->columns[stage->targets.list[i].input], output,
-                     &output->columns[stage->targets.list[i].output]);
-    return TUNDISH_OK;
-}
-
-static void
-reshape_close(void *state)
-{
-    struct reshape *stage = state;
-
-    content_targets_close(&stage->targets);
-}
+static const struct column_wise_ops columns = {
+    .read = read_shape,
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_reshape = {
     .name = "reshape",
     .takes_missing = true,
     .state_bytes = sizeof(struct reshape),
-    .open = reshape_open,
-    .apply = reshape_apply,
-    .close = reshape_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -1,15 +1,8 @@
 /* content_squeeze.c - tf.squeeze: remove dimensions of size 1. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "column/dims.h"
-#include "content/content.h"
-#include "core/memory.h"
-
-struct squeeze {
-    struct content_targets targets;
-    uint32_t *axes; /* for each target: bit k: remove dimension k */
-};
+#include "content/column_wise.h"
 
 /* Mark one axis for removal. A size that the plan does not know is checked element by element. */
 static tundish_status
@@ -67,7 +60,7 @@ find_axes(const struct stage_config *config, const struct column_spec *column, u
 /* Remove the dimensions `axes` from the plan's column. A ragged column whose last ragged dimension
  * goes is dense. */
 static void
-describe(uint32_t axes, struct column_spec *column)
+remove_axes(uint32_t axes, struct column_spec *column)
 {
     int kept = 0, ragged_rank = column->ragged_rank;
 
@@ -91,24 +84,18 @@ describe(uint32_t axes, struct column_spec *column)
 }
 
 static tundish_status
-squeeze_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-             bool *ret_batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
-    struct squeeze *stage = state;
-    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
+    uint32_t *axes = own;
+    tundish_status status = find_axes(config, column, axes);
 
-    *ret_batch_wide = false;
-    stage->axes = tnd_zalloc(stage->targets.count + 1, sizeof *stage->axes);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
-
-        status = find_axes(config, column, &stage->axes[i]);
-        if (status != TUNDISH_OK)
-            break;
-        *ret_batch_wide |= config->depth > 0 && (stage->axes[i] & 1) != 0;
-        describe(stage->axes[i], column);
-    }
-    return status;
+    (void)state;
+    if (status != TUNDISH_OK)
+        return status;
+    *batch_wide |= config->depth > 0 && (*axes & 1) != 0;
+    remove_axes(*axes, column);
+    return TUNDISH_OK;
 }
 
 /* Reject elements in which a dimension that the plan did not know is not 1. */
@@ -184,62 +171,57 @@ squeeze_ragged(const struct column *from, uint32_t axes, struct frame *output,
         }
 }
 
-static tundish_status
-squeeze_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct squeeze *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct column *from = &input->columns[stage->targets.list[i].input];
-        struct column *column = &output->columns[stage->targets.list[i].output];
-        int64_t *dims, each[RANK_MAX];
-        uint32_t kept = 0;
-
-        if (input->schema->columns[stage->targets.list[i].input].kind == TUNDISH_RAGGED) {
-            squeeze_ragged(from, stage->axes[i], output, column);
-            continue;
-        }
-        check_elements(from, stage->axes[i], output);
-        *column = *from;
-        /* If the lists of a level all hold one item, list i holds item i, and leaving the level out
-         * changes no other level. */
-        if (column_same_dims(from, each)) {
-            for (uint32_t k = 0; k < from->level_count; k++)
-                if ((stage->axes[i] >> k & 1) == 0)
-                    column->levels[kept++] = from->levels[k];
-            column->level_count = kept;
-            continue;
-        }
-        dims = scratch_array(output->scratch, (size_t)from->count * RANK_MAX, sizeof *dims);
-        kept = from->level_count - (uint32_t)__builtin_popcount(stage->axes[i]);
-        for (int64_t j = 0; j < from->count; j++) {
-            uint32_t at = 0;
-
-            column_dims(from, j, each);
-            for (uint32_t k = 0; k < from->level_count; k++)
-                if ((stage->axes[i] >> k & 1) == 0)
-                    dims[j * kept + at++] = each[k];
-        }
-        column_set_dims_each(column, from->count, kept, dims, output->scratch);
-        column->values = from->values;
-    }
-    return TUNDISH_OK;
-}
-
 static void
-squeeze_close(void *state)
+map_column(const void *state, const struct column_map *map)
 {
-    struct squeeze *stage = state;
+    const uint32_t axes = *(const uint32_t *)map->own;
+    const struct column *from = map->from;
+    struct column *column = map->to;
+    int64_t *dims, each[RANK_MAX];
+    uint32_t kept = 0;
 
-    free(stage->axes);
-    content_targets_close(&stage->targets);
+    (void)state;
+    if (map->spec->kind == TUNDISH_RAGGED) {
+        squeeze_ragged(from, axes, map->output, column);
+        return;
+    }
+    check_elements(from, axes, map->output);
+    *column = *from;
+    /* If the lists of a level all hold one item, list i holds item i, and leaving the level out
+     * changes no other level. */
+    if (column_same_dims(from, each)) {
+        for (uint32_t k = 0; k < from->level_count; k++)
+            if ((axes >> k & 1) == 0)
+                column->levels[kept++] = from->levels[k];
+        column->level_count = kept;
+        return;
+    }
+    dims = scratch_array(map->output->scratch, (size_t)from->count * RANK_MAX, sizeof *dims);
+    kept = from->level_count - (uint32_t)__builtin_popcount(axes);
+    for (int64_t j = 0; j < from->count; j++) {
+        uint32_t at = 0;
+
+        column_dims(from, j, each);
+        for (uint32_t k = 0; k < from->level_count; k++)
+            if ((axes >> k & 1) == 0)
+                dims[j * kept + at++] = each[k];
+    }
+    column_set_dims_each(column, from->count, kept, dims, map->output->scratch);
+    column->values = from->values;
 }
+
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(uint32_t), /* bit k: remove dimension k */
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_squeeze = {
     .name = "squeeze",
     .takes_missing = true,
-    .state_bytes = sizeof(struct squeeze),
-    .open = squeeze_open,
-    .apply = squeeze_apply,
-    .close = squeeze_close,
+    .state_bytes = sizeof(struct column_wise),
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

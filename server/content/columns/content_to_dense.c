@@ -1,25 +1,27 @@
 /* content_to_dense.c - ragged and sparse columns as boxes: tf.sparse.to_dense and
  * tf.RaggedTensor.to_tensor. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "column/dims.h"
+#include "content/column_wise.h"
 #include "content/columns/filler.h"
-#include "content/content.h"
-#include "core/memory.h"
 
 struct to_dense {
+    struct column_wise wise;
     bool has_shape;
     uint32_t rank;
     int64_t shape[RANK_MAX]; /* -1: as large as it takes */
-    struct content_targets targets;
-    struct filler *fills; /* for each target */
-    bool *is_bounded;     /* for each target: sparse, in a shape that is given */
+};
+
+struct boxed {
+    struct filler fill;
+    bool is_bounded; /* sparse, in a shape that is given */
 };
 
 static tundish_status
-read_shape(const struct stage_config *config, struct to_dense *stage)
+read_shape(void *state, const struct stage_config *config)
 {
+    struct to_dense *stage = state;
     const struct spec_value *shape = spec_get(config->stage, "shape");
 
     if (shape == NULL || shape->kind == SPEC_NULL)
@@ -37,9 +39,17 @@ read_shape(const struct stage_config *config, struct to_dense *stage)
 /* Describe `column` as dense. A dimension without a given size becomes as large as the largest list
  * of the batch, so that the rows of a batch depend on each other. */
 static tundish_status
-open_column(const struct stage_config *config, const struct to_dense *stage,
-            struct column_spec *column, bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    const struct to_dense *stage = state;
+    struct boxed *boxed = own;
+    tundish_status status = filler_open(spec_get(config->stage, "default_value"), column->dtype,
+                                        "default_value", config->errors, &boxed->fill);
+
+    if (status != TUNDISH_OK)
+        return status;
+    boxed->is_bounded = stage->has_shape && column->kind == TUNDISH_SPARSE;
     if (column->kind == TUNDISH_DENSE)
         return stage_complain(
             config, "to_dense: '%s' is dense already; use pad_or_truncate to change its length",
@@ -58,30 +68,6 @@ open_column(const struct stage_config *config, const struct to_dense *stage,
     column->kind = TUNDISH_DENSE;
     column->ragged_rank = 0;
     return TUNDISH_OK;
-}
-
-static tundish_status
-to_dense_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-              bool *ret_batch_wide)
-{
-    struct to_dense *stage = state;
-    tundish_status status = read_shape(config, stage);
-
-    *ret_batch_wide = false;
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &stage->targets);
-    stage->fills = tnd_zalloc(stage->targets.count + 1, sizeof *stage->fills);
-    stage->is_bounded = tnd_zalloc(stage->targets.count + 1, sizeof *stage->is_bounded);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
-
-        status = filler_open(spec_get(config->stage, "default_value"), column->dtype,
-                             "default_value", config->errors, &stage->fills[i]);
-        stage->is_bounded[i] = stage->has_shape && column->kind == TUNDISH_SPARSE;
-        if (status == TUNDISH_OK)
-            status = open_column(config, stage, column, ret_batch_wide);
-    }
-    return status;
 }
 
 /* The length of the longest list in each level of one element. */
@@ -186,28 +172,29 @@ lies_inside(const struct column *from, int64_t element, const int64_t *dims)
 }
 
 static void
-apply_column(const struct to_dense *stage, uint32_t target, const struct column *from,
-             struct frame *output)
+map_column(const void *state, const struct column_map *map)
 {
-    const struct filler *fill = &stage->fills[target];
-    uint32_t rank = from->level_count, at = stage->targets.list[target].output;
-    size_t bytes = fill->bytes;
+    const struct to_dense *stage = state;
+    const struct boxed *boxed = map->own;
+    const struct column *from = map->from;
+    uint32_t rank = from->level_count;
+    size_t bytes = boxed->fill.bytes;
     int64_t *dims =
-        scratch_array(output->scratch, (size_t)from->count * rank + RANK_MAX, sizeof *dims);
-    struct column *column = &output->columns[at];
+        scratch_array(map->output->scratch, (size_t)from->count * rank + RANK_MAX, sizeof *dims);
+    struct column *column = map->to;
     uint8_t *values;
 
     for (int64_t i = 0; i < from->count; i++)
         box_of(stage, from, i, &dims[i * rank]);
-    column_set_dims_each(column, from->count, rank, dims, output->scratch);
-    values = frame_values(output, at, (size_t)column->value_count * bytes);
+    column_set_dims_each(column, from->count, rank, dims, map->output->scratch);
+    values = frame_values(map->output, map->at, (size_t)column->value_count * bytes);
     column->values = values;
-    filler_repeat(fill, values, column->value_count);
+    filler_repeat(&boxed->fill, values, column->value_count);
     for (int64_t i = 0; i < from->count; i++) {
         const int64_t *own = &dims[i * rank];
 
-        if (stage->is_bounded[target] && !lies_inside(from, i, own))
-            frame_reject(output, i,
+        if (boxed->is_bounded && !lies_inside(from, i, own))
+            frame_reject(map->output, i,
                          "to_dense: a value of a sparse column lies outside of the shape");
         if (from->indices != NULL)
             put_sparse(from, i, own, bytes, values);
@@ -220,33 +207,28 @@ apply_column(const struct to_dense *stage, uint32_t target, const struct column 
     }
 }
 
-static tundish_status
-to_dense_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct to_dense *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        apply_column(stage, i, &input->columns[stage->targets.list[i].input], output);
-    return TUNDISH_OK;
-}
-
 static void
-to_dense_close(void *state)
+close_boxed(void *own)
 {
-    struct to_dense *stage = state;
+    struct boxed *boxed = own;
 
-    for (uint32_t i = 0; i < stage->targets.count && stage->fills != NULL; i++)
-        filler_close(&stage->fills[i]);
-    free(stage->fills);
-    free(stage->is_bounded);
-    content_targets_close(&stage->targets);
+    filler_close(&boxed->fill);
 }
+
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(struct boxed),
+    .read = read_shape,
+    .describe = describe,
+    .map = map_column,
+    .close_own = close_boxed,
+};
 
 const struct content_ops content_to_dense = {
     .name = "to_dense",
     .takes_missing = true,
     .state_bytes = sizeof(struct to_dense),
-    .open = to_dense_open,
-    .apply = to_dense_apply,
-    .close = to_dense_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

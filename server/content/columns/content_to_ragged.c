@@ -1,30 +1,29 @@
 /* content_to_ragged.c - dense and sparse columns as rows of different lengths:
  * tf.RaggedTensor.from_tensor and from_sparse. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "column/dims.h"
+#include "content/column_wise.h"
 #include "content/columns/filler.h"
-#include "content/content.h"
-#include "core/memory.h"
 
-struct to_ragged {
-    struct content_targets targets;
-    struct made_ragged {
-        tundish_kind from;
-        bool has_padding;
-        struct filler padding;
-    } * list;
+struct made_ragged {
+    tundish_kind from;
+    bool has_padding;
+    struct filler padding;
 };
 
 /* Describe `column` as ragged. TensorFlow strips padding from matrices alone, and takes sparse
  * tensors of rank 2 alone; the same limits hold here. */
 static tundish_status
-open_column(const struct stage_config *config, struct column_spec *column, struct made_ragged *made)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    struct made_ragged *made = own;
     const struct spec_value *padding = spec_get(config->stage, "padding");
     tundish_status status;
 
+    (void)state;
+    (void)batch_wide;
     made->from = column->kind;
     if (column->kind == TUNDISH_RAGGED)
         return TUNDISH_OK;
@@ -55,21 +54,6 @@ open_column(const struct stage_config *config, struct column_spec *column, struc
     column->ragged_rank = 1;
     column->splits_int32 = false;
     return TUNDISH_OK;
-}
-
-static tundish_status
-to_ragged_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-               bool *ret_batch_wide)
-{
-    struct to_ragged *stage = state;
-    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
-
-    *ret_batch_wide = false;
-    stage->list = tnd_zalloc(stage->targets.count + 1, sizeof *stage->list);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, &ret_schema->columns[stage->targets.list[i].output],
-                             &stage->list[i]);
-    return status;
 }
 
 /* Cut the padding off the end of each row. A padding value in the middle of a row stays. */
@@ -125,43 +109,43 @@ check_sparse(const struct column *from, struct frame *output)
     }
 }
 
-static tundish_status
-to_ragged_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
-    const struct to_ragged *stage = state;
+    const struct made_ragged *made = map->own;
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct column *from = &input->columns[stage->targets.list[i].input];
-        struct column *column = &output->columns[stage->targets.list[i].output];
-
-        if (stage->list[i].has_padding) {
-            strip_padding(&stage->list[i], from, output, column);
-            continue;
-        }
-        if (stage->list[i].from == TUNDISH_SPARSE)
-            check_sparse(from, output);
-        *column = *from;
-        column->indices = column->dense_shape = NULL;
+    (void)state;
+    if (made->has_padding) {
+        strip_padding(made, map->from, map->output, map->to);
+        return;
     }
-    return TUNDISH_OK;
+    if (made->from == TUNDISH_SPARSE)
+        check_sparse(map->from, map->output);
+    *map->to = *map->from;
+    map->to->indices = map->to->dense_shape = NULL;
 }
 
 static void
-to_ragged_close(void *state)
+close_made(void *own)
 {
-    struct to_ragged *stage = state;
+    struct made_ragged *made = own;
 
-    for (uint32_t i = 0; i < stage->targets.count && stage->list != NULL; i++)
-        filler_close(&stage->list[i].padding);
-    free(stage->list);
-    content_targets_close(&stage->targets);
+    filler_close(&made->padding);
 }
+
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(struct made_ragged),
+    .describe = describe,
+    .map = map_column,
+    .close_own = close_made,
+};
 
 const struct content_ops content_to_ragged = {
     .name = "to_ragged",
     .takes_missing = true,
-    .state_bytes = sizeof(struct to_ragged),
-    .open = to_ragged_open,
-    .apply = to_ragged_apply,
-    .close = to_ragged_close,
+    .state_bytes = sizeof(struct column_wise),
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -4,37 +4,27 @@
 
 #include "column/dims.h"
 #include "column/literal.h"
-#include "content/content.h"
-
-struct to_sparse {
-    struct content_targets targets;
-};
+#include "content/column_wise.h"
 
 static tundish_status
-to_sparse_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-               bool *ret_batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
-    struct to_sparse *stage = state;
-    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
-
-    *ret_batch_wide = false;
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
-
-        if (column->kind == TUNDISH_SPARSE)
-            return stage_complain(config, "to_sparse: '%s' is sparse already", column->name);
-        if (column->rank < 1)
-            return stage_complain(config, "to_sparse: '%s' needs a dimension", column->name);
-        /* The dense shape of a ragged column is that of its longest lists in the whole batch. */
-        if (column->kind == TUNDISH_RAGGED && config->depth > 0)
-            *ret_batch_wide = true;
-        if (column->kind == TUNDISH_RAGGED)
-            for (int k = 0; k < column->rank; k++)
-                column->shape[k] = -1;
-        column->kind = TUNDISH_SPARSE;
-        column->ragged_rank = 0;
-    }
-    return status;
+    (void)state;
+    (void)own;
+    if (column->kind == TUNDISH_SPARSE)
+        return stage_complain(config, "to_sparse: '%s' is sparse already", column->name);
+    if (column->rank < 1)
+        return stage_complain(config, "to_sparse: '%s' needs a dimension", column->name);
+    /* The dense shape of a ragged column is that of its longest lists in the whole batch. */
+    if (column->kind == TUNDISH_RAGGED && config->depth > 0)
+        *batch_wide = true;
+    if (column->kind == TUNDISH_RAGGED)
+        for (int k = 0; k < column->rank; k++)
+            column->shape[k] = -1;
+    column->kind = TUNDISH_SPARSE;
+    column->ragged_rank = 0;
+    return TUNDISH_OK;
 }
 
 /* Compare by value, as TensorFlow does: -0.0 is zero and goes, NaN is not and stays. An empty
@@ -134,37 +124,27 @@ from_ragged(const struct column_spec *spec, const struct column *from, struct sc
     column->dense_shape = shape;
 }
 
-static tundish_status
-to_sparse_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct to_sparse *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct column_spec *spec = &input->schema->columns[target->input];
-        const struct column *from = &input->columns[target->input];
-
-        if (spec->kind == TUNDISH_DENSE)
-            from_dense(spec->dtype, from, output->scratch, &output->columns[target->output]);
-        else
-            from_ragged(spec, from, output->scratch, &output->columns[target->output]);
-    }
-    return TUNDISH_OK;
-}
-
 static void
-to_sparse_close(void *state)
+map_column(const void *state, const struct column_map *map)
 {
-    struct to_sparse *stage = state;
-
-    content_targets_close(&stage->targets);
+    (void)state;
+    if (map->spec->kind == TUNDISH_DENSE)
+        from_dense(map->spec->dtype, map->from, map->output->scratch, map->to);
+    else
+        from_ragged(map->spec, map->from, map->output->scratch, map->to);
 }
+
+static const struct column_wise_ops columns = {
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_to_sparse = {
     .name = "to_sparse",
     .takes_missing = true,
-    .state_bytes = sizeof(struct to_sparse),
-    .open = to_sparse_open,
-    .apply = to_sparse_apply,
-    .close = to_sparse_close,
+    .state_bytes = sizeof(struct column_wise),
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -1,21 +1,13 @@
 /* content_transpose.c - tf.transpose: the dimensions in another order. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "column/dims.h"
 #include "column/literal.h"
-#include "content/content.h"
-#include "core/memory.h"
+#include "content/column_wise.h"
 
 /* Dimension k of the result is dimension axes[k] of the column. */
 struct permutation {
     uint32_t axes[RANK_MAX];
-};
-
-struct transpose {
-    struct content_targets targets;
-    struct permutation *permutations; /* for each target */
-    size_t *bytes;                    /* of a value, for each target */
 };
 
 /* The order of the dimensions: the given one, or else the reverse. */
@@ -45,12 +37,14 @@ read_permutation(const struct stage_config *config, const struct column_spec *co
 }
 
 static tundish_status
-open_column(const struct stage_config *config, struct permutation *permutation,
-            struct column_spec *column, bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    struct permutation *permutation = own;
     int64_t shape[RANK_MAX];
     tundish_status status;
 
+    (void)state;
     if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
         return stage_complain(config, "transpose: '%s' is %s", column->name,
                               column->kind == TUNDISH_DENSE ? "of unknown rank"
@@ -64,25 +58,6 @@ open_column(const struct stage_config *config, struct permutation *permutation,
     /* After `batch`, dimension 0 is that of the batch. */
     *batch_wide |= config->depth > 0 && permutation->axes[0] != 0;
     return TUNDISH_OK;
-}
-
-static tundish_status
-transpose_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-               bool *ret_batch_wide)
-{
-    struct transpose *stage = state;
-    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
-
-    *ret_batch_wide = false;
-    stage->permutations = tnd_zalloc(stage->targets.count + 1, sizeof *stage->permutations);
-    stage->bytes = tnd_zalloc(stage->targets.count + 1, sizeof *stage->bytes);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
-
-        stage->bytes[i] = literal_bytes(column->dtype);
-        status = open_column(config, &stage->permutations[i], column, ret_batch_wide);
-    }
-    return status;
 }
 
 /* Copy `count` values that lie `step` values apart. */
@@ -131,20 +106,19 @@ transpose_element(const struct permutation *permutation, uint32_t rank, const in
 }
 
 static void
-apply_column(const struct transpose *stage, uint32_t target, const struct frame *input,
-             struct frame *output)
+map_column(const void *state, const struct column_map *map)
 {
-    const struct content_target *columns = &stage->targets.list[target];
-    const struct column *from = &input->columns[columns->input];
-    const struct permutation *permutation = &stage->permutations[target];
-    struct column *column = &output->columns[columns->output];
+    const struct column *from = map->from;
+    const struct permutation *permutation = map->own;
+    struct column *column = map->to;
     uint32_t rank = from->level_count;
-    size_t bytes = stage->bytes[target];
+    size_t bytes = literal_bytes(map->spec->dtype);
     int64_t *dims =
-        scratch_array(output->scratch, (size_t)from->count * rank + RANK_MAX, sizeof *dims);
+        scratch_array(map->output->scratch, (size_t)from->count * rank + RANK_MAX, sizeof *dims);
     const uint8_t *values = from->values;
     uint8_t *to;
 
+    (void)state;
     if (rank < 2) {
         *column = *from;
         return;
@@ -156,8 +130,8 @@ apply_column(const struct transpose *stage, uint32_t target, const struct frame 
         for (uint32_t k = 0; k < rank; k++)
             dims[(size_t)i * rank + k] = own[permutation->axes[k]];
     }
-    column_set_dims_each(column, from->count, rank, dims, output->scratch);
-    to = frame_values(output, columns->output, (size_t)column->value_count * bytes);
+    column_set_dims_each(column, from->count, rank, dims, map->output->scratch);
+    to = frame_values(map->output, map->at, (size_t)column->value_count * bytes);
     column->values = to;
     for (int64_t i = 0; i < from->count; i++) {
         int64_t own[RANK_MAX], count;
@@ -171,31 +145,18 @@ apply_column(const struct transpose *stage, uint32_t target, const struct frame 
     }
 }
 
-static tundish_status
-transpose_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct transpose *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        apply_column(stage, i, input, output);
-    return TUNDISH_OK;
-}
-
-static void
-transpose_close(void *state)
-{
-    struct transpose *stage = state;
-
-    free(stage->permutations);
-    free(stage->bytes);
-    content_targets_close(&stage->targets);
-}
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(struct permutation),
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_transpose = {
     .name = "transpose",
     .takes_missing = true,
-    .state_bytes = sizeof(struct transpose),
-    .open = transpose_open,
-    .apply = transpose_apply,
-    .close = transpose_close,
+    .state_bytes = sizeof(struct column_wise),
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

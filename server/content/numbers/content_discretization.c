@@ -4,6 +4,7 @@
 
 #include "column/convert.h"
 #include "column/literal.h"
+#include "content/column_wise.h"
 #include "content/learned/learning.h"
 #include "content/numbers/bins.h"
 #include "content/terms/encoding.h"
@@ -18,10 +19,9 @@ struct discretized {
 };
 
 struct discretization {
+    struct column_wise wise;
     struct encoding encoding; /* without the depth */
     tundish_dtype computed;   /* numbers are converted to it first */
-    struct content_targets targets;
-    struct discretized *columns; /* of each target */
 };
 
 /* Keras wants exactly one of num_bins and bin_boundaries. */
@@ -93,9 +93,11 @@ dtype_of(const struct stage_config *config)
 }
 
 static tundish_status
-open_column(const struct stage_config *config, const struct discretization *stage,
-            struct discretized *layer, struct column_spec *column, bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    const struct discretization *stage = state;
+    struct discretized *layer = own;
     tundish_status status;
 
     if (column->dtype == TUNDISH_STRING)
@@ -118,13 +120,10 @@ open_column(const struct stage_config *config, const struct discretization *stag
 }
 
 static tundish_status
-discretization_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                    bool *ret_batch_wide)
+read_parameters(void *state, const struct stage_config *config)
 {
     struct discretization *layer = state;
-    tundish_status status;
 
-    *ret_batch_wide = false;
     encoding_mode_of(spec_text(config->stage, "output_mode"), &layer->encoding.mode);
     layer->encoding.sparse = spec_bool(config->stage, "sparse");
     layer->computed = dtype_of(config);
@@ -133,14 +132,7 @@ discretization_open(void *state, const struct stage_config *config, struct schem
         return stage_complain(config, "discretization: sparse needs another output_mode than int");
     if (layer->computed == TUNDISH_STRING || layer->computed == TUNDISH_BOOL)
         return stage_complain(config, "discretization: dtype must be numeric");
-    status = check_parameters(config);
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &layer->targets);
-    layer->columns = tnd_zalloc((size_t)layer->targets.count + 1, sizeof *layer->columns);
-    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, layer, &layer->columns[i],
-                             &ret_schema->columns[layer->targets.list[i].output], ret_batch_wide);
-    return status;
+    return check_parameters(config);
 }
 
 /* Values on their way to float32: in their own dtype, or in the layer's. */
@@ -187,37 +179,35 @@ apply_encoded(const struct discretized *layer, const struct column_spec *spec,
     encoding_apply(&layer->encoding, spec, &indices, NULL, output, index);
 }
 
-static tundish_status
-discretization_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct discretization *layer = state;
+    const struct numbers numbers =
+        numbers_of(layer, map->spec->dtype, map->from, map->output->scratch);
 
-    for (uint32_t i = 0; i < layer->targets.count; i++) {
-        const struct content_target *target = &layer->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        const struct column_spec *spec = &input->schema->columns[target->input];
-        const struct numbers numbers = numbers_of(layer, spec->dtype, from, output->scratch);
-
-        if (layer->encoding.mode == ENCODE_INT)
-            apply_int(&layer->columns[i], from, &numbers, output, target->output);
-        else
-            apply_encoded(&layer->columns[i], spec, from, &numbers, output, target->output);
-    }
-    return TUNDISH_OK;
+    if (layer->encoding.mode == ENCODE_INT)
+        apply_int(map->own, map->from, &numbers, map->output, map->at);
+    else
+        apply_encoded(map->own, map->spec, map->from, &numbers, map->output, map->at);
 }
 
 static void
-discretization_close(void *state)
+close_discretized(void *own)
 {
-    struct discretization *layer = state;
+    struct discretized *layer = own;
 
-    for (uint32_t i = 0; layer->columns != NULL && i < layer->targets.count; i++) {
-        bins_close(&layer->columns[i].bins);
-        free(layer->columns[i].boundaries);
-    }
-    free(layer->columns);
-    content_targets_close(&layer->targets);
+    bins_close(&layer->bins);
+    free(layer->boundaries);
 }
+
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(struct discretized),
+    .read = read_parameters,
+    .describe = describe,
+    .map = map_column,
+    .close_own = close_discretized,
+};
 
 static bool
 discretization_learns(const struct spec_stage *stage)
@@ -236,7 +226,8 @@ const struct content_ops content_discretization = {
     .takes_missing = true,
     .learning = &learning,
     .state_bytes = sizeof(struct discretization),
-    .open = discretization_open,
-    .apply = discretization_apply,
-    .close = discretization_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

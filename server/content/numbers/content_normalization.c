@@ -1,13 +1,12 @@
 /* content_normalization.c - keras.layers.Normalization: (x - mean) / sqrt(variance), or back. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "column/array_loops.h"
 #include "column/convert.h"
 #include "column/dims.h"
 #include "column/literal.h"
-#include "content/content.h"
+#include "content/column_wise.h"
 #include "content/learned/learning.h"
 #include "core/memory.h"
 
@@ -17,11 +16,6 @@ struct normalized {
     int64_t count; /* of means; 1: the same for all values */
     float *means, *deviations;
     uint32_t axes; /* bit k: dimension k has statistics of its own */
-};
-
-struct normalization {
-    struct content_targets targets;
-    struct normalized *columns; /* of each target */
 };
 
 static tundish_status
@@ -199,21 +193,15 @@ open_column(const struct stage_config *config, struct normalized *layer, struct 
 }
 
 static tundish_status
-normalization_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                   bool *ret_batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
-    struct normalization *layer = state;
-    tundish_status status = content_targets_open(config, ret_schema, &layer->targets);
+    struct normalized *layer = own;
+    tundish_status status = open_column(config, layer, column);
 
-    *ret_batch_wide = false;
-    layer->columns = tnd_zalloc((size_t)layer->targets.count + 1, sizeof *layer->columns);
-    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
-        status = open_column(config, &layer->columns[i],
-                             &ret_schema->columns[layer->targets.list[i].output]);
-        /* Dimension 0 after `batch` counts rows: statistics along it depend on a row's position. */
-        if (config->depth > 0 && (layer->columns[i].axes & 1) != 0)
-            *ret_batch_wide = true;
-    }
+    (void)state;
+    /* Dimension 0 after `batch` counts rows: statistics along it depend on a row's position. */
+    *batch_wide |= config->depth > 0 && (layer->axes & 1) != 0;
     return status;
 }
 
@@ -281,36 +269,33 @@ apply_column(const struct normalized *layer, const struct column *from, const fl
     }
 }
 
-static tundish_status
-normalization_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
-    const struct normalization *layer = state;
+    struct scratch *scratch = map->output->scratch;
+    const float *x = convert_column(TUNDISH_FLOAT32, map->spec->dtype, map->from, scratch);
+    float *y = frame_values(map->output, map->at, (size_t)map->from->value_count * sizeof *y);
 
-    for (uint32_t i = 0; i < layer->targets.count; i++) {
-        const struct content_target *target = &layer->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        tundish_dtype dtype = input->schema->columns[target->input].dtype;
-        const float *x = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
-        float *y = frame_values(output, target->output, (size_t)from->value_count * sizeof *y);
-
-        apply_column(&layer->columns[i], from, x, y, output->scratch);
-        column_set_like(&output->columns[target->output], from, y);
-    }
-    return TUNDISH_OK;
+    (void)state;
+    apply_column(map->own, map->from, x, y, scratch);
+    column_set_like(map->to, map->from, y);
 }
 
 static void
-normalization_close(void *state)
+close_normalized(void *own)
 {
-    struct normalization *layer = state;
+    struct normalized *layer = own;
 
-    for (uint32_t i = 0; layer->columns != NULL && i < layer->targets.count; i++) {
-        free(layer->columns[i].means);
-        free(layer->columns[i].deviations);
-    }
-    free(layer->columns);
-    content_targets_close(&layer->targets);
+    free(layer->means);
+    free(layer->deviations);
 }
+
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(struct normalized),
+    .describe = describe,
+    .map = map_column,
+    .close_own = close_normalized,
+};
 
 static bool
 normalization_learns(const struct spec_stage *stage)
@@ -328,8 +313,9 @@ const struct content_ops content_normalization = {
     .name = "normalization",
     .takes_missing = true,
     .learning = &learning,
-    .state_bytes = sizeof(struct normalization),
-    .open = normalization_open,
-    .apply = normalization_apply,
-    .close = normalization_close,
+    .state_bytes = sizeof(struct column_wise),
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

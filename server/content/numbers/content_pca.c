@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "column/convert.h"
+#include "content/column_wise.h"
 #include "content/learned/learning.h"
-#include "core/memory.h"
 
 struct components {
     int64_t size, count; /* of a vector, of its result */
@@ -11,9 +11,8 @@ struct components {
 };
 
 struct pca {
+    struct column_wise wise;
     tundish_dtype dtype;
-    struct content_targets targets;
-    struct components *columns; /* of each target */
 };
 
 static tundish_status
@@ -39,34 +38,35 @@ read_components(const struct stage_config *config, const char *column,
 }
 
 static tundish_status
-pca_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-         bool *ret_batch_wide)
+read_dtype(void *state, const struct stage_config *config)
 {
     struct pca *stage = state;
-    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
 
-    *ret_batch_wide = false;
     stage->dtype = spec_dtype(config->stage, "dtype");
-    stage->columns = tnd_zalloc((size_t)stage->targets.count + 1, sizeof *stage->columns);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
-        struct components *components = &stage->columns[i];
+    return TUNDISH_OK;
+}
 
-        if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
-            column->rank != (int)config->depth + 1)
-            return stage_complain(config, "pca: the rows of '%s' must be vectors of numbers",
-                                  column->name);
-        status = read_components(config, column->name, components);
-        if (status == TUNDISH_OK && column->shape[column->rank - 1] != components->size)
-            status = stage_complain(config,
-                                    "pca: components of %lld numbers were learned for '%s'; run "
-                                    "`tundish analyze` again",
-                                    (long long)components->size, column->name);
-        column->dtype = stage->dtype;
-        column->has_range = false;
-        column->shape[column->rank - 1] = components->count;
-    }
-    content_sort_columns(ret_schema, &stage->targets);
+static tundish_status
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
+{
+    struct components *components = own;
+    tundish_status status;
+
+    (void)batch_wide;
+    if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
+        column->rank != (int)config->depth + 1)
+        return stage_complain(config, "pca: the rows of '%s' must be vectors of numbers",
+                              column->name);
+    status = read_components(config, column->name, components);
+    if (status == TUNDISH_OK && column->shape[column->rank - 1] != components->size)
+        status = stage_complain(config,
+                                "pca: components of %lld numbers were learned for '%s'; run "
+                                "`tundish analyze` again",
+                                (long long)components->size, column->name);
+    column->dtype = ((const struct pca *)state)->dtype;
+    column->has_range = false;
+    column->shape[column->rank - 1] = components->count;
     return status;
 }
 
@@ -85,43 +85,43 @@ multiply(const struct components *components, const double *from, int64_t rows, 
         }
 }
 
-static tundish_status
-pca_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct pca *stage = state;
+    const struct components *components = map->own;
+    const struct column *from = map->from;
+    int64_t rows = column_list_count(from, from->level_count - 1);
+    size_t count = (size_t)(rows * components->count);
+    struct scratch *scratch = map->output->scratch;
+    const double *x = convert_column(TUNDISH_FLOAT64, map->spec->dtype, from, scratch);
+    double *y = scratch_array(scratch, count, sizeof *y);
+    void *values = frame_values(map->output, map->at, count * tnd_dtype_bytes(stage->dtype));
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct components *components = &stage->columns[i];
-        const struct column *from = &input->columns[target->input];
-        struct column *column = &output->columns[target->output];
-        int64_t rows = column_list_count(from, from->level_count - 1);
-        size_t count = (size_t)(rows * components->count);
-        const double *x = convert_column(
-            TUNDISH_FLOAT64, input->schema->columns[target->input].dtype, from, output->scratch);
-        double *y = scratch_array(output->scratch, count, sizeof *y);
-        void *values = frame_values(output, target->output, count * tnd_dtype_bytes(stage->dtype));
-
-        multiply(components, x, rows, y);
-        convert_values(stage->dtype, values, TUNDISH_FLOAT64, y, count);
-        *column = *from;
-        column->levels[from->level_count - 1] = (struct level){ .uniform = components->count };
-        column->value_count = (int64_t)count;
-        column->values = values;
-    }
-    return TUNDISH_OK;
+    multiply(components, x, rows, y);
+    convert_values(stage->dtype, values, TUNDISH_FLOAT64, y, count);
+    *map->to = *from;
+    map->to->levels[from->level_count - 1] = (struct level){ .uniform = components->count };
+    map->to->value_count = (int64_t)count;
+    map->to->values = values;
 }
 
 static void
-pca_close(void *state)
+close_components(void *own)
 {
-    struct pca *stage = state;
+    struct components *components = own;
 
-    for (uint32_t i = 0; stage->columns != NULL && i < stage->targets.count; i++)
-        free(stage->columns[i].values);
-    free(stage->columns);
-    content_targets_close(&stage->targets);
+    free(components->values);
 }
+
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(struct components),
+    .sorts = true,
+    .read = read_dtype,
+    .describe = describe,
+    .map = map_column,
+    .close_own = close_components,
+};
 
 static const struct content_learning learning = {
     .kind = LEARNED_COMPONENTS,
@@ -132,7 +132,8 @@ const struct content_ops content_pca = {
     .takes_missing = true,
     .learning = &learning,
     .state_bytes = sizeof(struct pca),
-    .open = pca_open,
-    .apply = pca_apply,
-    .close = pca_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -5,7 +5,7 @@
 #include "column/convert.h"
 #include "column/dims.h"
 #include "column/literal.h"
-#include "content/content.h"
+#include "content/column_wise.h"
 #include "core/memory.h"
 
 /* A number, or nested lists of numbers that broadcast with each element. */
@@ -17,8 +17,8 @@ struct factors {
 };
 
 struct rescaling {
+    struct column_wise wise;
     struct factors scale, offset;
-    struct content_targets targets;
 };
 
 /* Read a number or nested lists. Dimensions come from the first item of each list; literal_count
@@ -84,26 +84,26 @@ open_column(const struct stage_config *config, const struct factors *factors, co
 }
 
 static tundish_status
-rescaling_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-               bool *ret_batch_wide)
+read_both(void *state, const struct stage_config *config)
 {
     struct rescaling *layer = state;
     tundish_status status = read_factors(config, "scale", &layer->scale);
 
-    *ret_batch_wide = false;
-    if (status == TUNDISH_OK)
-        status = read_factors(config, "offset", &layer->offset);
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &layer->targets);
-    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
+    return status != TUNDISH_OK ? status : read_factors(config, "offset", &layer->offset);
+}
 
-        status = open_column(config, &layer->scale, "scale", column, ret_batch_wide);
-        if (status == TUNDISH_OK)
-            status = open_column(config, &layer->offset, "offset", column, ret_batch_wide);
-        column->dtype = TUNDISH_FLOAT32;
-        column->has_range = false;
-    }
+static tundish_status
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
+{
+    const struct rescaling *layer = state;
+    tundish_status status = open_column(config, &layer->scale, "scale", column, batch_wide);
+
+    (void)own;
+    if (status == TUNDISH_OK)
+        status = open_column(config, &layer->offset, "offset", column, batch_wide);
+    column->dtype = TUNDISH_FLOAT32;
+    column->has_range = false;
     return status;
 }
 
@@ -199,51 +199,52 @@ keeps_shape(const struct factors *factors, const struct column_spec *column)
                                           column->shape[column->rank - 1] == factors->count);
 }
 
-static tundish_status
-rescaling_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct rescaling *layer = state;
+    const struct column *from = map->from;
     int64_t width =
         layer->scale.count > layer->offset.count ? layer->scale.count : layer->offset.count;
+    const float *x = convert_column(TUNDISH_FLOAT32, map->spec->dtype, from, map->output->scratch);
+    float *y;
 
-    for (uint32_t i = 0; i < layer->targets.count; i++) {
-        const struct content_target *target = &layer->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        const struct column_spec *spec = &input->schema->columns[target->input];
-        const float *x = convert_column(TUNDISH_FLOAT32, spec->dtype, from, output->scratch);
-        float *y;
-
-        if (!keeps_shape(&layer->scale, spec) || !keeps_shape(&layer->offset, spec)) {
-            scale_broadcast(layer, from, x, (uint32_t)output->schema->columns[target->output].rank,
-                            output, target->output);
-            continue;
-        }
-        y = frame_values(output, target->output, (size_t)from->value_count * sizeof *y);
-        if (width == 1)
-            scale_all(x, y, from->value_count, layer->scale.values[0], layer->offset.values[0]);
-        else
-            scale_rows(x, y, from->value_count / width, width, layer);
-        column_set_like(&output->columns[target->output], from, y);
+    if (!keeps_shape(&layer->scale, map->spec) || !keeps_shape(&layer->offset, map->spec)) {
+        scale_broadcast(layer, from, x, (uint32_t)map->output->schema->columns[map->at].rank,
+                        map->output, map->at);
+        return;
     }
-    return TUNDISH_OK;
+    y = frame_values(map->output, map->at, (size_t)from->value_count * sizeof *y);
+    if (width == 1)
+        scale_all(x, y, from->value_count, layer->scale.values[0], layer->offset.values[0]);
+    else
+        scale_rows(x, y, from->value_count / width, width, layer);
+    column_set_like(map->to, from, y);
 }
 
 static void
-rescaling_close(void *state)
+close_factors(void *state)
 {
     struct rescaling *layer = state;
 
     free(layer->scale.values);
     free(layer->offset.values);
-    content_targets_close(&layer->targets);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_both,
+    .describe = describe,
+    .map = map_column,
+    .close = close_factors,
+};
 
 const struct content_ops content_rescaling = {
     .name = "rescaling",
     .takes_missing = true,
     .keeps_pixels = true,
     .state_bytes = sizeof(struct rescaling),
-    .open = rescaling_open,
-    .apply = rescaling_apply,
-    .close = rescaling_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -1,11 +1,12 @@
 /* content_stft.c - the magnitude of tf.signal.stft along the last dimension. */
 #include <stdio.h>
 
+#include "content/column_wise.h"
 #include "content/sounds/signals.h"
 #include "content/sounds/spectrum.h"
 
 struct stft {
-    struct content_targets targets;
+    struct column_wise wise;
     struct spectrum of_float32, of_float64;
     int64_t frame_length, fft_length, step;
     bool pad_end;
@@ -49,9 +50,10 @@ open_spectrum(struct stft *state, const struct stage_config *config, tundish_dty
 }
 
 static tundish_status
-open_column(struct stft *state, const struct stage_config *config, struct column_spec *column,
-            bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    (void)own;
     if (column->dtype != TUNDISH_FLOAT32 && column->dtype != TUNDISH_FLOAT64)
         return stage_complain(config, "stft: '%s' is %s; expected float32 or float64 (use cast)",
                               column->name, tnd_dtype_name(column->dtype));
@@ -60,15 +62,12 @@ open_column(struct stft *state, const struct stage_config *config, struct column
 }
 
 static tundish_status
-stft_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
-          bool *ret_batch_wide)
+read_lengths(void *memory, const struct stage_config *config)
 {
     struct stft *state = memory;
     const struct spec_value *fft = spec_get(config->stage, "fft_length");
     int64_t frame_length = spec_int(config->stage, "frame_length"), fft_length = 1;
-    tundish_status status;
 
-    *ret_batch_wide = false;
     if (!spectrum_is_possible())
         return stage_complain(config, "stage stft is not in this build: kissfft was missing");
     state->step = spec_int(config->stage, "frame_step");
@@ -84,13 +83,7 @@ stft_open(void *memory, const struct stage_config *config, struct schema *ret_sc
         return stage_complain(config, "stft: fft_length is too large");
     state->frame_length = frame_length;
     state->fft_length = fft_length;
-    status = content_targets_open(config, ret_schema, &state->targets);
-    for (uint32_t i = 0; i < state->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[state->targets.list[i].output];
-
-        status = open_column(state, config, column, ret_batch_wide);
-    }
-    return status;
+    return TUNDISH_OK;
 }
 
 /* Transform all frames of one signal. */
@@ -126,43 +119,43 @@ transform_column(const struct stft *state, const struct spectrum *spectrum,
     }
 }
 
-static tundish_status
-stft_apply(const void *memory, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
-    const struct stft *state = memory;
+    const struct stft *stft = state;
+    bool is_double = map->spec->dtype == TUNDISH_FLOAT64;
+    uint8_t *to;
 
-    for (uint32_t i = 0; i < state->targets.count; i++) {
-        const struct content_target *target = &state->targets.list[i];
-        tundish_dtype dtype = input->schema->columns[target->input].dtype;
-        const struct column *from = &input->columns[target->input];
-        struct column *column = &output->columns[target->output];
-        uint8_t *to;
-
-        signals_set_dims(from, state, dims_of, output, column);
-        to = frame_values(output, target->output,
-                          (size_t)column->value_count * tnd_dtype_bytes(dtype));
-        column->values = to;
-        transform_column(state, dtype == TUNDISH_FLOAT64 ? &state->of_float64 : &state->of_float32,
-                         from, output->scratch, to);
-    }
-    return TUNDISH_OK;
+    signals_set_dims(map->from, stft, dims_of, map->output, map->to);
+    to = frame_values(map->output, map->at,
+                      (size_t)map->to->value_count * tnd_dtype_bytes(map->spec->dtype));
+    map->to->values = to;
+    transform_column(stft, is_double ? &stft->of_float64 : &stft->of_float32, map->from,
+                     map->output->scratch, to);
 }
 
 static void
-stft_close(void *memory)
+close_spectra(void *memory)
 {
     struct stft *state = memory;
 
     spectrum_close(&state->of_float32);
     spectrum_close(&state->of_float64);
-    content_targets_close(&state->targets);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_lengths,
+    .describe = describe,
+    .map = map_column,
+    .close = close_spectra,
+};
 
 const struct content_ops content_stft = {
     .name = "stft",
     .takes_missing = true,
     .state_bytes = sizeof(struct stft),
-    .open = stft_open,
-    .apply = stft_apply,
-    .close = stft_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -4,23 +4,25 @@
 
 #include "column/convert.h"
 #include "column/flush.h"
+#include "content/column_wise.h"
 #include "content/text/texts.h"
 #include "core/decimal.h"
 
 struct as_string {
+    struct column_wise wise;
     bool is_plain; /* integers without width */
     bool is_left;  /* texts: blanks go after them */
     size_t width;  /* texts: bytes at least */
     char integers[32],
         floats[32]; /* formats for long long, unsigned long long by its 'u', double */
-    struct content_targets targets;
 };
 
 /* Build printf formats from checked parts only: nothing of the user's text but one flag character
  * enters a format. */
 static tundish_status
-make_formats(const struct stage_config *config, struct as_string *stage)
+make_formats(void *state, const struct stage_config *config)
 {
+    struct as_string *stage = state;
     const struct spec_value *fill = spec_get(config->stage, "fill");
     bool scientific = spec_bool(config->stage, "scientific");
     bool shortest = spec_bool(config->stage, "shortest");
@@ -54,11 +56,15 @@ make_formats(const struct stage_config *config, struct as_string *stage)
 }
 
 static tundish_status
-open_column(const struct stage_config *config, struct column_spec *column)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
     bool floats = spec_bool(config->stage, "scientific") || spec_bool(config->stage, "shortest") ||
                   spec_int(config->stage, "precision") >= 0;
 
+    (void)state;
+    (void)own;
+    (void)batch_wide;
     if (floats && column->dtype != TUNDISH_STRING && !tnd_dtype_is_float(column->dtype))
         return stage_complain(config,
                               "as_string: precision, scientific and shortest are for "
@@ -67,21 +73,6 @@ open_column(const struct stage_config *config, struct column_spec *column)
     column->dtype = TUNDISH_STRING;
     column->has_range = false;
     return texts_refuse_sparse(config, column);
-}
-
-static tundish_status
-as_string_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-               bool *ret_batch_wide)
-{
-    struct as_string *stage = state;
-    tundish_status status = make_formats(config, stage);
-
-    *ret_batch_wide = false;
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &stage->targets);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, &ret_schema->columns[stage->targets.list[i].output]);
-    return status;
 }
 
 enum { TEXT_MAX = 1500 }; /* 309 digits, a point, 1000 more, or 1000 wide */
@@ -158,37 +149,29 @@ print_column(const struct as_string *stage, tundish_dtype dtype, const struct co
     }
 }
 
-static tundish_status
-as_string_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct as_string *stage = state;
+    struct byte_view *texts =
+        frame_values(map->output, map->at, (size_t)map->from->value_count * sizeof *texts);
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        struct byte_view *texts =
-            frame_values(output, target->output, (size_t)from->value_count * sizeof *texts);
-
-        print_column(stage, input->schema->columns[target->input].dtype, from, output->scratch,
-                     texts);
-        column_set_like(&output->columns[target->output], from, texts);
-    }
-    return TUNDISH_OK;
+    print_column(stage, map->spec->dtype, map->from, map->output->scratch, texts);
+    column_set_like(map->to, map->from, texts);
 }
 
-static void
-as_string_close(void *state)
-{
-    struct as_string *stage = state;
-
-    content_targets_close(&stage->targets);
-}
+static const struct column_wise_ops columns = {
+    .read = make_formats,
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_as_string = {
     .name = "as_string",
     .takes_missing = true,
     .state_bytes = sizeof(struct as_string),
-    .open = as_string_open,
-    .apply = as_string_apply,
-    .close = as_string_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };
