@@ -369,7 +369,7 @@ class Transform(Learning):
         self.write_rows(10)
         elementwise = "scale_to_z_score_per_key: {columns: x, key: word, elementwise: true%s}"
         for stages, words in (
-            ([elementwise % ", key_vocabulary_filename: k"], "exclude each other"),
+            ([elementwise % ", key_vocabulary_filename: k"], "mutually exclusive"),
             (
                 ["expand_dims: {columns: [word, x], axis: 0}", elementwise % ""],
                 "needs one key a row, and 'word' has more",
