@@ -48,6 +48,7 @@ class AtOnce(Made):
 
 
 def integer(n): return n
+def labelled(n): return {"value": n}
 def floating(n): return n / 4
 def truth(n): return n % 3 == 0
 def text(n): return "é" * n

@@ -111,10 +111,16 @@ class Accelerate(Case):
             rest = [batch.tolist() for batch in loader]
             self.assertEqual(rest, whole[number + 1 : STEPS] or whole[STEPS:])
 
-    def test_first_batches_are_skipped_by_a_place_alone(self):
+    def test_first_batches_are_skipped(self):
         _, loader = self.prepared()
-        with self.assertRaisesRegex(tundish.ArgumentError, "load_state_dict"):
-            self.accelerate.skip_first_batches(loader, 2)
+        whole = [batch.tolist() for batch in loader]
+        accelerator, loader = self.prepared(gradient_accumulation_steps=2)
+        rest, steps = [], []
+        for batch in self.accelerate.skip_first_batches(loader, 2):
+            with accelerator.accumulate():
+                steps.append(accelerator.sync_gradients)
+            rest.append(batch.tolist())
+        self.assertEqual((rest, steps), (whole[2:], [False, True, True]))
 
 
 class Lightning(Case):
@@ -168,6 +174,54 @@ class Lightning(Case):
             for step in (3, 5):  # 5: an epoch's end
                 rest = self.fitted(f"{folder}/from-{step}", saves_place, f"{folder}/step={step}.ckpt")
                 self.assertEqual(rest, whole[step:], (saves_place, step))
+
+
+class Transformers(Case):
+    def setUp(self):
+        super().setUp()
+        rig.needs(self, "accelerate")
+        self.transformers = rig.needs(self, "transformers")
+
+    def trained(self, folder, found=None):
+        """The rows of all steps, with a checkpoint in the folder after each."""
+        from tundish.transformers import SavePlace
+
+        torch, rows = self.torch, []
+        loader = self.loader("labelled")
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.Linear(1, 1)
+
+            def forward(self, value=None, **_):
+                rows.append(value.tolist())
+                return {"loss": self.inner(value[:, None].float()).mean()}
+
+        class Trainer(self.transformers.Trainer):
+            def get_train_dataloader(self):
+                return loader
+
+        options = self.transformers.TrainingArguments(
+            output_dir=folder,
+            save_steps=1,
+            use_cpu=True,
+            report_to=[],
+            disable_tqdm=True,
+            logging_strategy="no",
+            num_train_epochs=2,
+        )
+        Trainer(model=Model(), args=options, callbacks=[SavePlace()]).train(resume_from_checkpoint=found)
+        loader.close()
+        return rows
+
+    def test_a_checkpoint_goes_on_with_the_batch_after_it(self):
+        folder = f"{self.folder}/whole"
+        whole = self.trained(folder)
+        self.assert_epochs(whole)
+        for step in (3, 5, 7):  # 5: an epoch's end
+            rest = self.trained(f"{self.folder}/from-{step}", f"{folder}/checkpoint-{step}")
+            self.assertEqual(rest, whole[step:], step)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor], is_split: 
     return Ragged(values, splits)
 
 
-def _itself(batch: Any) -> Any:
+def itself(batch: Any) -> Any:
     return batch
 
 
@@ -350,6 +350,11 @@ class DataLoader:
         steps = self.reader.info.epoch_steps if self._length is not None else -1
         return len(self.reader) if self._length is None or steps >= 0 else self._length
 
+    @property
+    def place(self) -> str:
+        place: str = self.state_dict()["place"]
+        return place
+
     def state_dict(self) -> dict[str, Any]:
         """The place after the last batch that was returned: {"version": 1, "place": str}."""
         state: dict[str, Any] = self.reader.state_dict()
@@ -415,7 +420,7 @@ class DataLoader:
     @property
     def dataset(self) -> torch.utils.data.IterableDataset[Any]:
         """The batches, for accelerate's skip_first_batches."""
-        return _Batches(self)
+        return EachBatch(self)
 
     @property
     def end_of_dataloader(self) -> bool:
@@ -427,7 +432,7 @@ class DataLoader:
     batch_size = None
     drop_last = False
     prefetch_factor = None
-    collate_fn = staticmethod(_itself)
+    collate_fn = staticmethod(itself)
 
     # What the callbacks for Lightning and transformers ask.
 
@@ -510,8 +515,10 @@ class _Epoch:
             self._state._remove_dataloader(self._loader)
 
 
-class _Batches(torch.utils.data.IterableDataset[Any]):
-    def __init__(self, loader: DataLoader) -> None:
+class EachBatch(torch.utils.data.IterableDataset[Any]):
+    """A loader's batches as items, of which accelerate's skip_first_batches() leaves some out."""
+
+    def __init__(self, loader: Any) -> None:
         self.loader = loader
 
     def __iter__(self) -> Iterator[Any]:

@@ -34,7 +34,7 @@ from .columns import Strings, lent
 from .errors import ArgumentError, MisuseError, PlaceError, ServerGone, Timeout
 from .node_server import NodeServer, Ranks
 from .reader import Reader
-from .torch import DataLoader, convert, gradient_state
+from .torch import DataLoader, EachBatch, convert, gradient_state, itself
 
 __all__ = ["DatasetLoader"]
 
@@ -45,8 +45,34 @@ _ROUND = 2**20  # numbers of rows in a batch of a batch_sampler
 _numbers = itertools.count()
 
 
+class _Option:
+    """One of torch's options, as the program gave it. To accelerate's skip_first_batches() it is that of a
+    loader whose items are this one's batches (`dataset`)."""
+
+    def __init__(self, of_batches: Any = None) -> None:
+        self._of_batches = of_batches
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, loader: Any, owner: type | None = None) -> Any:
+        return self._of_batches if _asks_to_skip(sys._getframe(1)) else loader.__dict__[self._name]
+
+    def __set__(self, loader: Any, value: Any) -> None:
+        loader.__dict__[self._name] = value
+
+
+def _asks_to_skip(frame: Any) -> bool:
+    return bool(frame.f_globals.get("__name__") == "accelerate.data_loader")
+
+
 class DatasetLoader:
     """See tundish.torch.DataLoader."""
+
+    batch_size, drop_last, collate_fn = _Option(), _Option(False), _Option(itself)
+    num_workers, prefetch_factor, persistent_workers = _Option(0), _Option(), _Option(False)
+    pin_memory, pin_memory_device, timeout = _Option(False), _Option(""), _Option(0)
+    worker_init_fn, multiprocessing_context, generator = _Option(), _Option(), _Option()
 
     # What accelerate asks, as of a loader of a stream: its prepare() leaves this one as it is, and states hold
     # its place.
@@ -119,17 +145,13 @@ class DatasetLoader:
         self._is_loaded = False  # a place, and no loop has begun since
         self._by_trainer = False  # who means the next epoch where nothing is left of the place's
         self._noted: collections.deque[str] | None = None
+        self._skipped = 0
         self._loop = 0
         self._is_closed = False
 
     @property
     def dataset(self) -> Any:
-        if sys._getframe(1).f_globals.get("__name__") == "accelerate.data_loader":
-            raise ArgumentError(
-                "skip_first_batches() makes a loader of torch's own, whose order is another: load_state_dict() of "
-                "this loader, or load_state() of the Accelerator, goes on after the batches that were had"
-            )
-        return self._dataset
+        return EachBatch(self) if _asks_to_skip(sys._getframe(1)) else self._dataset
 
     @property
     def end_of_dataloader(self) -> bool:
@@ -229,7 +251,8 @@ class DatasetLoader:
         share = self._even_count(count) // self._ranks.world
         if self._by_batches or self.batch_size is None:
             return share
-        return share // self.batch_size if self.drop_last else math.ceil(share / self.batch_size)
+        whole, rest = divmod(share, int(self.batch_size))
+        return whole + (rest > 0 and not self.drop_last)
 
     def __len__(self) -> int:
         """The batches of an epoch for this rank. TypeError if the sampler has no length."""
@@ -352,7 +375,7 @@ class DatasetLoader:
             self._steps += 1
             self._server.had(self._steps)
             if self._noted is not None:
-                self._noted.append(json.dumps(self.state_dict()))
+                self._noted.append(self.place)
             yield made
         self._is_begun = False
         self._epoch += 1
@@ -539,7 +562,7 @@ class DatasetLoader:
         self._epoch, self._seed = state["epoch"], state.get("seed", self._seed or 0)
         self._resumed = None if state["count"] is None else dict(state)
 
-    # What the callback for Lightning asks.
+    # What the callbacks for Lightning and transformers ask.
 
     def note_places(self) -> None:
         """From the next loop on take_noted() gives the place after each batch, in their order."""
@@ -548,9 +571,22 @@ class DatasetLoader:
     def take_noted(self) -> str | None:
         return self._noted.popleft() if self._noted else None
 
-    def resume(self, place: str, *, is_over: bool = False) -> None:
-        """Go on at a place, or after its epoch, if the program has had what it wants of it. An epoch of which
-        nothing is left is passed over."""
+    @property
+    def place(self) -> str:
+        return json.dumps(self.state_dict())
+
+    def steps(self) -> int | None:
+        """len(), or None."""
+        try:
+            return len(self)
+        except TypeError:
+            return None
+
+    def resume(self, place: str, *, is_over: bool = False, skipped: int = 0) -> None:
+        """As a loader of a stream: go on at a place, or after its epoch, if the program has had what it wants of
+        it. An epoch of which nothing is left is passed over. skipped: how many batches skip_first_batches() will
+        leave out, which the place has behind it."""
+        self._skipped = skipped
         self.load_state_dict(json.loads(place))
         self._by_trainer = True
         if is_over and self._resumed is not None:

@@ -4,7 +4,7 @@
 
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self):
-            return tundish.torch.DataLoader("train")
+            return tundish.torch.DataLoader("train")  # or one of a data set
 
     Trainer(..., callbacks=[SavePlace()]).train(resume_from_checkpoint=True)
 """
@@ -17,6 +17,7 @@ from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
 from .torch import DataLoader
+from .torch_dataset import DatasetLoader
 
 __all__ = ["SavePlace"]
 
@@ -29,12 +30,12 @@ class SavePlace(TrainerCallback, ExportableState):
     """
 
     def __init__(self) -> None:
-        self._loader: DataLoader | None = None
+        self._loader: DataLoader | DatasetLoader | None = None
 
     def on_train_begin(
         self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any
     ) -> None:
-        if not isinstance(train_dataloader, DataLoader):
+        if not isinstance(train_dataloader, DataLoader | DatasetLoader):
             raise TypeError(
                 "get_train_dataloader() returns no tundish.torch.DataLoader, whose place this would save: "
                 "leave SavePlace out"
@@ -50,5 +51,5 @@ class SavePlace(TrainerCallback, ExportableState):
             self._loader.resume(place, skipped=trained)
 
     def state(self) -> dict[str, Any]:
-        place = None if self._loader is None else self._loader.state_dict()["place"]
+        place = None if self._loader is None else self._loader.place
         return {"args": {}, "attributes": {"place": place}}
