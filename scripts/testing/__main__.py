@@ -19,6 +19,7 @@ def main():
         return 1 if total.failed else 0
     names = options.suite or (suites.QUICK if options.quick else list(suites.ALL))
     total = Tally()
+    suites.build_ahead(names[1:])
     for number, name in enumerate(names, 1):
         left = durations.left(names[number - 1 :], durations.known())
         print(f"\n== {name} (suite {number} of {len(names)}{left}): {suites.ALL[name].__doc__}", flush=True)
