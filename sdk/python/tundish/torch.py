@@ -434,7 +434,7 @@ class DataLoader:
     prefetch_factor = None
     collate_fn = staticmethod(itself)
 
-    # What the callbacks for Lightning and transformers ask.
+    # The callbacks for Lightning and transformers ask for it.
 
     def note_places(self) -> None:
         """From the next loop on take_noted() gives the place after each batch, in their order."""

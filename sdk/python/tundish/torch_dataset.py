@@ -74,7 +74,7 @@ class DatasetLoader:
     pin_memory, pin_memory_device, timeout = _Option(False), _Option(""), _Option(0)
     worker_init_fn, multiprocessing_context, generator = _Option(), _Option(), _Option()
 
-    # What accelerate asks, as of a loader of a stream: its prepare() leaves this one as it is, and states hold
+    # accelerate asks for this, as of a loader of a stream: its prepare() leaves this one as it is, and states hold
     # its place.
     _is_accelerate_prepared = True  # its ranks are dealt already
     use_stateful_dataloader = True
@@ -562,7 +562,7 @@ class DatasetLoader:
         self._epoch, self._seed = state["epoch"], state.get("seed", self._seed or 0)
         self._resumed = None if state["count"] is None else dict(state)
 
-    # What the callbacks for Lightning and transformers ask.
+    # The callbacks for Lightning and transformers ask for it.
 
     def note_places(self) -> None:
         """From the next loop on take_noted() gives the place after each batch, in their order."""
