@@ -124,3 +124,13 @@ class Uneven:
 
     def __iter__(self):
         return iter([[1, 2, 3], [7], [0, 9, 4, 5]])
+
+
+class Pairs:
+    """One of 12 batches, of which every other one has two rows."""
+
+    def __len__(self):
+        return 12
+
+    def __iter__(self):
+        return iter([[n] if n % 2 else [n, n + 12] for n in range(12)])

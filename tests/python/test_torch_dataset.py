@@ -42,6 +42,8 @@ def work(rank):
         torch.manual_seed(rank)
         own = torch.utils.data.WeightedRandomSampler([1.0] * 23, 24)
     loader = DataLoader(data, batch_size=3, sampler=own, shuffle=sampler == "shuffle", seed=7)
+    if sampler == "uneven":
+        loader = DataLoader(data, batch_sampler=map_style.Pairs(), seed=7)
     if state is not None:
         loader.load_state_dict(state)
     say(rank, "length", len(loader))
@@ -470,6 +472,24 @@ class Ranks(Case):
 
         had = [tuple(row) for each in killed for batch in each["batch"] for row in zip(*batch)]
         self.assertEqual(sorted(had + rows(state["taken"])), sorted(rows(0)))
+
+
+    def test_uneven_batches_go_on_with_other_numbers_of_ranks(self):
+        def batches(said):
+            return [sorted(zip(*batch)) for each in said for batch in each["batch"]]
+
+        def alone(state=None):
+            loader = self.loader(map_style.Made("drawn", 23), batch_sampler=map_style.Pairs(), seed=7)
+            if state is not None:
+                loader.load_state_dict(state)
+            return batches([{"batch": [[column.tolist() for column in batch] for batch in loader]}])
+
+        whole, killed = alone(), self.run_job(2, "uneven", 2)
+        had, state = batches(killed), killed[0]["state"]
+        self.assertEqual(sorted(had), sorted(whole[:4]))
+        self.assertEqual(alone(state), whole[4:])
+        rest = batches(self.run_job(4, "uneven", 100, state))
+        self.assertEqual(sorted(rest), sorted(whole[4:]))
 
 
 class Options(Case):
