@@ -47,31 +47,34 @@ gather_values(const void *from, size_t value_bytes, const int64_t *index, int64_
 #undef GATHER
 }
 
-/* The lists of the next level below those that `index` selects. The new level goes to *ret_level.
- */
-static int64_t *
-descend(const struct level *level, const int64_t *index, int64_t count, struct scratch *scratch,
-        struct level *ret_level, int64_t *ret_count)
+/* Where the lists of each element lie, of one level after the other; at last its values. */
+struct ranges {
+    int64_t *begins, *ends;
+    int64_t count; /* elements */
+};
+
+/* The lists of this level that are in the ranges; the ranges become those of what they hold. */
+static struct level
+descend(const struct level *level, struct ranges *ranges, struct scratch *scratch)
 {
-    int64_t *splits = index_array(scratch, count + 1);
-    int64_t *inner;
-    int64_t total = 0;
+    struct level result = { .uniform = level->uniform };
+    int64_t lists = 0, total = 0;
+    int64_t *splits = NULL;
 
-    for (int64_t i = 0; i < count; i++) {
-        splits[i] = total;
-        total += level_length(level, index[i]);
+    if (level->uniform < 0) {
+        for (int64_t i = 0; i < ranges->count; i++)
+            lists += ranges->ends[i] - ranges->begins[i];
+        splits = index_array(scratch, lists + 1);
+        *splits++ = 0;
+        result.splits = splits - 1;
     }
-    splits[count] = total;
-    inner = index_array(scratch, total);
-    for (int64_t i = 0, at = 0; i < count; i++) {
-        int64_t begin = level_begin(level, index[i]);
-
-        for (int64_t k = 0; k < splits[i + 1] - splits[i]; k++)
-            inner[at++] = begin + k;
+    for (int64_t i = 0; i < ranges->count; i++) {
+        for (int64_t k = ranges->begins[i]; level->uniform < 0 && k < ranges->ends[i]; k++)
+            *splits++ = total += level_length(level, k);
+        ranges->begins[i] = level_begin(level, ranges->begins[i]);
+        ranges->ends[i] = level_begin(level, ranges->ends[i]);
     }
-    *ret_level = level->uniform >= 0 ? *level : (struct level){ .uniform = -1, .splits = splits };
-    *ret_count = total;
-    return inner;
+    return result;
 }
 
 static const int64_t *
@@ -88,24 +91,69 @@ gather_tuples(const int64_t *tuples, uint32_t width, const int64_t *index, int64
     return gathered;
 }
 
+/* Copy the contents of the ranges, one after the other. */
+static void
+copy_ranges(const struct ranges *ranges, const void *from, size_t bytes_each, void *to)
+{
+    uint8_t *at = to;
+
+    for (int64_t i = 0; i < ranges->count; i++) {
+        size_t bytes = (size_t)(ranges->ends[i] - ranges->begins[i]) * bytes_each;
+
+        if (bytes > 0)
+            memcpy(at, (const uint8_t *)from + (size_t)ranges->begins[i] * bytes_each, bytes);
+        at += bytes;
+    }
+}
+
+/* The values, and indices, of elements that are lists. */
+static void
+gather_lists(const struct column *from, size_t value_bytes, struct ranges *ranges,
+             struct scratch *scratch, struct column *result)
+{
+    size_t tuple_bytes = from->level_count * sizeof(int64_t);
+    void *values;
+
+    for (uint32_t k = 0; k < from->level_count; k++)
+        result->levels[k] = descend(&from->levels[k], ranges, scratch);
+    for (int64_t i = 0; i < ranges->count; i++)
+        result->value_count += ranges->ends[i] - ranges->begins[i];
+    values = scratch_array(scratch, (size_t)result->value_count, value_bytes);
+    copy_ranges(ranges, from->values, value_bytes, values);
+    result->values = values;
+    if (from->indices != NULL) {
+        int64_t *indices = index_array(scratch, result->value_count * from->level_count);
+
+        copy_ranges(ranges, from->indices, tuple_bytes, indices);
+        result->indices = indices;
+    }
+}
+
 void
 column_gather(const struct column *from, tundish_dtype dtype, const int64_t *index, int64_t count,
               struct scratch *scratch, struct column *ret_column)
 {
     struct column result = { .count = count, .level_count = from->level_count };
     size_t value_bytes = column_value_bytes(dtype);
-    const int64_t *at = index;
-    int64_t at_count = count;
-    void *values;
 
     result.dense_shape = gather_tuples(from->dense_shape, from->level_count, index, count, scratch);
-    for (uint32_t k = 0; k < from->level_count; k++)
-        at = descend(&from->levels[k], at, at_count, scratch, &result.levels[k], &at_count);
-    values = scratch_array(scratch, (size_t)at_count, value_bytes);
-    gather_values(from->values, value_bytes, at, at_count, values);
-    result.values = values;
-    result.value_count = at_count;
-    result.indices = gather_tuples(from->indices, from->level_count, at, at_count, scratch);
+    if (from->level_count == 0) {
+        void *values = scratch_array(scratch, (size_t)count, value_bytes);
+
+        gather_values(from->values, value_bytes, index, count, values);
+        result.values = values;
+        result.value_count = count;
+    } else {
+        struct ranges ranges = { .begins = index_array(scratch, count),
+                                 .ends = index_array(scratch, count),
+                                 .count = count };
+
+        for (int64_t i = 0; i < count; i++) {
+            ranges.begins[i] = index[i];
+            ranges.ends[i] = index[i] + 1;
+        }
+        gather_lists(from, value_bytes, &ranges, scratch, &result);
+    }
     *ret_column = result;
 }
 

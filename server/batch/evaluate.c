@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "batch/evaluate_private.h"
+#include "batch/kept_rows.h"
 #include "column/flush.h"
 #include "column/words.h"
 #include "content/content.h"
@@ -362,8 +363,8 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
 }
 
 tundish_status
-evaluate(struct evaluation *evaluation, const struct plan_node *node,
-         const struct evaluate_request *request, struct frame *ret_frame)
+evaluate_anew(struct evaluation *evaluation, const struct plan_node *node,
+              const struct evaluate_request *request, struct frame *ret_frame)
 {
     const struct evaluation_counters *counters = evaluation->counters;
     struct evaluation_stage *stage = counters != NULL ? &counters->stages[node->index] : NULL;
@@ -377,4 +378,17 @@ evaluate(struct evaluation *evaluation, const struct plan_node *node,
      * error. */
     cut = tnd_mapped_check();
     return cut != TUNDISH_OK ? cut : status;
+}
+
+tundish_status
+evaluate(struct evaluation *evaluation, const struct plan_node *node,
+         const struct evaluate_request *request, struct frame *ret_frame)
+{
+    tundish_status status;
+
+    if (evaluation->kept != NULL && request->outer == NULL &&
+        kept_rows_of(evaluation->kept, node) &&
+        evaluate_kept(evaluation, node, request, ret_frame, &status))
+        return status;
+    return evaluate_anew(evaluation, node, request, ret_frame);
 }

@@ -12,6 +12,8 @@
 #include "order/order.h"
 #include "stats/stats_writer.h"
 
+struct kept_rows;
+
 /* Where a thread counts what each stage costs it. */
 struct evaluation_stage {
     struct tnd_stats_stage *values;
@@ -50,6 +52,7 @@ struct evaluation {
     char skipped_text[1024];
     void *observations;                  /* handed to every frame */
     const struct file_notes *file_notes; /* frame.file_notes */
+    struct kept_rows *kept;              /* of looks, or NULL */
 };
 
 struct evaluate_request {

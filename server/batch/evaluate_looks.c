@@ -2,14 +2,15 @@
  * looks that it hands to others (order/look.h).
  *
  * Filters that follow each other ask about the same rows. These are made once: the questions of the
- * later ones are answered about those rows that the earlier ones let through, as far as nothing is
- * wrong with them. What is, each filter finds out by itself.
+ * later ones are answered about those rows that the earlier ones let through. About a row that is
+ * bad for its question nothing is said: that filter looks for itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch/evaluate_private.h"
+#include "batch/kept_rows.h"
 #include "content/content.h"
 #include "core/clock.h"
 #include "core/mapped.h"
@@ -157,16 +158,38 @@ ask_later(struct evaluation *evaluation, const struct plan_node *node, struct pa
 }
 
 static void
-foresee(struct evaluation *evaluation, const struct order_look *look, const struct frame *input,
-        const struct frame *answers)
+foresee(struct evaluation *evaluation, const struct order_look *look, struct passing *passing)
 {
-    struct passing passing;
-
     memset(look->foreseen, 0, look->count * sizeof *look->foreseen);
-    begin_passing(evaluation, input, answers, &passing);
-    for (uint32_t i = 0; i < look->later_count && passing.rows.count > 0; i++)
-        if (!ask_later(evaluation, look->later[i], &passing, look->foreseen))
+    for (uint32_t i = 0; i < look->later_count && passing->rows.count > 0; i++)
+        if (!ask_later(evaluation, look->later[i], passing, look->foreseen))
             return;
+}
+
+/* Can rows of `node` be kept from this look? The dealing thread keeps none: what it looks at itself
+ * takes no time. */
+static bool
+may_keep(const struct evaluation *evaluation, const struct order_look *look,
+         const struct plan_node *node)
+{
+    return evaluation->kept != NULL && look->keeps && look->scope == NULL &&
+           kept_rows_of(evaluation->kept, node);
+}
+
+/* Keep rows for their batch. The look began at `began_ns`. */
+static void
+keep(struct evaluation *evaluation, const struct order_look *look, const struct plan_node *node,
+     const struct passing *passing, int64_t began_ns)
+{
+    const struct kept_offer offer = {
+        .node = node,
+        .words = look->words,
+        .elements = passing->elements,
+        .rows = &passing->rows,
+        .took_ns = (tnd_clock_ns() - began_ns) / (int64_t)look->count * passing->rows.count,
+    };
+
+    kept_rows_offer(evaluation->kept, &offer);
 }
 
 /* Answer the order stage's questions about elements of its input. */
@@ -175,10 +198,13 @@ evaluate_answers(struct evaluation *evaluation, const struct order_look *look,
                  const struct evaluate_request *wanted, struct frame *ret_frame)
 {
     const struct plan_node *node = look->node;
+    bool keeps = may_keep(evaluation, look, node->inputs[0]);
+    int64_t began_ns = keeps ? tnd_clock_ns() : 0;
     uint64_t skipped = evaluation->skipped;
     struct frame input;
-    tundish_status status = evaluate(evaluation, node->inputs[0], wanted, &input);
+    tundish_status status = evaluate_anew(evaluation, node->inputs[0], wanted, &input);
     const struct frame_errors *errors;
+    struct passing passing;
 
     if (status != TUNDISH_OK)
         return status;
@@ -200,8 +226,13 @@ evaluate_answers(struct evaluation *evaluation, const struct order_look *look,
         count_left_out(evaluation, node->inputs[0], wanted, &input, errors->bad);
     if (errors->bad_count > 0)
         leave_out_bad(evaluation, errors, ret_frame);
+    if (look->later_count == 0 && !keeps)
+        return TUNDISH_OK;
+    begin_passing(evaluation, &input, ret_frame, &passing);
     if (look->later_count > 0)
-        foresee(evaluation, look, &input, ret_frame);
+        foresee(evaluation, look, &passing);
+    if (keeps)
+        keep(evaluation, look, node->inputs[0], &passing, began_ns);
     return TUNDISH_OK;
 }
 

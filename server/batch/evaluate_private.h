@@ -85,6 +85,22 @@ tundish_status evaluate_zip(struct evaluation *evaluation, const struct plan_nod
 tundish_status evaluate_branches(struct evaluation *evaluation, const struct plan_node *node,
                                  const struct evaluate_request *request, struct frame *ret_frame);
 
+/* Put the elements of all parts together, which have equally many levels, and in the order of the
+ * request. `origin`: the position there of each, `total` in all. */
+tundish_status evaluate_join(struct evaluation *evaluation, const struct plan_node *node,
+                             const struct evaluate_request *request, const struct frame *parts,
+                             uint32_t part_count, const int64_t *origin, int64_t total,
+                             struct frame *ret_frame);
+
+/* Make the elements, also those of this node that are kept. */
+tundish_status evaluate_anew(struct evaluation *evaluation, const struct plan_node *node,
+                             const struct evaluate_request *request, struct frame *ret_frame);
+
+/* Take those that are kept, and make the others. False: none is kept, and nothing is done. */
+bool evaluate_kept(struct evaluation *evaluation, const struct plan_node *node,
+                   const struct evaluate_request *request, struct frame *ret_frame,
+                   tundish_status *ret_status);
+
 tundish_status evaluate_body(struct evaluation *evaluation, const struct plan_node *node,
                              const struct evaluate_request *request, struct frame *ret_frame);
 

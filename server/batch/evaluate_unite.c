@@ -73,10 +73,8 @@ evaluate_zip(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* Join the frames of the branches and restore the requested order. `origin`: the position of each
- * joined element in the request. */
-static tundish_status
-join_branches(struct evaluation *evaluation, const struct plan_node *node,
+tundish_status
+evaluate_join(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, const struct frame *parts,
               uint32_t part_count, const int64_t *origin, int64_t total, struct frame *ret_frame)
 {
@@ -85,6 +83,7 @@ join_branches(struct evaluation *evaluation, const struct plan_node *node,
     int64_t *kept = evaluate_take(evaluation, (size_t)total, sizeof *kept);
     struct column *columns = evaluate_take(evaluation, part_count, sizeof *columns);
     int64_t left = 0;
+    bool in_order = true;
 
     memset(request_at, -1, (size_t)request->count * sizeof *request_at);
     for (int64_t i = 0; i < total; i++)
@@ -92,6 +91,7 @@ join_branches(struct evaluation *evaluation, const struct plan_node *node,
     for (int64_t i = 0; i < request->count; i++)
         if (request_at[i] >= 0) {
             kept[left] = i;
+            in_order &= request_at[i] == left;
             index[left++] = request_at[i];
         }
     evaluate_ready(evaluation, &node->schema, total, request->outer, ret_frame);
@@ -103,10 +103,14 @@ join_branches(struct evaluation *evaluation, const struct plan_node *node,
         status = evaluate_check_levels(node, columns, part_count, i);
         if (status != TUNDISH_OK)
             return status;
-        column_join(columns, part_count, node->schema.columns[i].dtype, evaluation->scratch,
-                    &ret_frame->columns[i]);
+        if (part_count == 1)
+            column_copy(&ret_frame->columns[i], &columns[0]);
+        else
+            column_join(columns, part_count, node->schema.columns[i].dtype, evaluation->scratch,
+                        &ret_frame->columns[i]);
     }
-    evaluate_gather(evaluation, ret_frame, index, left);
+    if (!in_order)
+        evaluate_gather(evaluation, ret_frame, index, left);
     ret_frame->kept = left == request->count ? NULL : kept;
     return TUNDISH_OK;
 }
@@ -166,7 +170,7 @@ evaluate_branches(struct evaluation *evaluation, const struct plan_node *node,
             origin[total++] = here[part->kept != NULL ? part->kept[i] : i];
         part_count++;
     }
-    return join_branches(evaluation, node, request, parts, part_count, origin, total, ret_frame);
+    return evaluate_join(evaluation, node, request, parts, part_count, origin, total, ret_frame);
 }
 
 /* Evaluate the outer element of each inner one: the columns that $name refers to in a body. */

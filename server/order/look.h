@@ -23,13 +23,14 @@ enum order_look_state {
     LOOK_DONE
 };
 
-/* What a filter has found out about an element for the filters right after it: how many of them let
- * it through, one after the other, and whether the next one is known to stop it. 0: nothing. */
+/* A filter finds out about an element for the filters right after it: how many of them let it
+ * through, one after the other, and whether the next one is known to stop it. 0: nothing. */
 enum { FORESEEN_STOP = 1, FORESEEN_PASS = 2, FORESEEN_AT_MOST = 100 };
 
 struct order_look {
     const struct plan_node *node; /* as order_evaluate has them: */
     bool asks;                    /* evaluate_answers is meant */
+    bool keeps;                   /* elements whose answer is true will be delivered, mostly soon */
     const struct order_scope *scope;
     const uint64_t *words;
     uint64_t count;

@@ -125,13 +125,14 @@ take_look(struct order_look *look, const struct frame *frame)
     return take_numbers(chunk->peek, chunk, 0, chunk->count, frame);
 }
 
-/* What is to be looked at: elements [at, at + count). */
+/* A look at elements [at, at + count). */
 static struct order_look
 look_of(struct order_peek *peek, struct order_peek_chunk *chunk, size_t at, size_t count)
 {
     return (struct order_look){
         .node = peek->node,
         .asks = peek->asks,
+        .keeps = peek->asks && peek->kind == PEEK_BOOL,
         .scope = peek->input->instance->scope,
         .words = chunk->words + at * peek->input->node->width,
         .count = count,

@@ -63,8 +63,8 @@ tundish_status order_peek_open(struct order_peek *peek, const struct plan_node *
 enum order_result order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
                                   int64_t *ret_number);
 
-/* Of a stage that foresees: the element that came last is the one at `index` of those that its
- * order_next brings. */
+/* A stage that foresees says that the element which came last is the one at `index` of those that
+ * its order_next brings. */
 void order_peek_give(struct order_peek *peek, size_t index);
 
 void order_peek_close(struct order_peek *peek);

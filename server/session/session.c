@@ -9,6 +9,7 @@
 
 #include "batch/content_budget.h"
 #include "batch/inputs.h"
+#include "batch/kept_rows.h"
 #include "core/clock.h"
 #include "core/cpu_room.h"
 #include "core/memory.h"
@@ -56,6 +57,16 @@ session_replace_plan(struct session *session, struct plan *plan)
     session->plan = plan;
 }
 
+/* Of the plan as it is now. No worker runs. */
+static void
+give_kept_rows(struct session *session)
+{
+    kept_rows_close(session->kept_rows);
+    session->kept_rows = kept_rows_open(session->plan);
+    for (uint32_t i = 0; i < session->worker_count; i++)
+        session->workers[i].evaluation.kept = session->kept_rows;
+}
+
 tundish_status
 session_open_dealer(struct session *session)
 {
@@ -71,6 +82,8 @@ session_open_dealer(struct session *session)
     };
 
     session->dealing.skipped = 0;
+    if (session->is_measured)
+        give_kept_rows(session);
     return dealer_open(session->plan, &options, &session->dealer);
 }
 
@@ -371,6 +384,7 @@ session_close(struct session *session)
     session_stats_close(session);
     free(session->dealing.shard_share.taken);
     free(session->workers);
+    kept_rows_close(session->kept_rows);
     budget_close(session->budget);
     free(session->kept.place);
     dealer_close(session->dealer);

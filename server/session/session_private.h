@@ -59,8 +59,9 @@ struct session {
     struct fill packed; /* for lanes of trainers with a device; without columns: as the others */
     struct compressed compressed;
     struct source_files *files;
-    struct order_looks looks; /* of the workers */
-    struct budget *budget;    /* of the parts being made */
+    struct order_looks looks;    /* of the workers */
+    struct budget *budget;       /* of the parts being made */
+    struct kept_rows *kept_rows; /* of looks, or NULL */
     struct place_files place_files;
     _Atomic bool has_noted_code; /* session_note_code */
     struct dealer *dealer;

@@ -1,6 +1,7 @@
 /* session_run.c - the session's threads, started and stopped. */
 #include "session/session_private.h"
 
+#include "batch/kept_rows.h"
 #include "core/memory.h"
 #include "core/must.h"
 
@@ -31,6 +32,8 @@ session_run(struct session *session)
         return status;
     must(!session->dealing.started);
     session->control.sleeps = false;
+    if (session->kept_rows != NULL)
+        kept_rows_clear(session->kept_rows);
     ring_begin(session);
     ring_fail_as_kept(session);
     atomic_store(&session->restart_epoch, UINT64_MAX);
