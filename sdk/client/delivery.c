@@ -52,27 +52,11 @@ lane_take_end(tundish_reader *reader, const struct held *held)
     pthread_mutex_unlock(&reader->lock);
 }
 
-static bool
-lane_starves(const struct attachment *attachment)
-{
-    (void)attachment;
-    return false;
-}
-
-static tundish_status
-lane_ask_place(tundish_reader *reader)
-{
-    (void)reader;
-    return TUNDISH_OK;
-}
-
 const struct delivery tnd_delivery_lane = {
     .is_in_order = true,
     .counter = lane_counter,
     .line = lane_line,
     .take_end = lane_take_end,
-    .starves = lane_starves,
-    .ask_place = lane_ask_place,
 };
 
 static const _Atomic uint64_t *

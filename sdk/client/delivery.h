@@ -24,10 +24,11 @@ struct delivery {
     /* Take the end of an epoch. */
     void (*take_end)(tundish_reader *reader, const struct held *held);
 
-    /* With the reader's lock: does the server lack slots, of which this reader holds some? */
+    /* With the reader's lock: does the server lack slots, of which this reader holds some? NULL: it
+     * never does. */
     bool (*starves)(const struct attachment *attachment);
 
-    /* Have the server tell the place, if only it knows. */
+    /* Have the server tell the place. NULL: the reader knows it. */
     tundish_status (*ask_place)(tundish_reader *reader);
 };
 

@@ -81,7 +81,7 @@ tnd_ahead_count(tundish_reader *reader)
     used = attachment->taken - attachment->released;
     if (attachment->released < attachment->gap_until)
         used -= attachment->gap_until - attachment->gap_from;
-    starves = attachment->delivery->starves(attachment);
+    starves = attachment->delivery->starves != NULL && attachment->delivery->starves(attachment);
     pthread_mutex_unlock(&reader->lock);
     return starves ? 0 : attachment->view.slot_count - (uint32_t)used;
 }

@@ -49,7 +49,7 @@ tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint
 
     if (may_ask && reader->place_bytes > 0)
         status = tnd_reader_await_epoch(reader, reader->place_epoch);
-    if (status == TUNDISH_OK && may_ask)
+    if (status == TUNDISH_OK && may_ask && reader->attachments->delivery->ask_place != NULL)
         status = reader->attachments->delivery->ask_place(reader);
     if (status != TUNDISH_OK)
         return status;

@@ -20,9 +20,8 @@ struct helper {
     struct helper_steps steps; /* with parts of its making that may have been given out */
     struct tnd_stats_helper *stats;
 
-    /* Of the ring's lock. */
-    uint64_t welcome; /* parts that were not missed */
-    int64_t rest_ns;  /* that of the line which asked last */
+    /* With the ring's lock. */ uint64_t welcome; /* parts that were not missed */
+    int64_t rest_ns;                              /* that of the line which asked last */
 };
 
 struct line {
@@ -37,8 +36,7 @@ struct line {
     bool has_same_files;   /* as of the last part */
     int64_t owed_until_ns; /* not 0: nobody waits for the answer, which is to come until then */
 
-    /* Of the ring's lock. */
-    bool has_begun;             /* to ask */
+    /* With the ring's lock. */ bool has_begun; /* to ask */
     int64_t rest_ns, rested_ns; /* after a part it asks for none for so long; until then */
     struct helper_line wire;
 };

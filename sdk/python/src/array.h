@@ -22,7 +22,7 @@ PyObject *array_type(PyObject *module);
 PyObject *array_new(PyObject *type, struct lease *lease, const void *data,
                     const struct array_shape *shape);
 
-/* What an Array, here or on a device, is of. The lease is the Array's. */
+/* The memory of an Array, here or on a device. The lease is the Array's. */
 struct array_view {
     struct lease *lease;
     const void *data;

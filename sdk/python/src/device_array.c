@@ -84,7 +84,7 @@ refuse_numpy(PyObject *self, PyObject *arguments, PyObject *names)
     return refuse(self, arguments);
 }
 
-/* What arrays of numpy have, and these do not, is explained. */
+/* Explains attributes that arrays of numpy have and these do not. */
 static PyObject *
 get_attribute(PyObject *self, PyObject *name)
 {

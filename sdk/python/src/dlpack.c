@@ -49,14 +49,14 @@ static const uint8_t type_codes[] = {
     [TUNDISH_FLOAT64] = DL_FLOAT,
 };
 
-/* What a consumer asks for. */
+/* The request of a consumer. */
 struct request {
     tundish_cuda_stream stream; /* of the host's memory, none */
     uint64_t flags;
     bool is_versioned, is_copy;
 };
 
-/* What a capsule points to, in one piece. `lease` or `copy` is what must be given back. */
+/* The memory behind a capsule, in one piece. `lease` or `copy` must be given back. */
 struct managed {
     union {
         struct dl_legacy legacy;

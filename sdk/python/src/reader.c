@@ -137,7 +137,7 @@ wait_for_batch(PyObject *self, int64_t deadline_ns, tundish_status *ret_status,
     struct reader *reader = from_object(self);
     int64_t now_ns = clock_ns();
     int64_t left_ns = deadline_ns <= now_ns && !reader->is_gone ? 0 : INT64_MAX;
-    /* What is there already is taken without letting other threads run. */
+    /* A batch that is there already is taken without letting other threads run. */
     tundish_status status =
         reader->is_gone ? TUNDISH_E_TIMEOUT : source_next(reader->source, 0, ret_lent);
 

@@ -41,7 +41,7 @@ void taken_here(const char *package, struct source_line *ret_line, PyObject **re
 /* facts.c: a reader's place, its replica and lane, its columns. Each takes a Reader, and is a call
  * on it: MisuseError if the reader is closed or in use. */
 PyObject *facts_place(PyObject *reader, void *closure); /* the token: str */
-/* What tundish_get_info says: a dict. */
+/* The facts of tundish_get_info: a dict. */
 PyObject *facts_info(PyObject *reader, void *closure);
 PyObject *facts_standing(PyObject *reader, PyObject *seconds);
 /* {name: (dtype, shape, kind, ragged_rank, widen_dtype, widen_scale, widen_offset)} */

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-/* At least so many bytes, aligned to 64. NULL: no memory. */
+/* At least `byte_count` bytes, aligned to 64. NULL: no memory. */
 void *spare_take(size_t byte_count);
 void spare_give(void *memory); /* accepts NULL */
 

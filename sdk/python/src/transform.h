@@ -33,7 +33,7 @@ PyObject *transform_fail(tundish_status status);
 
 const char *transform_kind_name(tundish_kind kind);
 
-/* What goes in: pointers into objects that `kept` holds. */
+/* The input: pointers into objects that `kept` holds. */
 struct transform_input {
     PyObject *kept;         /* a list */
     tundish_bytes *records; /* NULL: columns */

@@ -20,7 +20,7 @@ _LOOK_AT_DEVICE_S = 0.001
 
 
 async def batches(reader: Reader, epoch: Epoch) -> AsyncIterator[Batch]:
-    """What `epoch`, a loop over the reader that was just begun, gives."""
+    """The batches of `epoch`, a loop over the reader that was just begun."""
     while True:
         try:
             batch = epoch.poll()

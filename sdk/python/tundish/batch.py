@@ -79,7 +79,7 @@ class Batch(_tundish.Batch, Columns):
         return self._shaped(name, self._widened(name))
 
     def _made(self, name: str) -> Any:
-        """What [name] gives, where that is not just a view of dense numbers."""
+        """The column [name], where it is not just a view of dense numbers."""
         reader = self.reader
         if reader.convert is not None and name in reader.numbers:
             return reader.convert(self.array(name))

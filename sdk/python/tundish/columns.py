@@ -65,7 +65,7 @@ class Strings:
     @overload
     def __getitem__(self, index: Any) -> Any: ...
     def __getitem__(self, index: Any) -> Any:
-        """What NumPy's indexing picks: `bytes` for one string, else `Strings`.
+        """The result of NumPy's indexing: `bytes` for one string, else `Strings`.
 
         Strings that follow each other are a view; others are gathered into new memory.
         """

@@ -98,7 +98,7 @@ def train(reader: tundish.Reader, seconds: float) -> None:
 
 
 class Report:
-    """What happened since the last line."""
+    """The events since the last line."""
 
     def __init__(self) -> None:
         self.start = time.monotonic()

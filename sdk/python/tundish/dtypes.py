@@ -35,7 +35,7 @@ def numpy_dtype(name: str) -> numpy.dtype[Any]:
 
 
 def numpy_array(array: Array, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-    """What numpy.asarray(array, dtype, copy=copy) gives."""
+    """The result of numpy.asarray(array, dtype, copy=copy)."""
     own = numpy_dtype(array.dtype)
     import numpy
 

@@ -86,7 +86,7 @@ class Row:
 
     @property
     def drawn(self) -> dict[str, dict[str, float]]:
-        """What the random stages drew, by stage: the last one of a name."""
+        """The draws of the random stages, by stage: the last one of a name."""
         return {mark.stage: mark.drawn for mark in self.marks if mark.drawn is not None}
 
 
@@ -183,7 +183,7 @@ def _paths(reader: Reader) -> dict[str, Any]:
 
 
 def _run(*words: str) -> bytes:
-    """What a command prints. A status that is not 0 is an error only if it prints nothing."""
+    """The output of a command. A status that is not 0 is an error only if it prints nothing."""
     done = subprocess.run(
         [programs.find(), *words],
         env=programs.environment(),

@@ -49,7 +49,7 @@ class Tensor:
 
 
 class Unfit(Exception):
-    """A value that is no column."""
+    """A value that is not a column."""
 
 
 # A nest in columns, and back.
@@ -154,7 +154,7 @@ def nest(signature: Any, leaves: Iterator[Any]) -> Any:
 
 
 def collate(batch: Sequence[Any]) -> Any:
-    """What torch's default_collate returns, with Tensor for a tensor wherever that needs no torch."""
+    """The result of torch's default_collate, with Tensor for a tensor wherever that needs no torch."""
     first = batch[0]
     kind = type(first)
     if kind is np.ndarray and first.dtype.kind in "biuf" and all(type(item) is np.ndarray for item in batch):
@@ -182,7 +182,7 @@ def collate(batch: Sequence[Any]) -> Any:
 
 
 def convert(item: Any) -> Any:
-    """What torch's default_convert returns of an item, in the same way."""
+    """The result of torch's default_convert for an item, in the same way."""
     kind = type(item)
     if kind in (str, bytes, int, float, bool):
         return item
@@ -287,7 +287,7 @@ def load(path: str) -> Any:
         return pickle.load(file)
 
 
-# What interpreters call.
+# Interpreters call these.
 
 
 class Batches:
@@ -324,7 +324,7 @@ class Batches:
         self._inform(None)
 
     def _inform(self, info: Any) -> None:
-        """What torch.utils.data.get_worker_info() says; its own collation would take shared memory then."""
+        """The result of torch.utils.data.get_worker_info(); its own collation would take shared memory then."""
         if self._info is not None:
             sys.modules["torch.utils.data._utils.worker"]._worker_info = info  # type: ignore[attr-defined]
 
@@ -380,7 +380,7 @@ class Batches:
         return answer
 
     def made(self, indices: list[int], place_of: Callable[[int], int]) -> Any:
-        """The batch. What an item draws depends on its place, which numbers the rows of all epochs."""
+        """The batch. An item's draws depend on its place, which numbers the rows of all epochs."""
         self._inform(self._info)
         try:
             items = self._items(indices, place_of)
@@ -442,7 +442,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number(folder: str) -> int:
-    """Of this interpreter, which no other of this loader has had."""
+    """A number of this interpreter, which no other of this loader has had."""
     number = 0
     while True:
         try:

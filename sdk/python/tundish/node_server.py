@@ -103,11 +103,11 @@ class NodeServer:
         return open_reader("train", server=os.path.join(self.folder, "server"), replica=local)
 
     def cut(self, steps: int) -> None:
-        """This rank has had so many steps of this epoch, and wants no more."""
+        """This rank has had this number of steps of the epoch, and wants no more."""
         self._cuts[self._local] = self.run << 32 | steps
 
     def had(self, steps: int) -> None:
-        """This rank has had so many steps of this epoch."""
+        """This rank has had this number of steps of the epoch."""
         self._had[self._local] = self.run << 32 | steps
 
     def ended(self) -> None:

@@ -22,7 +22,7 @@ class OptionError(ArgumentError, TypeError):
 
 
 def names_of(function: Callable[..., Any]) -> list[str]:
-    """What may be given by name, in order."""
+    """The parameters that may be given by name, in order."""
     function = getattr(function, "__wrapped__", function)
     code = function.__code__
     names = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
@@ -37,7 +37,7 @@ def refuse_unknown(taker: str, given: Iterable[str], known: Iterable[str]) -> No
 
 
 def spelt(taker: str) -> Callable[[Function], Function]:
-    """Of a function whose options all have names: refuse others before it is called."""
+    """For a function whose options all have names: refuse others before it is called."""
 
     def checked(function: Function) -> Function:
         names = frozenset(names_of(function))

@@ -135,7 +135,7 @@ class Reader(_tundish.Reader):
         on_host = self.device is None
         self.numbers = frozenset(name for name in self.spec if on_host and self._is_numbers(name))
 
-        # Of several trainers on a terminal one is enough.
+        # One of several trainers on a terminal is enough.
         self._shows_wait = self.info.replica == 0 and self.info.first_replica == 0
 
     def _show_wait(self, is_over: bool) -> None:
@@ -225,7 +225,7 @@ class Reader(_tundish.Reader):
 
     @property
     def info(self) -> Info:
-        """What the server says of this reader's replica and lane."""
+        """The server's facts about this reader's replica and lane."""
         if self.closed and self._pending is not None:  # it has left with another that has loaded a place
             self._go_to_pending()
         return Info(**self._info)

@@ -47,7 +47,7 @@ _REJECTION_TEXT_MAX = 4096  # bytes
 
 
 class ArrowTable(Protocol):
-    """What gives a stream of Arrow's C interface, in a capsule."""
+    """An object with a stream of Arrow's C interface, in a capsule."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 

@@ -231,7 +231,7 @@ def short_folder() -> tuple[str, int]:
 
 
 def plan(file: PipelineFile | None = None, *, text: str | None = None, **options: Any) -> dict[str, Any]:
-    """What a stream will do and what it needs: stages, sharding, columns, memory, resume.
+    """The plan of a stream, and its needs: stages, sharding, columns, memory, resume.
 
     Options are those of `tundish plan`, with underscores: stream, replicas, num_workers, worker.
     Returns what `tundish plan --json` prints. Raises tundish.PipelineError if the file is wrong, and
@@ -290,7 +290,7 @@ def analyze(file: PipelineFile | None = None, *, text: str | None = None, **opti
 
 
 def _run(command: str, file: PipelineFile | None, text: str | None, options: dict[str, Any]) -> bytes:
-    """What a command prints. Its output may say what is wrong; an error that is not in it is raised."""
+    """The output of a command. It may say what is wrong; an error that is not in it is raised."""
     with tempfile.TemporaryDirectory(prefix="tundish-") as folder:
         done = subprocess.run(
             [programs.find(), command, *programs.pipeline(file, text, folder, options)],

@@ -101,7 +101,7 @@ class _Job:
         return struct.pack(f"={len(words)}q", *words) + texts if self.outputs else b""
 
     def _items(self) -> Callable[..., Any]:
-        """What gives the values of an item, in the order of the columns."""
+        """The function that gives the values of an item, in the order of the columns."""
         data = self.data
         count = len(self.outputs)
         is_nested = any("." in spec.name for spec in self.outputs)
@@ -124,7 +124,7 @@ class _Job:
         return item
 
     def values_of(self, made: Any) -> list[Any]:
-        """What a function returned, in the order of the columns."""
+        """The result of a function, in the order of the columns."""
         if type(made) is not dict and not isinstance(made, Mapping):
             raise Misfit(f"it returned {type(made).__name__}, and a mapping of its columns is wanted")
         try:
@@ -425,7 +425,7 @@ class _Worker:
             answer.reject(element, f"{job.name}:{item} {_sentence(error)}{remedy}")
 
     def _given(self, request: Request, element: int) -> Any:
-        """What the function is called with for one element."""
+        """The function's arguments for one element."""
         job = self.job
         if job.rows == "item":
             return int(request.columns[0].all[element])
@@ -537,7 +537,7 @@ def _tried(worker: _Worker, arena: Arena, begin: int, answer_at: int) -> bytes:
 
 
 class _Interpreter:
-    """What this process does: jobs, by their numbers."""
+    """The jobs of this process, by their numbers."""
 
     def __init__(self, server: socket.socket, arena: Arena) -> None:
         self._server, self._arena = server, arena

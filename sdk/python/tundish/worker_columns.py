@@ -245,7 +245,7 @@ class Answer:
                 self._fixed[i] = flat.reshape(shape)
 
     def _take(self, size: int) -> int:
-        """Room for so many bytes: its offset."""
+        """Room for the bytes: its offset."""
         offset = self._used
         self._used += _up(size)
         self._arena.reach(self._at + self._used)

@@ -36,7 +36,7 @@ def check(ds: Dataset, program: Any, steps: int, stream: str = "train", root: st
 
 
 def _maker(program: Any, stream: str) -> tuple[Any, str | None]:
-    """What gives the dataset, and why TensorFlow promises no order; None: it does."""
+    """The source of the dataset, and why TensorFlow promises no order; None: it does."""
     import tensorflow as tf
 
     from ..port import program as running

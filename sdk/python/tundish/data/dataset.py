@@ -173,7 +173,7 @@ class Dataset(metaclass=_Methods):
         name: str | None = None,
         origin: Origin | None = None,
     ) -> Dataset:
-        """What a generator function yields, in a process of its own, which runs it again for each epoch and after
+        """The elements of a generator function, in a process of its own, which runs it again for each epoch and after
         a resume. generator: the function, or its name as "data:rows". output_signature: a nest of
         tundish.data.TensorSpec."""
         if output_signature is None or output_types is not None or output_shapes is not None:
@@ -539,7 +539,7 @@ class Dataset(metaclass=_Methods):
         return with_options(self, options)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What a function makes of this dataset."""
+        """The result of a function of this dataset."""
         return transformation_func(self)
 
     # Several datasets.
@@ -672,7 +672,7 @@ def has_columns(value: Any) -> bool:
 
 
 def _as_component(value: Any, origin: Origin | None = None, dtype: str | None = None) -> Any:
-    """What a function returned as a component: lists become tensors, as in tf.data, in which constants take
+    """A function's result as a component: lists become tensors, as in tf.data, in which constants take
     the dtype of the columns beside them."""
     if isinstance(value, (Column, Dataset)):
         return value
@@ -790,7 +790,7 @@ def _of_alike(
 
 
 def _of_each(specs: list[Spec]) -> Spec:
-    """What is the same of all."""
+    """The part that is the same in all."""
     first, shapes = specs[0], [spec.shape for spec in specs]
     if len({None if shape is None else len(shape) for shape in shapes}) > 1 or shapes[0] is None:
         return Spec(first.dtype, None, first.kind)

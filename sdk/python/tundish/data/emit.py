@@ -163,7 +163,7 @@ class Emission:
         self.drawing.append(node)
 
     def outer_name(self, column: Column) -> str | None:
-        """$name, unless an inner function has a column of that name, or it is no word."""
+        """$name, unless an inner function has a column of that name, or it is not a word."""
         assert column.field is not None
         text = column.field.name.text
         if column.scope is CONTEXT:
@@ -321,7 +321,7 @@ class Emission:
         return stages + ([Stage("drop", {"columns": made}, [node.origin])] if made else [])
 
     def _own_expression(self, node: Node, value: Any) -> tuple[list[Stage], str, list[str]]:
-        """The same of a function that is no map in the program."""
+        """The same of a function that is not a map in the program."""
         stages, text, made = self._expression(node, value)
         if stages and self.keeps_maps and _is_batched(node.inputs[0]):
             why = "a stage would stand before it, after which TensorFlow's rule of rebatching is another one"

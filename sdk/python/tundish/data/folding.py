@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["escaped", "fold_columns", "fold_entries", "for_column", "reads_as_several", "with_column"]
 
-LEAST = 3  # so many columns make a range
+LEAST = 3  # columns that make a range
 DIGITS = 9  # a range has no more
 _NUMBERED = re.compile(r"(.*?)([0-9]+)", re.DOTALL)
 
@@ -20,7 +20,7 @@ def escaped(text: Any) -> Any:
 
 
 def for_column(text: str, column: str) -> str:
-    """What a server makes of a text for a column."""
+    """The server's value of a text for a column."""
     return re.sub(r"\{?\{column\}", lambda match: match[0][1:] if match[0][1] == "{" else column, text)
 
 
@@ -87,7 +87,7 @@ def fold_entries(
 def _pattern(
     prefix: str, group: list[str], names: list[str], known: list[str] | None, has_ranges: bool
 ) -> str | None:
-    """What means just these columns."""
+    """A list that means just these columns."""
     if len(group) < LEAST or reads_as_several(prefix) or ".." in prefix:
         return None
     if known is not None and prefix + "*" not in known:

@@ -1,4 +1,4 @@
-"""What a program built: datasets as nodes, and the calls that a traced function made of columns."""
+"""The program's datasets as nodes, and the calls that a traced function made of columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def caller() -> Origin:
 
 @dataclass(frozen=True)
 class Spec:
-    """What is known of a column: None where it is not known.
+    """The known facts of a column; None: not known.
 
     kind: "dense", "ragged" or "sparse".
     """
@@ -208,7 +208,7 @@ class Column:
         return self.spec.rank
 
     def set_shape(self, shape: Any) -> None:
-        """What the program knows of the shape. It changes no value."""
+        """The shape as the program knows it. It changes no value."""
         known = tuple(None if size is None or size == -1 else int(size) for size in shape)
         self.spec = Spec(self.spec.dtype, known, self.spec.kind)
 

@@ -1,4 +1,4 @@
-"""What a program with tundish.data leaves to Python: functions, generators and data sets of its own."""
+"""The parts that a program with tundish.data leaves to Python: functions, generators and data sets of its own."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _fields(signature: Any) -> Any:
 
 
 def _named(function: Any, method: str) -> tuple[str | None, bytes | None]:
-    """What a pipeline file says: its name, if it can be imported by it, else its bytes."""
+    """The text for a pipeline file: its name, if it can be imported by it, else its bytes."""
     if isinstance(function, str):
         if ":" not in function:
             raise ValueError(f"{method}: {function!r} is not MODULE:FUNCTION, as \"augment:train\"")

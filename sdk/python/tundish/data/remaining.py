@@ -44,7 +44,7 @@ REMAINING = {
 
 
 def remedy(name: str) -> str:
-    """What to write instead of a function without a rule."""
+    """The words to write instead of a function without a rule."""
     instead = REMAINING.get(name) or REMAINING.get(name.replace("tf.math.", "tf."))
     if instead is None or instead == OWN:
         return "write the stage by hand: see `tundish help stages`, `python` and `op`"

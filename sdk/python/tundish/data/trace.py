@@ -23,7 +23,7 @@ class TraceError(Error, TypeError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """What a program has that Tundish would not carry over, all of it: `unsupported` is the list."""
+    """Everything in a program that Tundish would not carry over: `unsupported` is the list."""
 
     def __init__(self, unsupported: list[Unsupported]) -> None:
         self.unsupported = unsupported

@@ -1,4 +1,4 @@
-"""What a traced function does: calls of TensorFlow's and Keras' public functions on columns."""
+"""The steps of a traced function: calls of TensorFlow's and Keras' public functions on columns."""
 
 from __future__ import annotations
 

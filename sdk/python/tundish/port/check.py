@@ -39,7 +39,7 @@ _RUNS = 2  # of TensorFlow, to see whether it gives the same each time
 
 @dataclass
 class Checked:
-    """What a check of one stream found: `failed` or not, and sentences."""
+    """The outcome of a check of one stream: `failed` or not, and sentences."""
 
     stream: str
     failed: bool = False
@@ -76,7 +76,7 @@ class Question:
 
     @property
     def job(self) -> str:
-        """What of a job is compared, in words; "" for one reader."""
+        """The compared part of a job, in words; "" for one reader."""
         if self.workers * self.replicas == 1:
             return ""
         return f"{_number(self.workers, 'worker')} of {_number(self.replicas, 'replica')}: "
@@ -84,7 +84,7 @@ class Question:
 
 @dataclass
 class Batches:
-    """What one replica gets from TensorFlow and from Tundish. epoch: of Tundish the one that this is. ended:
+    """The batches of one replica from TensorFlow and from Tundish. epoch: the number of this one in Tundish. ended:
     with which error both ended after these."""
 
     worker: int

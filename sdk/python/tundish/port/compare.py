@@ -25,7 +25,7 @@ class Difference:
 
 
 def of_tensorflow(value: Any) -> Parts:
-    """What a tensor is made of: dense arrays by name, and lists of texts."""
+    """The parts of a tensor: dense arrays by name, and lists of texts."""
     if isinstance(value, tf.RaggedTensor):
         splits = [(f"row_splits[{i}]", np.asarray(s)) for i, s in enumerate(value.nested_row_splits)]
         return (*splits, ("values", _dense(value.flat_values.numpy())))

@@ -223,7 +223,7 @@ class _State:
 
 
 def _loop(trace: Trace, run: Callable[[_State], None], get: Any, put: Any) -> None:
-    """Let TensorFlow make the loop. What it gives has no rule in Tundish."""
+    """Let TensorFlow make the loop. Its result has no rule in Tundish."""
     where, before = origin.here(), argument(get())
     state = _State(get, put)
     with trace.accounting():

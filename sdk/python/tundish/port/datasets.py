@@ -298,7 +298,7 @@ def _inside(function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
 
 @contextlib.contextmanager
 def unseen() -> Iterator[None]:
-    """What is made meanwhile is not noted."""
+    """Objects that are made meanwhile are not noted."""
     before = getattr(_local, "inside", False)
     _local.inside = True
     try:

@@ -20,7 +20,7 @@ _AGAIN = "let it depend on nothing but the InputContext: TensorFlow calls it onc
 
 @dataclass(eq=False)
 class Variant:
-    """What a function of an InputContext gave in one run of it. other: with other numbers, the answers
+    """The result of a function of an InputContext in one run of it. other: with other numbers, the answers
     being the same."""
 
     run: Run
@@ -109,7 +109,7 @@ def _noting_function(function: Any) -> Any:
 
 
 def _explored(function: Any, context: Any, where: origin.Origin) -> tuple[Distributed, Any]:
-    """What a function of an InputContext gives whichever way its conditions go, and what it gives here."""
+    """The results of a function of an InputContext for all outcomes of its conditions, and its result here."""
     before = Draws.state()
     run = Run()
     try:

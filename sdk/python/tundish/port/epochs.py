@@ -1,4 +1,4 @@
-"""What a program has read of its shuffles before it gave its datasets, and who shares them."""
+"""The elements that a program read of its shuffles before it gave its datasets, and who shares them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHUFFLES = ("shuffle", "list_files")
 
 
 def notes(streams: Mapping[str, Any]) -> list[str]:
-    """What a reader of the pipeline file must know. streams: the dataset of each."""
+    """The facts that a reader of the pipeline file needs. streams: the dataset of each."""
     shared: dict[int, list[str]] = {}
     steps: dict[int, Step] = {}
     for name, dataset in streams.items():

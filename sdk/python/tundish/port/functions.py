@@ -32,7 +32,7 @@ _OPERATORS = "tensorflow._api.v2.__operators__"
 def patch() -> None:
     """Put a recording function in the place of each public one, under all its names."""
     made: dict[Any, Any] = {}
-    # What has a name in version 2 is called by that name.
+    # A function that has a name in version 2 is called by that name.
     for module_name, module in sorted(sys.modules.items(), key=lambda item: (".compat." in item[0], item[0])):
         if not (module_name == "tensorflow" or module_name.startswith("tensorflow._api.v2")):
             continue

@@ -155,7 +155,7 @@ def _is_default(parameters: Any, name: str, value: Any) -> bool:
 
 
 def _state(layer: Any) -> dict[str, Any]:
-    """What adapt() has learned."""
+    """The state that adapt() has learned."""
     kind = type(layer).__name__
     if kind == "Normalization" and layer.input_mean is None and layer.built:
         return {"mean": np.asarray(layer.adapt_mean), "variance": np.asarray(layer.adapt_variance)}

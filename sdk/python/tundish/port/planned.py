@@ -1,4 +1,4 @@
-"""What the server itself refuses of a pipeline file, by the lines of the program."""
+"""The server's own refusals of a pipeline file, by the lines of the program."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _failing(problems: list[Any], emission: Emission, walk: Walk) -> Iterator[tu
 def _refused(
     found: dict[str, Any], files: dict[str, bytes], interpreters: InPython | None
 ) -> list[Problem]:
-    """What the server would say of the pipeline file."""
+    """The server's complaints about the pipeline file."""
     with tempfile.TemporaryDirectory(prefix="tundish-port-") as folder:
         text, *_ = _written(found, Ported(), folder, interpreters=interpreters)
         for name, content in files.items():

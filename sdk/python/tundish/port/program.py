@@ -35,7 +35,7 @@ class ProgramFailed(Exception):
 
 
 def arguments(words: list[str]) -> tuple[list[Any], dict[str, Any]]:
-    """What --args says: Python values, or texts; NAME=VALUE by name."""
+    """The values of --args: Python values, or texts; NAME=VALUE by name."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for word in words:
@@ -56,8 +56,8 @@ def _value(word: str) -> Any:
 
 @dataclass
 class Made:
-    """What the program's function gave, the function, and how to call it again as if for the first time;
-    None if it is no function."""
+    """The result of the program's function, the function, and how to call it again as if for the first time;
+    None if it is not a function."""
 
     result: Any
     function: Any
@@ -135,7 +135,7 @@ def _go_back(state: Any) -> None:
 
 @contextlib.contextmanager
 def telling() -> Iterator[None]:
-    """What the program's code raises becomes ProgramFailed, with its line."""
+    """An exception of the program's code becomes ProgramFailed, with its line."""
     with _running():
         try:
             yield

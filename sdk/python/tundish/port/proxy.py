@@ -1,4 +1,4 @@
-"""What a traced function gets in place of TensorFlow's tensors."""
+"""The stand-ins that a traced function gets for TensorFlow's tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be traced: it is left to TensorFlow itself, in interpreters. The smallest part that can be.
+"""The parts that cannot be traced: they are left to TensorFlow itself, in interpreters. The smallest part that can be.
 
 That is the function of a `map` or `filter`, as the stage `python`, or a dataset as it stands, as `program`.
 """
@@ -100,7 +100,7 @@ class InPython:
 
     @property
     def problems(self) -> list[Problem]:
-        """What cannot run in Python, either."""
+        """The parts that cannot run in Python, either."""
         return [
             Problem(step.origin, f"Dataset.{step.name}", f"it fails in Python: {tried['why']}", "")
             for step, tried in self._tried.items()

@@ -19,7 +19,7 @@ from .context import Symbol
 from .layers import Layer
 from .tables import Made
 
-# What is called in another way here.
+# Functions that are called in another way here.
 _LINES = (tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER)
 # Their constant arguments need not have the dtype of the column beside them.
 _OWN_DTYPES = ("tf.where", "tf.cond", "tf.stack", "tf.concat")

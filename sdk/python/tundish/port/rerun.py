@@ -1,4 +1,4 @@
-"""What of a tf.data program runs under TensorFlow itself: functions, and datasets, for which there is no stage.
+"""The parts of a program that run under TensorFlow itself: functions, and datasets, for which there is no stage.
 
 A pipeline file has `python: {call: "tundish.port.rerun:Function"}` and `program` with this module. Either runs
 the program again, and takes what it makes by its number, which is the same in each run.
@@ -65,7 +65,7 @@ class Function:
         return {name: _array(_at(result, path), spec) for name, (path, spec) in self._outputs}
 
     def tried(self, elements: Iterator[Any]) -> dict[str, Any]:
-        """What some elements give, and how long one takes."""
+        """The results for some elements, and how long one takes."""
         made, seconds = [], 0.0
         for element in elements:
             arguments = element if _is_plain_tuple(element) else (element,)
@@ -197,7 +197,7 @@ def _write(job: dict[str, Any], spec: dict[str, Any]) -> None:
 
 
 def _try(job: dict[str, Any]) -> dict[str, Any]:
-    """What a function or dataset gives, and how long a row takes."""
+    """The results of a function or dataset, and how long a row takes."""
     import itertools
 
     if not job["is_source"]:

@@ -1,4 +1,4 @@
-"""What the user's function gave, as streams with names."""
+"""The datasets that the user's function gave, as streams with names."""
 
 from __future__ import annotations
 

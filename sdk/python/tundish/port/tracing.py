@@ -63,7 +63,7 @@ class Trace:
 
     @contextlib.contextmanager
     def accounting(self) -> Iterator[None]:
-        """What TensorFlow makes meanwhile belongs to the call that is recorded, and only to it."""
+        """Everything that TensorFlow makes meanwhile belongs to the call that is recorded, and only to it."""
         before = len(self._operations())
         self.busy = True
         try:
@@ -85,7 +85,7 @@ class Trace:
 
     @contextlib.contextmanager
     def discarding(self) -> Iterator[None]:
-        """What is made meanwhile is in no graph that will run."""
+        """Nothing that is made meanwhile is in a graph that will run."""
         busy, self.busy = self.busy, True
         try:
             with func_graph.FuncGraph("discarded").as_default():
@@ -105,7 +105,7 @@ class Trace:
         return wrapped
 
     def wrapped(self, call: Call, result: Any) -> Any:
-        """What a call gave, with proxies for tensors."""
+        """The result of a call, with proxies for tensors."""
         return map_leaves(lambda path, leaf: self._wrapped(call, path, leaf), result)
 
     def _wrapped(self, call: Call, path: Path, leaf: Any) -> Any:

@@ -120,7 +120,7 @@ class Transform:
 
 
 def _place(step: Any, function: Any) -> None:
-    """What is of no line of the function's own is on its first."""
+    """A call that belongs to none of the function's lines is on its first."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is not None:
         step.origin = step.arguments["map_func"].origin = (code.co_filename, code.co_firstlineno)

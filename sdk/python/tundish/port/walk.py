@@ -225,7 +225,7 @@ class Walk:
         return None
 
     def order_of(self, dataset: Any) -> Order:
-        """What options say of order and shards, and what draws at random without a seed that is known."""
+        """The options on order and shards, and the stages that draw without a known seed."""
         order = Order()
         draws: list[int] = []
         for step in datasets.steps_of(dataset):

@@ -1,4 +1,4 @@
-"""What each public function becomes, and how the calls of a traced function become stages."""
+"""The stages that each public function becomes, and how the calls of a traced function become stages."""
 
 from __future__ import annotations
 

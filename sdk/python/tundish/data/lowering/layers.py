@@ -27,7 +27,7 @@ IGNORED = ("name", "trainable")
 
 
 def _encoded(bound: Bound, dtype: str) -> Spec:
-    """Of a layer with output_mode: in other modes than int only the dtype is known."""
+    """The result of a layer with output_mode: in other modes than int only the dtype is known."""
     spec = as_first(bound)
     if bound["output_mode"] == "int":
         return Spec(dtype, spec.shape, spec.kind)
@@ -57,7 +57,7 @@ def _looked_up(dtype: str) -> Any:
 
 
 def _of_terms(bound: Bound) -> Spec:
-    """Of a layer that looks terms up, in other modes than int."""
+    """The result of a layer that looks terms up, in other modes than int."""
     is_weighted = bound["output_mode"] in ("tf_idf", "tf-idf")
     return Spec("float32" if is_weighted else "int64", None, "sparse" if bound["sparse"] else "dense")
 

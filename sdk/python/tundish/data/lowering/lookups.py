@@ -82,7 +82,7 @@ def _cond(pred: Any, true_fn: Any, false_fn: Any) -> Any:
 
 
 def _given(branch: Any) -> Any:
-    """What a branch gives, which is a function in a program."""
+    """The result of a branch, which is a function in a program."""
     value = branch() if callable(branch) else branch
     if isinstance(value, (tuple, dict)):
         refuse("its branches give several values", "choose each of them by a tf.cond of its own")

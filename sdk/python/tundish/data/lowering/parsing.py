@@ -171,7 +171,7 @@ def _csv_spec(bound: Bound) -> list[Spec]:
 
 
 def csv_dtype(default: Any) -> str:
-    """Of a record default: a dtype, or a list of at most one value."""
+    """Read a record default: a dtype, or a list of at most one value."""
     if isinstance(default, str) and type(default) is not str or isinstance(default, type):
         return as_dtype(default)
     if isinstance(default, Column):

@@ -82,7 +82,7 @@ class Rule:
 
     @property
     def says(self) -> str:
-        """What a pipeline file says instead."""
+        """The words of a pipeline file instead."""
         raise NotImplementedError
 
 
@@ -152,7 +152,7 @@ class StageRule(Rule):
         return {name: bound[name] for name in self.beside if bound[name] is not None}
 
     def parameters(self, bound: Bound) -> Bound:
-        """Of the stage, without its columns."""
+        """The stage's parameters, without its columns."""
         given = self.given(bound, (*self.columns, *self.beside))
         parameters = {
             **self.fixed,

@@ -153,7 +153,7 @@ class _Lowering:
         self.stages: list[Stage] = []
         self.writer = Writer(self._written, self._rule_of)
 
-    # What the calls are.
+    # The calls.
 
     def _resolve(self, column: Column) -> Column:
         """The column without functions that are others."""
@@ -269,7 +269,7 @@ class _Lowering:
         return unit
 
     def _distinct(self, reads: list[Column]) -> list[Column]:
-        """What a stage reads. One that it reads twice is copied: a stage takes a column once."""
+        """The columns that a stage reads. One that it reads twice is copied: a stage takes a column once."""
         needed: list[Column] = []
         for read in map(self._need, reads):
             if any(key_of(read) == key_of(other) for other in needed):

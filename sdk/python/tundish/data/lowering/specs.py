@@ -18,7 +18,7 @@ Infer = Callable[[Bound], Spec]
 
 
 def constant_spec(value: Any) -> Spec:
-    """Of a Python value, as tf.constant makes it."""
+    """The spec of a Python value, as tf.constant makes it."""
     if isinstance(value, Column):
         return value.spec
     if isinstance(value, (list, tuple)) and (parts := _parts(value)):

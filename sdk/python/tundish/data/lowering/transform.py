@@ -1,4 +1,4 @@
-"""tf.Transform's mappers. What they learn, `tundish analyze` learns from the stream."""
+"""tf.Transform's mappers; `tundish analyze` learns from the stream for them."""
 
 from __future__ import annotations
 
