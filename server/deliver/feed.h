@@ -285,7 +285,4 @@ bool feed_standing(struct feed *feed, uint64_t *ret_epoch, uint64_t *ret_step,
 /* A copy of the bytes that feed_set_place was given for the epoch; the caller frees it. */
 bool feed_place_of(struct feed *feed, uint64_t epoch, uint8_t **ret_bytes, uint64_t *ret_count);
 
-/* A queue's place; false: nothing was published yet. */
-bool feed_queue_state(struct feed *feed, struct lane_queue_state *ret_state);
-
 #endif

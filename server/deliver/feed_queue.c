@@ -63,17 +63,11 @@ static bool
 find_queue_standing(struct feed *feed, uint64_t *ret_epoch, uint64_t *ret_step,
                     struct lane_queue_state *ret_queue)
 {
-    bool found = feed_queue_state(feed, ret_queue);
+    bool found = lane_queue_state(feed->lanes[0], ret_queue);
 
     *ret_epoch = ret_queue->epoch;
     *ret_step = ret_queue->step;
     return found;
-}
-
-bool
-feed_queue_state(struct feed *feed, struct lane_queue_state *ret_state)
-{
-    return lane_queue_state(feed->lanes[0], ret_state);
 }
 
 void
@@ -83,7 +77,7 @@ feed_answer_queue(struct feed *feed, struct member *member)
     struct tnd_queue queue = { 0 };
     struct tnd_message_head head = { .type = TND_QUEUE, .bytes = sizeof queue };
 
-    if (!feed_queue_state(feed, &state))
+    if (!lane_queue_state(feed->lanes[0], &state))
         head.status = TUNDISH_E_TIMEOUT;
     queue.epoch = state.epoch;
     queue.step = state.step;

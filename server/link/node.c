@@ -86,7 +86,8 @@ greet(struct node *node, struct peer *peer)
     }
 }
 
-void
+/* Who is next to this node, after others have gone. */
+static void
 node_find_neighbours(struct node *node)
 {
     uint32_t own = node->config.rank;
@@ -292,7 +293,7 @@ give_up(struct node *node, uint32_t rank, const struct wire *wire)
 }
 
 /* All nodes are told, so that they fail by one reason at once, not each by its own silence. */
-void
+static void
 node_lose(struct node *node, uint32_t rank)
 {
     struct wire wire = { .kind = WIRE_LOST, .origin = node->config.rank, .key.part = rank };

@@ -137,9 +137,6 @@ struct node {
 struct peer *node_peer(struct node *node, uint32_t rank);
 void ranks_add(struct ranks *ranks, uint32_t rank);
 
-/* Who is next to this node, after others have gone. */
-void node_find_neighbours(struct node *node);
-
 struct payload *payload_make(const void *bytes, size_t byte_count);
 void payload_release(struct payload *payload); /* accepts NULL */
 
@@ -168,8 +165,7 @@ void node_beat(struct node *node, int64_t now_ns);
 /* Take in all that has come. */
 bool node_hear(struct node *node, int64_t now_ns);
 
-/* This node has found another silent, or hears that one is lost, or has left. */
-void node_lose(struct node *node, uint32_t rank);
+/* This node hears that another is lost, or has left. */
 void node_hear_lost(struct node *node, uint32_t from, const struct wire *wire);
 void node_note_left(struct node *node, uint32_t from, uint32_t rank);
 

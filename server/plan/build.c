@@ -34,7 +34,8 @@ set_order(struct plan_node *node, const struct order_ops *order)
         node->arguments = tnd_zalloc(1, order->arguments_bytes);
 }
 
-struct plan_node *
+/* A node of an order stage; `stage` NULL: the plan puts it in. */
+static struct plan_node *
 build_order_node(struct plan_graph *graph, const struct spec_stage *stage,
                  const struct order_ops *order)
 {

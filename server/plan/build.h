@@ -32,10 +32,6 @@ tundish_status build_graph(struct plan_builder *builder, const struct spec_datas
                            struct plan_graph *outside, struct plan_node *outer,
                            uint32_t *function_index, struct plan_graph **ret_graph);
 
-/* A node of an order stage; `stage` NULL: the plan puts it in. */
-struct plan_node *build_order_node(struct plan_graph *graph, const struct spec_stage *stage,
-                                   const struct order_ops *order);
-
 /* Make `node`, which only moves elements, read `below`, and give it the same columns. */
 void build_stand_after(struct plan_node *node, struct plan_node *below);
 

@@ -89,7 +89,6 @@ struct session {
 void *session_work(void *worker);
 void *session_deal(void *session);
 tundish_status session_run(struct session *session);
-void session_wake(struct session *session); /* if it sleeps. control.lock is held */
 void session_halt(struct session *session);
 
 tundish_status session_open_dealer(struct session *session);

@@ -402,7 +402,8 @@ start_barrier_open(struct session *session)
         fail_start(session);
 }
 
-void
+/* Start its threads, if it sleeps. control.lock is held. */
+static void
 session_wake(struct session *session)
 {
     if (session->control.sleeps && session_run(session) != TUNDISH_OK)

@@ -23,8 +23,7 @@ struct transform {
     Py_ssize_t lent_count; /* transformers that calls and results use */
 };
 
-/* A transformer that no other call uses; NULL with an exception. */
-tundish_transformer *transform_take(struct transform *transform);
+/* Another call may use the transformer again. */
 void transform_give(struct transform *transform, tundish_transformer *transformer);
 
 /* Set the exception of a status, with this thread's last text of libtundish_transform. Returns

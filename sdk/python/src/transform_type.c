@@ -7,7 +7,7 @@
 
 #include "transform.h"
 
-tundish_transformer *
+static tundish_transformer *
 transform_take(struct transform *transform)
 {
     tundish_transformer *transformer = NULL;

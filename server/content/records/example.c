@@ -142,12 +142,6 @@ example_parser_count(const struct example_parser *parser)
     return parser->count;
 }
 
-int32_t
-example_parser_next(const struct example_parser *parser, int32_t feature)
-{
-    return parser->same[feature];
-}
-
 const struct json_paths *
 example_parser_paths(const struct example_parser *parser)
 {

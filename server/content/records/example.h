@@ -38,9 +38,8 @@ const struct example_feature *example_parser_feature(const struct example_parser
                                                      uint32_t index);
 uint32_t example_parser_count(const struct example_parser *parser);
 
-/* The first feature of a name, and the next one of the same name; -1: there is none. */
+/* The first feature of a name; -1: there is none. */
 int32_t example_parser_find(const struct example_parser *parser, struct byte_view name);
-int32_t example_parser_next(const struct example_parser *parser, int32_t feature);
 
 /* The ways to features inside JSON objects. */
 const struct json_paths *example_parser_paths(const struct example_parser *parser);

@@ -21,7 +21,7 @@ file_sum_add(uint64_t sum, const void *piece, size_t bytes)
     return not_zero(tnd_hash_farm_chain(sum, piece, bytes));
 }
 
-uint64_t
+static uint64_t
 file_sum(struct byte_view bytes)
 {
     uint64_t sum = file_sum_begin(bytes.size);

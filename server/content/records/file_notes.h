@@ -18,7 +18,6 @@ struct file_notes {
 enum { FILE_SUM_PIECE_BYTES = 256 << 10 };
 uint64_t file_sum_begin(uint64_t bytes);
 uint64_t file_sum_add(uint64_t sum, const void *piece, size_t bytes);
-uint64_t file_sum(struct byte_view bytes);
 
 /* `notes` is NULL where nobody asks for them. */
 void file_notes_add(const struct file_notes *notes, struct byte_view path, struct byte_view bytes);

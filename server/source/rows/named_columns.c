@@ -83,7 +83,8 @@ complain(const struct stage_config *config, const struct spec_value *at, const c
                          why);
 }
 
-tundish_status
+/* Complain about a column, where it is named. */
+static tundish_status
 named_column_complain(const struct stage_config *config, const struct named_column *column,
                       const char *why)
 {

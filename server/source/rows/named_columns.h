@@ -23,10 +23,6 @@ tundish_status named_columns_open(const struct stage_config *config, const char 
                                   size_t known_count, struct named_columns *ret_columns);
 void named_columns_close(struct named_columns *columns);
 
-/* Complain about a column, where it is named. */
-tundish_status named_column_complain(const struct stage_config *config,
-                                     const struct named_column *column, const char *why);
-
 /* ... that it cannot be read: `obstacle` is a sentence without its end. */
 tundish_status named_column_refuse(const struct stage_config *config,
                                    const struct named_column *column, const char *obstacle);
