@@ -1,6 +1,7 @@
 """The one file that is installed says and does as the modules that it is made of."""
 
 import ast
+import stat
 import subprocess
 import sys
 import tempfile
@@ -27,14 +28,15 @@ class Joined(unittest.TestCase):
         return program
 
     def join(self, program):
-        return subprocess.run([JOIN, program], capture_output=True, text=True)
+        return subprocess.run([JOIN, program, self.folder / "joined"], capture_output=True, text=True)
 
     def said_by(self, text):
         return subprocess.check_output([sys.executable, "-B", "-c", text], text=True, cwd="/")
 
     def test_launcher_has_every_function_and_prints_the_same_help(self):
-        joined = self.folder / "tundish-launch"
-        joined.write_text(subprocess.check_output([JOIN, LAUNCH], text=True))
+        joined = self.folder / "joined"
+        self.assertEqual(self.join(LAUNCH).returncode, 0)
+        self.assertEqual(stat.S_IMODE(joined.stat().st_mode), 0o755)
         has = {node.name for node in ast.parse(joined.read_text()).body if hasattr(node, "name")}
         wants = {node.name for path in (SCRIPTS / "launch").glob("*.py")
                  for node in ast.parse(path.read_text()).body if hasattr(node, "name")}
@@ -52,8 +54,9 @@ class Joined(unittest.TestCase):
             zebra="import os\n\nlast = len(os.curdir)",
         ))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout.count("import os\n"), 1)
-        self.assertEqual(self.said_by(done.stdout), "('.', 2)\n")
+        joined = (self.folder / "joined").read_text()
+        self.assertEqual(joined.count("import os\n"), 1)
+        self.assertEqual(self.said_by(joined), "('.', 2)\n")
 
     def test_two_modules_with_one_name_are_refused(self):
         for text in ("def once():\n    pass", "once = 1", "other, once = 1, 2"):
