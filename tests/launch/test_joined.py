@@ -27,15 +27,15 @@ class Joined(unittest.TestCase):
         program.write_text("from package.main import main\n\nif True:\n    print(main())\n")
         return program
 
-    def join(self, program):
-        return subprocess.run([JOIN, program, self.folder / "joined"], capture_output=True, text=True)
+    def join(self, program, file="joined"):
+        return subprocess.run([JOIN, program, self.folder / file], capture_output=True, text=True)
 
     def said_by(self, text):
         return subprocess.check_output([sys.executable, "-B", "-c", text], text=True, cwd="/")
 
     def test_launcher_has_every_function_and_prints_the_same_help(self):
-        joined = self.folder / "joined"
-        self.assertEqual(self.join(LAUNCH).returncode, 0)
+        joined = self.folder / "tundish-launch"
+        self.assertEqual(self.join(LAUNCH, joined).returncode, 0)
         self.assertEqual(stat.S_IMODE(joined.stat().st_mode), 0o755)
         has = {node.name for node in ast.parse(joined.read_text()).body if hasattr(node, "name")}
         wants = {node.name for path in (SCRIPTS / "launch").glob("*.py")
