@@ -120,7 +120,8 @@ dealer_close(struct dealer *dealer)
 bool
 dealer_counts(const struct plan_node *node)
 {
-    return node->random || (node->order != NULL && node->order->counts_elements);
+    return node->random ||
+           (node->order != NULL && (node->order->counts_elements || node->order->counts_iterators));
 }
 
 /* All that is counted: the nodes of the stream, then what draws in its functions, whose nodes come

@@ -123,14 +123,16 @@ struct order_ops {
     enum order_batch_size batch_size;
     enum order_rows rows; /* of its batches, if that does not depend on parameters */
     enum order_content_use content_use;
-    bool adds_word;       /* a number, after the words of its input */
-    bool remembers;       /* a later iterator yields what an earlier one was given */
-    bool counts_elements; /* the dataset object uses its element_counts: what is pulled from it is
-                             remembered */
-    bool counts_through;  /* passes over elements, but only by counting its inputs' */
-    bool by_position;     /* it chooses elements, or numbers them, by how many came before */
-    bool is_list;         /* of a source: a list held in memory, of files above all */
-    bool foresees;        /* its state is an order_peek, which answers for those right after it */
+    bool adds_word;        /* a number, after the words of its input */
+    bool remembers;        /* a later iterator yields what an earlier one was given */
+    bool counts_elements;  /* the dataset object uses its element_counts: what is pulled from it is
+                              remembered */
+    bool counts_iterators; /* what it yields depends on how many of its iterators came before: a
+                              place has their count */
+    bool counts_through;   /* passes over elements, but only by counting its inputs' */
+    bool by_position;      /* it chooses elements, or numbers them, by how many came before */
+    bool is_list;          /* of a source: a list held in memory, of files above all */
+    bool foresees;         /* its state is an order_peek, which answers for those right after it */
 
     /* Names of parameters; NULL: it has no such thing. */
     const struct stage_question

@@ -204,6 +204,7 @@ const struct source_ops source_numbers = {
     .name = "numbers",
     .order = { .name = "numbers",
                .remembers = true, /* no pass tells anything of another */
+               .counts_iterators = true,
                .state_bytes = sizeof(struct numbers_state),
                .open = numbers_iterate,
                .next = numbers_next,

@@ -374,6 +374,7 @@ const struct source_ops source_program = {
     .name = "program",
     .order = { .name = "program",
                .remembers = true,
+               .counts_iterators = true,
                .state_bytes = sizeof(struct program_state),
                .open = program_iterate,
                .next = program_next,

@@ -261,6 +261,7 @@ dataset_learned(const void *state)
 const struct source_ops source_python_dataset = {
     .name = "python_dataset",
     .order = { .name = "python_dataset",
+               .counts_iterators = true,
                .cardinality = order_count_source,
                .state_bytes = sizeof(struct dataset_state),
                .open = dataset_iterate,
