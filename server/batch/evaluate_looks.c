@@ -125,6 +125,17 @@ begin_passing(struct evaluation *evaluation, const struct frame *input, const st
     pass(evaluation, ret_passing, index, count);
 }
 
+/* The stage that asks is not a filter: all of them go on. */
+static void
+let_all_pass(struct evaluation *evaluation, const struct frame *input, struct passing *ret_passing)
+{
+    ret_passing->rows = *input;
+    ret_passing->elements =
+        evaluate_take(evaluation, (size_t)input->count, sizeof *ret_passing->elements);
+    for (int64_t i = 0; i < input->count; i++)
+        ret_passing->elements[i] = (uint64_t)(input->kept != NULL ? input->kept[i] : i);
+}
+
 /* Ask the filter `node` about them. Bad ones are left to it. False: so are all. */
 static bool
 ask_later(struct evaluation *evaluation, const struct plan_node *node, struct passing *passing,
@@ -172,8 +183,7 @@ static bool
 may_keep(const struct evaluation *evaluation, const struct order_look *look,
          const struct plan_node *node)
 {
-    return evaluation->kept != NULL && look->keeps && look->scope == NULL &&
-           kept_rows_of(evaluation->kept, node);
+    return evaluation->kept != NULL && look->scope == NULL && kept_rows_of(evaluation->kept, node);
 }
 
 /* Keep rows for their batch. The look began at `began_ns`. */
@@ -228,7 +238,10 @@ evaluate_answers(struct evaluation *evaluation, const struct order_look *look,
         leave_out_bad(evaluation, errors, ret_frame);
     if (look->later_count == 0 && !keeps)
         return TUNDISH_OK;
-    begin_passing(evaluation, &input, ret_frame, &passing);
+    if (node->answers.columns[0].dtype == TUNDISH_BOOL)
+        begin_passing(evaluation, &input, ret_frame, &passing);
+    else
+        let_all_pass(evaluation, &input, &passing);
     if (look->later_count > 0)
         foresee(evaluation, look, &passing);
     if (keeps)
@@ -263,11 +276,19 @@ columns_for_order(struct evaluation *evaluation, const struct order_look *look,
     struct evaluate_request request =
         request_of_order(evaluation, look->node, look->scope, look->words, look->count);
     struct frame *frame = evaluate_take(evaluation, 1, sizeof *frame);
-    tundish_status status = evaluate(evaluation, look->node, &request, frame);
+    bool keeps = may_keep(evaluation, look, look->node);
+    int64_t began_ns = keeps ? tnd_clock_ns() : 0;
+    tundish_status status = evaluate_anew(evaluation, look->node, &request, frame);
+    struct passing passing;
 
-    if (status == TUNDISH_OK)
-        *ret_frame = frame;
-    return status;
+    if (status != TUNDISH_OK)
+        return status;
+    if (keeps) {
+        let_all_pass(evaluation, frame, &passing);
+        keep(evaluation, look, look->node, &passing, began_ns);
+    }
+    *ret_frame = frame;
+    return TUNDISH_OK;
 }
 
 static tundish_status

@@ -30,7 +30,6 @@ enum { FORESEEN_STOP = 1, FORESEEN_PASS = 2, FORESEEN_AT_MOST = 100 };
 struct order_look {
     const struct plan_node *node; /* as order_evaluate has them: */
     bool asks;                    /* evaluate_answers is meant */
-    bool keeps;                   /* elements whose answer is true will be delivered, mostly soon */
     const struct order_scope *scope;
     const uint64_t *words;
     uint64_t count;

@@ -132,7 +132,6 @@ look_of(struct order_peek *peek, struct order_peek_chunk *chunk, size_t at, size
     return (struct order_look){
         .node = peek->node,
         .asks = peek->asks,
-        .keeps = peek->asks && peek->kind == PEEK_BOOL,
         .scope = peek->input->instance->scope,
         .words = chunk->words + at * peek->input->node->width,
         .count = count,
