@@ -100,6 +100,12 @@ class Server:
     def log(self):
         return (self.path / "log").read_text()
 
+    def whole_log(self):
+        """Stop it, and read its log: while it lives, its last lines may be on their way."""
+        self.process.terminate()
+        self.process.wait(timeout=DEADLINE_S)
+        return self.log()
+
     def open(self, stream=None, **options):
         """A reader of this server, whatever the environment says."""
         import tundish

@@ -223,7 +223,7 @@ class Two(unittest.TestCase):
 
             for _ in range(3):
                 self.assertEqual(side_by_side(work), [STEPS] * 2)
-            self.assertNotIn("warning", server.log())
+            self.assertNotIn("warning", server.whole_log())
 
 
 class Kept(unittest.TestCase):

@@ -623,11 +623,13 @@ class Served(unittest.TestCase):
         def states(python, number, *behind, state=None, count=3, size=1):
             rows = rig.pipeline("range: {stop: 40}", "shuffle: {buffer_size: 9, seed: 1}", python, *behind, "batch: 4")
             files = {"own.py": (code % number).encode(), "size": b"%d" % size}
-            with rig.serve(rows, files=files) as server, server.open("train") as reader:
-                if state is not None:
-                    reader.load_state_dict(state)
-                found = [reader.next()["y"].tolist() for _ in range(count)]
-                return found, reader.state_dict(), server.log()
+            with rig.serve(rows, files=files) as server:
+                with server.open("train") as reader:
+                    if state is not None:
+                        reader.load_state_dict(state)
+                    found = [reader.next()["y"].tolist() for _ in range(count)]
+                    state = reader.state_dict()
+                return found, state, server.whole_log()
 
         whole, _, _ = states(before, 0, count=6)
         _, state, log = states(before, 0)
@@ -703,13 +705,13 @@ class Served(unittest.TestCase):
         with self.serve("range: {stop: 8}", stage("edits", workers=1), "batch: 4") as server:
             with server.open("train") as reader:
                 self.assertEqual([n for batch in reader for n in batch["y"].tolist()], list(range(8)))
-            self.assertEqual(server.log().count("functions:edits: its module has changed since"), 1)
+            self.assertEqual(server.whole_log().count("functions:edits: its module has changed since"), 1)
 
     def test_what_a_function_prints_is_logged_so_far(self):
         with self.serve("range: {stop: 1000}", stage("talks", workers=1), "batch: 100") as server:
             with server.open("train") as reader:
                 self.assertEqual(sum(len(batch["y"]) for batch in reader), 1000)
-            lines = [line for line in server.log().splitlines() if "functions:talks: row " in line]
+            lines = [line for line in server.whole_log().splitlines() if "functions:talks: row " in line]
         # Of many lines at once the last are there, and of all of a minute so many.
         self.assertRegex(lines[0], r"functions:talks: row \d+$")
         self.assertEqual(len(lines), 100)
