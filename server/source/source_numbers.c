@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "source/files/files_private.h"
 #include "source/rows/tensor_literal.h"
@@ -87,18 +88,22 @@ path_of(const struct order_iterator *iterator)
                        (int)(epoch - name), name, iterator->iterator_number, epoch + strlen(EPOCH));
 }
 
-/* The program may be in the midst of an epoch still, for as long as it likes. */
+/* The program may be in the midst of an epoch still, for as long as it likes. Stats report the time
+ * while it passes, as that of waiting for a program. */
 static tundish_status
-await(const char *path, const _Atomic int *stop)
+await(const char *path, struct source_services *services, const _Atomic int *stop)
 {
     const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
 
     while (access(path, F_OK) != 0) {
+        int64_t began_ns = tnd_clock_ns();
+
         if (errno != ENOENT)
             return tnd_fail_errno(errno, "%s cannot be opened", path);
         if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
             return tnd_fail(TUNDISH_STOPPED, "stopped while %s was not there", path);
         nanosleep(&pause, NULL);
+        count_up(&services->counters.program_wait_ns, (uint64_t)(tnd_clock_ns() - began_ns));
     }
     return TUNDISH_OK;
 }
@@ -134,7 +139,8 @@ prepare(struct order_iterator *iterator)
     if (state->is_read || state->is_over)
         return state->is_read ? ORDER_OK : ORDER_END;
     path = path_of(iterator);
-    status = await(path, iterator->instance->services->stop);
+    status = await(path, table_services(iterator->instance->services->files),
+                   iterator->instance->services->stop);
     if (status == TUNDISH_OK)
         status = read_list(iterator, path);
     free(path);

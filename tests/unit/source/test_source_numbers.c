@@ -71,15 +71,26 @@ a_place_is_reached_directly(void **state)
     folder_close(&folder);
 }
 
+struct later {
+    const struct folder *folder;
+    const struct source_files *files;
+};
+
+/* As soon as a wait for it is counted, or after a minute. */
 static void *
-put_later(void *folder)
+put_later(void *context)
 {
+    const struct later *later = context;
+    struct source_files_stats stats = { 0 };
     char path[96], there[96];
 
-    usleep(20000);
-    put_list(folder, "new", (const int64_t[]){ 3 }, 1);
-    snprintf(path, sizeof path, "%s/new", ((const struct folder *)folder)->path);
-    snprintf(there, sizeof there, "%s/0.npy", ((const struct folder *)folder)->path);
+    for (int i = 0; i < 6000 && stats.program_wait_ns == 0; i++) {
+        usleep(10000);
+        source_files_stats(later->files, &stats);
+    }
+    put_list(later->folder, "new", (const int64_t[]){ 3 }, 1);
+    snprintf(path, sizeof path, "%s/new", later->folder->path);
+    snprintf(there, sizeof there, "%s/0.npy", later->folder->path);
     assert_int_equal(rename(path, there), 0);
     return NULL;
 }
@@ -90,18 +101,23 @@ a_file_is_waited_for_until_the_server_stops(void **state)
     _Atomic int stop = 1;
     struct folder folder;
     struct pipeline pipeline;
+    struct later later = { .folder = &folder };
+    struct source_files_stats stats;
     pthread_t thread;
 
     (void)state;
     folder_open(&folder);
     assert_int_equal(pipeline_open(&pipeline, &folder, 0, "[numbers: '{epoch}.npy']"), TUNDISH_OK);
+    later.files = pipeline.files;
     pipeline.services.stop = &stop;
     assert_int_equal(pipeline_next(&pipeline), ORDER_FAILED);
     assert_non_null(strstr(tnd_error_text(), "/0.npy was not there"));
     pipeline.services.stop = NULL;
-    assert_int_equal(pthread_create(&thread, NULL, put_later, &folder), 0);
+    assert_int_equal(pthread_create(&thread, NULL, put_later, &later), 0);
     assert_int_equal(pipeline_next(&pipeline), ORDER_OK);
     assert_int_equal(pthread_join(thread, NULL), 0);
+    source_files_stats(pipeline.files, &stats);
+    assert_true(stats.program_wait_ns > 0);
     assert_int_equal(value_of(&pipeline), 3);
     pipeline_close(&pipeline);
     folder_close(&folder);
