@@ -17,27 +17,42 @@ enum cost {
     COST_MAKING    /* all rows are made again */
 };
 
-/* True for a source that cannot seek and makes all rows again: a program. */
+/* A parameter of a source, or NULL: it has none by that name. */
+static const struct spec_value *
+parameter(const struct plan_node *node, const char *name)
+{
+    const struct stage_info *info = node->stage != NULL ? node->stage->info : NULL;
+
+    for (uint32_t i = 0; node->source != NULL && info != NULL && i < info->parameter_count; i++)
+        if (strcmp(info->parameters[i].name, name) == 0)
+            return node->stage->arguments[i];
+    return NULL;
+}
+
+/* True for a program that can begin at any row. */
+static bool
+can_seek(const struct plan_node *node)
+{
+    const struct spec_value *seek = parameter(node, "seek");
+
+    return seek != NULL && seek->boolean;
+}
+
+/* True for a source that makes all rows again: a program that cannot. */
 static bool
 runs_again(const struct plan_node *node)
 {
     return node->source != NULL && node->input_count == 0 && node->order->remembers &&
-           node->order->pass_over == NULL;
+           !can_seek(node) && (node->order->pass_over == NULL || parameter(node, "seek") != NULL);
 }
 
 /* True for a source that reads compressed files, which cannot be entered in the middle. */
 static bool
 is_packed(const struct plan_node *node)
 {
-    const struct stage_info *info = node->stage != NULL ? node->stage->info : NULL;
+    const struct spec_value *value = parameter(node, "compression_type");
 
-    for (uint32_t i = 0; node->source != NULL && info != NULL && i < info->parameter_count; i++) {
-        const struct spec_value *value = node->stage->arguments[i];
-
-        if (strcmp(info->parameters[i].name, "compression_type") == 0)
-            return value != NULL && value->kind == SPEC_TEXT && value->text[0] != '\0';
-    }
-    return false;
+    return value != NULL && value->kind == SPEC_TEXT && value->text[0] != '\0';
 }
 
 static enum cost
@@ -72,6 +87,20 @@ most_expensive(const struct plan_graph *graph, const struct plan_node *found)
     return found;
 }
 
+/* One that can seek, if any. */
+static const struct plan_node *
+seeker(const struct plan_graph *graph)
+{
+    const struct plan_node *found = NULL;
+
+    for (uint32_t i = 0; i < graph->node_count && found == NULL; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        found = can_seek(node) ? node : node->body != NULL ? seeker(node->body) : NULL;
+    }
+    return found;
+}
+
 static char *
 where(const struct plan_node *node)
 {
@@ -83,7 +112,7 @@ where(const struct plan_node *node)
 static char *
 making_sentence(const struct plan_node *node, const char *stage)
 {
-    if (runs_again(node))
+    if (runs_again(node) || can_seek(node))
         return tnd_sprintf("%s runs again from the epoch's start and its rows are skipped: "
                            "resuming takes as long as writing them",
                            stage);
@@ -98,9 +127,18 @@ making_sentence(const struct plan_node *node, const char *stage)
 enum plan_resume
 plan_resume_cost(const struct plan *plan, char **ret_sentence)
 {
-    const struct plan_node *node = most_expensive(plan->graph, NULL);
+    const struct plan_node *node = most_expensive(plan->graph, NULL), *sought = NULL;
     enum cost cost = node_cost(node);
-    char *stage = where(node);
+    char *stage;
+
+    /* It is not sought behind a stage that pulls its elements again, nor among several nodes. */
+    if (cost != COST_NOTHING || plan->options.worker_count > 1)
+        sought = seeker(plan->graph);
+    if (sought != NULL && cost < COST_MAKING) {
+        node = sought;
+        cost = COST_MAKING;
+    }
+    stage = where(node);
 
     if (cost == COST_NOTHING)
         *ret_sentence = tnd_strdup("at once: every stage supports seeking");

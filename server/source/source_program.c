@@ -1,6 +1,7 @@
-/* source_program.c - the rows that a child process writes to its standard output.
+/* source_program.c - the rows that child processes write to their standard output.
  * The output can be read only once, but references to rows may be held for long: see rows/passes.h,
- * also for the words of an element.
+ * also for the words of an element. Several processes write rows in turn, and row i is taken from
+ * the one whose turn it is: what the others have done does not matter.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,19 +22,27 @@
 struct program {
     const char **arguments; /* NULL-terminated */
     struct schema schema;
+    uint32_t processes;
+    bool seeks;
+};
+
+/* One of the processes. */
+struct writer {
+    struct child child;
+    char *name;      /* for messages */
+    uint8_t *buffer; /* read and not yet handed on: [at, used) */
+    size_t at, used, room;
+    size_t needed;  /* at least, of the current row: bytes */
+    bool has_ended; /* no bytes will follow those of the buffer */
 };
 
 struct program_state {
-    struct child child;
+    struct writer *writers; /* of each process; NULL: none was started */
     struct pass pass;
-    uint8_t *buffer; /* read and not yet handed on: [at, used) */
-    size_t at, used, room;
-    size_t needed;  /* the current row has at least so many bytes */
     uint64_t *ends; /* of rows that were found, counted from `at` */
     size_t ends_room;
     struct rejections rejections;
     bool is_rejected; /* the one row that was found */
-    bool has_ended;   /* no bytes will follow those of the buffer */
     bool is_over;
 };
 
@@ -69,6 +78,8 @@ program_open(void *state, const struct stage_config *config, struct schema *ret_
     program->arguments = tnd_zalloc(command->count + 1, sizeof *program->arguments);
     for (uint32_t i = 0; i < command->count; i++)
         program->arguments[i] = command->items[i].text;
+    program->processes = (uint32_t)spec_int(config->stage, "processes");
+    program->seeks = spec_bool(config->stage, "seek");
     status = open_spec(program, config);
     schema_pass_all(ret_schema, &program->schema);
     for (uint32_t i = 0; i < ret_schema->count; i++)
@@ -104,34 +115,83 @@ name_of(const struct order_iterator *iterator)
     return program_of(iterator)->arguments[0];
 }
 
+/* Start the process that writes row `first` and those of its later turns. */
 static tundish_status
-start_program(struct order_iterator *iterator)
+start_writer(struct order_iterator *iterator, uint64_t first, struct writer *writer)
 {
     const struct order_services *services = iterator->instance->services;
-    struct program_state *state = state_of(iterator);
+    const struct program *program = program_of(iterator);
     /* The last entry stays NULL and ends the list. */
-    char *environment[6] = {
+    char *environment[8] = {
         tnd_sprintf("TUNDISH_EPOCH=%" PRIu64, iterator->iterator_number),
         tnd_sprintf("TUNDISH_WORKER=%" PRIu32, services->worker),
         tnd_sprintf("TUNDISH_NUM_WORKERS=%" PRIu32, services->worker_count),
         tnd_sprintf("TUNDISH_SEED=%" PRIu64, services->root_seed),
-        tnd_sprintf("TUNDISH_REJECT=%s", state->rejections.word),
+        tnd_sprintf("TUNDISH_REJECT=%s", state_of(iterator)->rejections.word),
+        tnd_sprintf("TUNDISH_FIRST_ROW=%" PRIu64, first),
+        tnd_sprintf("TUNDISH_ROW_STEP=%" PRIu32, program->processes),
     };
     struct child_command command = {
-        .arguments = program_of(iterator)->arguments,
+        .arguments = program->arguments,
         .environment = (const char *const *)environment,
         /* Relative paths in the arguments mean the same as in the pipeline file. */
         .folder = table_root(services->files),
         /* Stats report this time: it tells whether the program is the bottleneck. */
         .waited_ns = &table_services(services->files)->counters.program_wait_ns,
     };
-    tundish_status status = child_start(&command, &state->child);
+    tundish_status status = child_start(&command, &writer->child);
 
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; environment[i] != NULL; i++)
         free(environment[i]);
+    writer->name =
+        program->processes == 1
+            ? tnd_strdup(program->arguments[0])
+            : tnd_sprintf("%s (process %" PRIu64 " of %" PRIu32 ")", program->arguments[0],
+                          first % program->processes, program->processes);
     return status;
 }
 
+/* Start them all where the pass stands. */
+static tundish_status
+start_writers(struct order_iterator *iterator)
+{
+    struct program_state *state = state_of(iterator);
+    uint32_t processes = program_of(iterator)->processes;
+    tundish_status status = TUNDISH_OK;
+
+    state->writers = tnd_zalloc(processes, sizeof *state->writers);
+    for (uint32_t i = 0; i < processes && status == TUNDISH_OK; i++) {
+        uint64_t first = state->pass.rows + i;
+
+        status = start_writer(iterator, first, &state->writers[first % processes]);
+    }
+    return status;
+}
+
+static void
+stop_writers(struct order_iterator *iterator)
+{
+    struct program_state *state = state_of(iterator);
+
+    for (uint32_t i = 0; state->writers != NULL && i < program_of(iterator)->processes; i++) {
+        child_stop(&state->writers[i].child);
+        free(state->writers[i].name);
+        free(state->writers[i].buffer);
+    }
+    free(state->writers);
+    state->writers = NULL;
+}
+
+/* The one that writes the next row. */
+static struct writer *
+next_writer(struct order_iterator *iterator)
+{
+    struct program_state *state = state_of(iterator);
+
+    return &state->writers[state->pass.rows % program_of(iterator)->processes];
+}
+
+/* A program that can begin anywhere is started where it is known from which row on. */
 static tundish_status
 program_iterate(struct order_iterator *iterator)
 {
@@ -139,7 +199,7 @@ program_iterate(struct order_iterator *iterator)
 
     if (status == TUNDISH_OK)
         status = rejections_open(&state_of(iterator)->rejections);
-    return status == TUNDISH_OK ? start_program(iterator) : status;
+    return status == TUNDISH_OK && !program_of(iterator)->seeks ? start_writers(iterator) : status;
 }
 
 static void
@@ -147,21 +207,21 @@ program_iterate_close(struct order_iterator *iterator)
 {
     struct program_state *state = state_of(iterator);
 
-    child_stop(&state->child);
+    stop_writers(iterator);
     pass_end(&state->pass);
     rejections_close(&state->rejections);
-    free(state->buffer);
     free(state->ends);
 }
 
-/* Measure the row at `at` of the buffer, or the rejection that stands for it: its length, or the
+/* Measure the row at `at` of its buffer, or the rejection that stands for it: its length, or the
  * least length if it is not complete. ORDER_FAILED if its bytes cannot be a row. */
 static enum order_result
 find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *ret_whole)
 {
     struct program_state *state = state_of(iterator);
-    struct byte_view bytes = { state->buffer + at, state->used - at };
-    enum row_fit fit = rejection_measure(&state->rejections, bytes, state->has_ended, ret_bytes);
+    const struct writer *writer = next_writer(iterator);
+    struct byte_view bytes = { writer->buffer + at, writer->used - at };
+    enum row_fit fit = rejection_measure(&state->rejections, bytes, writer->has_ended, ret_bytes);
 
     state->is_rejected = *ret_bytes > 0;
     if (!state->is_rejected)
@@ -169,7 +229,7 @@ find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *re
     if (fit == ROW_BAD) {
         char *reason = tnd_strdup(tnd_error_text());
 
-        order_fail(iterator, TUNDISH_E_DATA, "%s, row %" PRIu64 ": %s", name_of(iterator),
+        order_fail(iterator, TUNDISH_E_DATA, "%s, row %" PRIu64 ": %s", writer->name,
                    state->pass.rows, reason);
         free(reason);
         return ORDER_FAILED;
@@ -178,23 +238,69 @@ find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *re
     return ORDER_OK;
 }
 
-/* The end of the output is valid if no row is cut off and the program returned 0. */
+/* Read more of its output into its buffer, at least as much as its current row is known to need. */
+static tundish_status
+read_on(struct order_iterator *iterator, struct writer *writer)
+{
+    size_t left = writer->used - writer->at;
+    size_t wanted = writer->needed > left + READ_BYTES ? writer->needed - left : READ_BYTES;
+    size_t got = 0;
+    tundish_status status;
+
+    if (left > 0)
+        memmove(writer->buffer, writer->buffer + writer->at, left);
+    writer->at = 0;
+    writer->used = left;
+    if (writer->room < left + wanted) {
+        writer->room = left + wanted;
+        writer->buffer = tnd_realloc(writer->buffer, writer->room, 1);
+    }
+    status = child_read(&writer->child, writer->name, iterator->instance->services->stop,
+                        writer->buffer + left, writer->room - left, &got);
+    writer->used += got;
+    writer->has_ended = status == TUNDISH_OK && got == 0;
+    return status;
+}
+
+/* The end of its output is valid if no row is cut off and it returned 0. `is_next`: the row that it
+ * does not write is the pass's next; the others must have none after that. */
+static tundish_status
+finish_writer(struct order_iterator *iterator, struct writer *writer, bool is_next)
+{
+    uint64_t rows = state_of(iterator)->pass.rows;
+    tundish_status status = TUNDISH_OK;
+
+    while (status == TUNDISH_OK && !writer->has_ended && (is_next || writer->used == writer->at))
+        status = read_on(iterator, writer);
+    if (status == TUNDISH_OK && !is_next && writer->used > writer->at)
+        return tnd_fail(TUNDISH_E_DATA,
+                        "program %s wrote a row although there is no row %" PRIu64
+                        ": each process must write every so many of the same rows",
+                        writer->name, rows);
+    if (status == TUNDISH_OK)
+        status = child_wait(&writer->child, writer->name, iterator->instance->services->stop);
+    if (status == TUNDISH_OK && writer->used > writer->at)
+        status =
+            tnd_fail(TUNDISH_E_DATA,
+                     "program %s ended inside row %" PRIu64 ": it wrote %zu bytes of at least %zu",
+                     writer->name, rows, writer->used - writer->at, writer->needed);
+    return status;
+}
+
 static enum order_result
 finish_program(struct order_iterator *iterator)
 {
     struct program_state *state = state_of(iterator);
-    tundish_status status =
-        child_wait(&state->child, name_of(iterator), iterator->instance->services->stop);
+    struct writer *next = next_writer(iterator);
+    tundish_status status = finish_writer(iterator, next, true);
 
-    if (status == TUNDISH_OK && state->used > state->at)
-        status =
-            tnd_fail(TUNDISH_E_DATA,
-                     "program %s ended inside row %" PRIu64 ": it wrote %zu bytes of at least %zu",
-                     name_of(iterator), state->pass.rows, state->used - state->at, state->needed);
+    for (uint32_t i = 0; i < program_of(iterator)->processes && status == TUNDISH_OK; i++)
+        if (&state->writers[i] != next)
+            status = finish_writer(iterator, &state->writers[i], false);
     if (status == TUNDISH_STOPPED)
         return ORDER_FAILED;
     state->is_over = true;
-    child_stop(&state->child);
+    stop_writers(iterator);
     if (status == TUNDISH_OK)
         return ORDER_END;
     char *reason = tnd_strdup(tnd_error_text());
@@ -204,60 +310,31 @@ finish_program(struct order_iterator *iterator)
     return ORDER_FAILED;
 }
 
-/* Read more of the output into the buffer, at least as much as the current row is known to need. */
-static enum order_result
-read_on(struct order_iterator *iterator)
-{
-    struct program_state *state = state_of(iterator);
-    size_t left = state->used - state->at;
-    size_t wanted = state->needed > left + READ_BYTES ? state->needed - left : READ_BYTES;
-    size_t got = 0;
-    tundish_status status;
-
-    if (left > 0)
-        memmove(state->buffer, state->buffer + state->at, left);
-    state->at = 0;
-    state->used = left;
-    if (state->room < left + wanted) {
-        state->room = left + wanted;
-        state->buffer = tnd_realloc(state->buffer, state->room, 1);
-    }
-    status = child_read(&state->child, name_of(iterator), iterator->instance->services->stop,
-                        state->buffer + left, state->room - left, &got);
-    if (status != TUNDISH_OK)
-        return ORDER_FAILED;
-    state->used += got;
-    if (got == 0 && state->has_ended)
-        return finish_program(iterator);
-    /* The last bytes are looked at again: what might have been a rejection may be rows. */
-    state->has_ended = got == 0;
-    return ORDER_OK;
-}
-
-/* Find up to `max` whole rows in the buffer, or one that is rejected. Where they end goes to
- * `ends`.
+/* Find up to `max` whole rows in the next writer's buffer, or one that is rejected. Where they end
+ * goes to `ends`.
  */
 static enum order_result
 find_rows(struct order_iterator *iterator, size_t max, size_t *ret_count)
 {
     struct program_state *state = state_of(iterator);
+    struct writer *writer = next_writer(iterator);
     enum order_result result = ORDER_OK;
-    size_t at = state->at;
+    size_t at = writer->at;
 
     *ret_count = 0;
-    while (*ret_count < max && at < state->used) {
+    while (*ret_count < max && at < writer->used) {
         size_t bytes = 0;
         bool is_whole = false;
 
         result = find_row(iterator, at, &bytes, &is_whole);
         if (result != ORDER_OK || !is_whole) {
-            state->needed = bytes;
+            writer->needed = bytes;
             break;
         }
         if (state->is_rejected && *ret_count > 0)
             break;
         at += bytes;
-        state->ends[(*ret_count)++] = at - state->at;
+        state->ends[(*ret_count)++] = at - writer->at;
         if (state->is_rejected)
             return ORDER_OK;
     }
@@ -270,20 +347,22 @@ more_rows(struct order_iterator *iterator, size_t max, size_t *ret_count)
 {
     struct program_state *state = state_of(iterator);
 
-    for (;;) {
-        enum order_result result = state->is_over ? ORDER_END : ORDER_OK;
+    while (!state->is_over) {
+        struct writer *writer = next_writer(iterator);
+        enum order_result result = find_rows(iterator, max, ret_count);
 
-        if (result == ORDER_OK)
-            result = find_rows(iterator, max, ret_count);
         /* After a bad row the next one cannot be found: lengths are in the rows. */
         if (result == ORDER_FAILED)
             state->is_over = true;
         if (result != ORDER_OK || *ret_count > 0)
             return result;
-        result = read_on(iterator);
-        if (result != ORDER_OK)
-            return result;
+        /* The last bytes are looked at again: what might have been a rejection may be rows. */
+        if (writer->has_ended)
+            return finish_program(iterator);
+        if (read_on(iterator, writer) != TUNDISH_OK)
+            return ORDER_FAILED;
     }
+    return ORDER_END;
 }
 
 /* Keep the rows that were found, which `ends` counts, or the record of the rejected one. */
@@ -291,10 +370,12 @@ static enum order_result
 keep_found(struct order_iterator *iterator, size_t count, uint64_t *words)
 {
     struct program_state *state = state_of(iterator);
-    const uint8_t *rows = state->buffer + state->at;
+    struct writer *writer = next_writer(iterator);
+    const uint8_t *rows = writer->buffer + writer->at;
     const struct row_bytes *record = &state->rejections.record;
     uint64_t end;
 
+    writer->at += state->ends[count - 1];
     if (!state->is_rejected)
         return pass_keep(iterator, &state->pass, name_of(iterator), rows, state->ends, count,
                          words);
@@ -308,20 +389,48 @@ static enum order_result
 program_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
     struct program_state *state = state_of(iterator);
-    enum order_result result;
+    enum order_result result = ORDER_OK;
 
+    if (program_of(iterator)->processes > 1)
+        max = 1; /* of each in turn */
     if (state->ends_room < max) {
         state->ends = tnd_realloc(state->ends, max, sizeof *state->ends);
         state->ends_room = max;
     }
+    if (state->writers == NULL && !state->is_over && start_writers(iterator) != TUNDISH_OK)
+        return ORDER_FAILED;
     result = more_rows(iterator, max, ret_count);
     if (result == ORDER_OK)
         result = keep_found(iterator, *ret_count, words);
-    if (result == ORDER_OK)
-        state->at += state->ends[*ret_count - 1];
-    else
+    if (result != ORDER_OK)
         *ret_count = 0;
     return result;
+}
+
+/* Begin at the last of them, which shows that they are all there. If they are not, the program
+ * begins again with its first row, and the rows are counted. */
+static enum order_result
+program_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct program_state *state = state_of(iterator);
+    uint64_t words[PASS_WIDTH];
+    enum order_result result;
+    size_t found;
+
+    *ret_passed = 0;
+    /* Other nodes may pass over more or fewer: there rows would lie elsewhere, and differ. */
+    if (!program_of(iterator)->seeks || state->writers != NULL || state->is_over || count == 0 ||
+        iterator->instance->services->worker_count > 1)
+        return ORDER_OK;
+    pass_begin_at(&state->pass, count - 1);
+    result = program_next(iterator, words, 1, &found);
+    if (result == ORDER_OK)
+        *ret_passed = count;
+    if (result != ORDER_END || count == 1)
+        return result;
+    state->is_over = false;
+    pass_begin_at(&state->pass, 0);
+    return start_writers(iterator) == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;
 }
 
 static void
@@ -378,7 +487,8 @@ const struct source_ops source_program = {
                .state_bytes = sizeof(struct program_state),
                .open = program_iterate,
                .next = program_next,
-               .close = program_iterate_close },
+               .close = program_iterate_close,
+               .pass_over = program_pass_over },
     .tell = program_tell,
     .may_yield_batches = true,
     .state_bytes = sizeof(struct program),

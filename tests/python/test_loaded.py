@@ -158,6 +158,25 @@ class LaterEpochs(unittest.TestCase):
         )
         self.assert_goes_on(f"program: {{command: [{sys.executable}, rows.py], spec: {{value: {{dtype: int64}}}}}}")
 
+    def test_of_processes_that_begin_anywhere(self):
+        self.write(
+            "rows.py",
+            f"import sys\nsys.path.insert(0, {rig.PACKAGE!r})\nfrom tundish.rows import RowWriter\n"
+            "with RowWriter({'value': 'int64'}) as rows, open('starts', 'a') as starts:\n"
+            "    print(rows.first, file=starts)\n"
+            "    for row in range(rows.first, 50, rows.step):\n"
+            "        rows.write(value=100 * rows.epoch + row)\n",
+        )
+        command = f"command: [{sys.executable}, rows.py], spec: {{value: {{dtype: int64}}}}"
+        self.assert_goes_on(f"program: {{{command}, processes: 3, seek: true}}")
+        with open(f"{self.folder}/pipeline.yaml", "w") as file:
+            file.write(rig.pipeline(f"program: {{{command}, seek: true}}", "batch: 4", deliver="{epochs: 1}"))
+        _, place = self.rows(steps=10)
+        os.unlink(f"{self.folder}/starts")
+        self.assertEqual(self.rows(place)[0][0], [40, 41, 42, 43])
+        with open(f"{self.folder}/starts") as starts:
+            self.assertIn("39\n", starts.readlines())
+
     def test_of_a_data_set_that_draws(self):
         self.write(
             "drawing.py",

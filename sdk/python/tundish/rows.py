@@ -14,6 +14,17 @@ A sample that cannot be made is one bad row: an error of its step that names it,
     except ValueError as error:
         rows.reject(error)
 
+With `processes: 4` in the stage four processes run the program, and each writes its own rows: those of the numbers
+`rows.first`, `rows.first + rows.step` and so on. Either the program makes these alone, or it passes over the others:
+
+    for number in range(rows.first, len(files), rows.step):
+        rows.write(**decode(files[number]))
+
+    for image, label in itertools.islice(examples(), rows.first, None, rows.step):
+        rows.write(image=image, label=label)
+
+A program that does so may also say `seek: true`: where a place is resumed `rows.first` is then near that place.
+
 A table's rows are written all at once, without a step of Python for each: of pyarrow, polars, DuckDB, Lance,
 Iceberg, or anything else with Arrow's `__arrow_c_stream__`:
 
@@ -62,6 +73,8 @@ class RowWriter:
         self.worker = int(os.environ.get("TUNDISH_WORKER", "0"))
         self.num_workers = int(os.environ.get("TUNDISH_NUM_WORKERS", "1"))
         self.seed = int(os.environ.get("TUNDISH_SEED", "0"))
+        self.first = int(os.environ.get("TUNDISH_FIRST_ROW", "0"))
+        self.step = int(os.environ.get("TUNDISH_ROW_STEP", "1"))
         self._reject_word = os.environ.get("TUNDISH_REJECT", "").encode()
         self._columns = [(name, *_column(name, entry)) for name, entry in spec.items()]
         self._buffer = bytearray()

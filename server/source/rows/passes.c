@@ -61,6 +61,13 @@ pass_begin(struct order_iterator *iterator, const char *name, struct pass *ret_p
     return TUNDISH_OK;
 }
 
+void
+pass_begin_at(struct pass *pass, uint64_t first)
+{
+    pass->first = pass->rows = first;
+    pass->is_repeating &= first == 0;
+}
+
 bool
 passes_need_cache(const void *state, bool has_urls)
 {
@@ -129,7 +136,7 @@ keep_bytes(struct pass *pass, const uint8_t *bytes, size_t count, uint64_t *ret_
     }
     /* The next pass is compared with the rows since this one became different; those before it stay
      * valid. */
-    if (pass->is_repeating || pass->rows == 0) {
+    if (pass->is_repeating || pass->rows == pass->first) {
         pass->is_repeating = false;
         if (pass->owns)
             kept->pass_begin = kept->spool.bytes;

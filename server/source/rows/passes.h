@@ -24,11 +24,15 @@ struct pass {
     bool owns;           /* others at the same time neither compare nor record theirs */
     bool is_repeating;   /* all rows so far were the same as in the last pass */
     uint64_t repeated;   /* bytes of the last pass that came again */
-    uint64_t rows;       /* so far */
+    uint64_t first;      /* the row that it began with */
+    uint64_t rows;       /* so far, and those before the first */
 };
 
 /* `name` is for messages. */
 tundish_status pass_begin(struct order_iterator *iterator, const char *name, struct pass *ret_pass);
+
+/* It begins with row `first`: before any row is kept. */
+void pass_begin_at(struct pass *pass, uint64_t first);
 
 /* Keep `count` rows, which lie one after the other in `bytes`: row i ends at ends[i]. Writes the
  * words of their elements. */

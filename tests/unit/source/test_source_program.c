@@ -294,6 +294,99 @@ rows_are_told_apart_by_what_is_in_them(void **state)
     assert_int_not_equal(words[0][SOURCE_WIDTH], words[1][SOURCE_WIDTH]);
 }
 
+/* Writes the rows 000 to 006 that are this process's, and says which was its first. The rest is
+ * done before row i is written. */
+#define SEVEN(before)                                                                              \
+    "echo $TUNDISH_FIRST_ROW >>starts; i=$TUNDISH_FIRST_ROW; while [ $i -lt 7 ]; do " before       \
+    " printf '\\\\003\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0%03d' $i; "                                \
+    "i=$((i + TUNDISH_ROW_STEP)); done"
+
+#define PROGRAM "case.yaml:3:15: program: program "
+#define PASS "000|001|002|003|004|005|006|"
+
+/* The rows, and where processes began, in the order of these words. */
+static void
+assert_run(const char *script, const char *parameters, const char *behind, const char *expected,
+           const char *expected_starts)
+{
+    struct folder folder;
+    struct pipeline pipeline;
+    char *stages = tnd_sprintf("[program: {command: [sh, -c, \"%s\"], spec: {s: {dtype: string}}, "
+                               "%s}%s]",
+                               script, parameters, behind);
+    char path[128], starts[256] = "", *texts;
+    FILE *file;
+
+    folder_open(&folder);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, stages), TUNDISH_OK);
+    texts = pipeline_texts(&pipeline, 64);
+    pipeline_close(&pipeline);
+    if (strstr(texts, expected) != texts ||
+        (strchr(expected, '!') == NULL && strcmp(texts, expected) != 0))
+        fail_msg("%s %s: '%s' is not: %s", parameters, behind, expected, texts);
+    free(texts);
+    free(stages);
+    snprintf(path, sizeof path, "sort -n %s/starts | tr '\\n' ' '", folder.path);
+    file = popen(path, "r");
+    assert_non_null(file);
+    (void)!fread(starts, 1, sizeof starts - 1, file);
+    pclose(file);
+    if (expected_starts != NULL)
+        assert_string_equal(starts, expected_starts);
+    folder_close(&folder);
+}
+
+static void
+several_processes_write_the_rows_in_turn(void **state)
+{
+    (void)state;
+    assert_run(SEVEN(""), "processes: 1", "", PASS, "0 ");
+    assert_run(SEVEN(""), "processes: 2", "", PASS, "0 1 ");
+    assert_run(SEVEN(""), "processes: 3", ", repeat: 2", PASS PASS, NULL);
+    assert_run(SEVEN(""), "processes: 9", ", skip: 5", "005|006|", "0 1 2 3 4 5 6 7 8 ");
+    for (int processes = 1; processes <= 4; processes++) {
+        char parameters[32];
+
+        snprintf(parameters, sizeof parameters, "processes: %d", processes);
+        assert_run(SEVEN("[ $i = 4 ] && " REJECTED("001", "w") " ||"), parameters, ", skip: 3",
+                   "003|?sh, row 4: w" STAGE "|005|006|", NULL);
+    }
+}
+
+static void
+what_one_of_several_does_wrong_comes_in_its_turn(void **state)
+{
+    (void)state;
+    assert_run(SEVEN("[ $i = 5 ] && exit 3;"), "processes: 2", "",
+               "000|001|002|003|004|!" PROGRAM "sh (process 1 of 2) returned 3", NULL);
+    assert_run(SEVEN("[ $i = 4 ] && exit 0;"), "processes: 2", "",
+               "000|001|002|003|!" PROGRAM
+               "sh (process 1 of 2) wrote a row although there is no row 4",
+               NULL);
+    assert_run(SEVEN("") "; printf abc; exit $((TUNDISH_FIRST_ROW % 3))", "processes: 3", "",
+               PASS "!" PROGRAM "sh (process 1 of 3) returned 1", NULL);
+    assert_run(SEVEN("") "; [ $TUNDISH_FIRST_ROW = 0 ] || exit 2", "processes: 2", "",
+               PASS "!" PROGRAM "sh (process 1 of 2) returned 2", NULL);
+}
+
+static void
+one_that_seeks_begins_at_the_last_row_that_is_skipped(void **state)
+{
+    (void)state;
+    assert_run(SEVEN(""), "seek: true", "", PASS, "0 ");
+    assert_run(SEVEN(""), "seek: true", ", skip: 5", "005|006|", "4 ");
+    assert_run(SEVEN(""), "seek: true, processes: 3", ", skip: 5", "005|006|", "4 5 6 ");
+    assert_run(SEVEN(""), "seek: true", ", skip: 7", "", "6 ");
+    /* With fewer rows than that it is not known how many there are. */
+    assert_run(SEVEN(""), "seek: true", ", skip: 9", "", "0 8 ");
+    assert_run(SEVEN(""), "seek: true", ", repeat: 3, skip: 9", "002|003|004|005|006|" PASS,
+               "0 0 1 8 ");
+    assert_run(SEVEN("[ $i = 4 ] && " REJECTED("001", "w") " ||"), "seek: true", ", skip: 4",
+               "?sh, row 4: w" STAGE "|005|006|", "3 ");
+    assert_run(SEVEN("[ $i = 4 ] && exit 3;"), "seek: true", ", skip: 5",
+               "!" PROGRAM "sh returned 3", "4 ");
+}
+
 TEST_FILE(test_source_program)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +400,9 @@ TEST_FILE(test_source_program)
         cmocka_unit_test(nothing_of_it_is_left_when_it_is_not_wanted_any_more),
         cmocka_unit_test(a_program_that_hangs_does_not_hold_up_the_end),
         cmocka_unit_test(a_pass_that_repeats_takes_no_more_room),
+        cmocka_unit_test(several_processes_write_the_rows_in_turn),
+        cmocka_unit_test(what_one_of_several_does_wrong_comes_in_its_turn),
+        cmocka_unit_test(one_that_seeks_begins_at_the_last_row_that_is_skipped),
         cmocka_unit_test(rows_are_told_apart_by_what_is_in_them),
         cmocka_unit_test(parameters_are_checked_when_planned),
     };
