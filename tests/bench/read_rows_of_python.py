@@ -1,6 +1,6 @@
 """Read a data set of rows_of_python: epochs on request, each with its number of rows on a line.
 
-usage: read_rows_of_python.py LOADER KIND, where LOADER is tundish, torch (two processes) or bare (none).
+usage: read_rows_of_python.py LOADER KIND PROCESSES, where LOADER is tundish, torch or bare (which has no processes).
 """
 
 import json
@@ -11,20 +11,20 @@ import time
 import rows_of_python
 
 
-def make(loader, kind):
+def make(loader, kind, processes):
     data, collate = rows_of_python.DATA[kind](), rows_of_python.collation(kind)
     options = {"batch_size": rows_of_python.BATCHES[kind], "shuffle": True, "collate_fn": collate}
     if loader == "tundish":
         from tundish.torch import DataLoader
 
-        return DataLoader(data, num_workers=2, **options)
+        return DataLoader(data, num_workers=int(processes), **options)
     import torch
     from torch.utils.data import DataLoader
     from torch.utils.data.distributed import DistributedSampler
 
     torch.set_num_threads(1)
     if loader == "torch":
-        options.update(num_workers=2, persistent_workers=True)
+        options.update(num_workers=int(processes), persistent_workers=True)
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world > 1:
         options.update(shuffle=False, sampler=DistributedSampler(data, world, int(os.environ["RANK"])))

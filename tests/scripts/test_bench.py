@@ -16,7 +16,9 @@ from unittest import mock
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "bench"), str(TESTS / "data")]
 
-from harness import cells, compression, gpu, growth, markdown, measure, processes, python, report, subjects  # noqa: E402
+from harness import __main__ as bench  # noqa: E402
+from harness import cells, compression, environments, gpu, growth, markdown, measure, processes, python  # noqa: E402
+from harness import report, subjects  # noqa: E402
 
 DIGEST = {"ordered": "1", "bag": "2", "rows": 3, "dense_sum": 10.0, "label_sum": 1.0}
 
@@ -56,6 +58,14 @@ class Passes(unittest.TestCase):
             taken = measure.take_passes(program, [program.pid], 3)
         self.assertEqual((taken.version, taken.digest), ("v 1", {"bag": "x"}))
         self.assertEqual([p.seconds for p in taken.passes], [0.5] * 3)
+
+    def test_quick_passes_are_joined_until_they_took_long_enough(self):
+        with program_that_prints(*['{"rows": 5, "bytes": 40, "seconds": 0.5}'] * 3) as program:
+            one = measure.take_pass(program, [program.pid])
+            with mock.patch.object(measure.time, "monotonic", side_effect=[0, 0.1, 0.3, 0.4]):
+                joined = measure.take_pass(program, [program.pid], 0.3)
+        self.assertEqual((one.rows, one.bytes, one.seconds), (5, 40, 0.5))
+        self.assertEqual((joined.rows, joined.bytes, joined.seconds), (10, 80, 1.0))
 
     def test_a_program_that_says_something_else_has_failed(self):
         with program_that_prints("oops") as program:
@@ -284,6 +294,19 @@ class Cells(unittest.TestCase):
         self.assertLess(torch, {cell.name for cell in cells.choose(["python"])})
         self.assertNotIn("criteo", {cell.name for cell in cells.choose(["python"])})
         self.assertIsNone(cells.choose(["criteo"])[0].framework)
+
+    def test_with_numbers_of_threads_an_area_is_its_cells_that_have_passes(self):
+        def names(*words, threads=True):
+            return [getattr(cell, "name", cell) for cell in bench._choose(words, threads)]
+
+        self.assertEqual(names("criteo", "columns"), ["criteo", "columns"])
+        self.assertEqual(names("criteo", "criteo-cold"), ["criteo", "criteo-cold"])
+        self.assertEqual(names("criteo", threads=False), ["criteo", "criteo-cold"])
+
+    def test_where_python_is_named_nothing_is_installed(self):
+        with mock.patch.dict(os.environ, PYTHON="/its/python"), mock.patch.object(environments, "_run") as run:
+            found = environments.Environments(Path("/nowhere")).python_for("polars")
+        self.assertEqual((found, run.call_args), ("/its/python", None))
 
     def test_an_unknown_cell_is_named(self):
         with self.assertRaisesRegex(KeyError, "nothing"):

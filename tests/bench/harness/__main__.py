@@ -124,7 +124,8 @@ def _options():
         "--threads",
         type=lambda text: [int(word) for word in text.split(",")],
         metavar="N,N",
-        help="of the server: Tundish alone is measured with each number",
+        help="of the server (python-rows: interpreters): Tundish alone is measured with each number, some"
+        " seconds; of an area only the cells that have passes",
     )
     parser.add_argument("--passes", type=int, default=5, metavar="N", help="timed (default: 5)")
     parser.add_argument(
@@ -136,7 +137,7 @@ def _options():
     parser.add_argument("--build", type=Path, default=Path("build"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     try:
-        options.cells = _choose(options.cells)
+        options.cells = _choose(options.cells, bool(options.threads))
     except KeyError as error:
         parser.error(error.args[0])
     options.build = options.build.resolve()
@@ -144,11 +145,12 @@ def _options():
     return options
 
 
-def _choose(names):
+def _choose(names, threads):
     """The cells named, or all. `python` is a cell of its own and an area."""
     own = [name for name in _OWN if not names or name in names]
     others = [name for name in names if name not in _OWN or name == "python"]
-    return (cells.choose(others) if others or not names else []) + own
+    chosen = cells.choose(others) if others or not names else []
+    return [cell for cell in chosen if not threads or cell.mode == "passes" or cell.name in names] + own
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from .environments import Environments
@@ -22,7 +23,7 @@ def ensure(kind, folder, build):
     target = folder / kind
     if target.is_dir():
         return target
-    print(f"bench: making {kind} in {folder}", flush=True)
+    print(f"bench: making {kind} in {folder}", file=sys.stderr, flush=True)
     part = folder / f"{kind}.part"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)

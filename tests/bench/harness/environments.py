@@ -1,5 +1,6 @@
 """Python environments with the peers, made once: TensorFlow wants others' libraries otherwise."""
 
+import os
 import subprocess
 import sys
 
@@ -64,6 +65,9 @@ class Environments:
         return self.python_with(*_NEEDS_OF_REMOTE[peer])
 
     def python_with(self, name, packages):
+        """An interpreter with these packages; where PYTHON names one nothing is installed."""
+        if os.environ.get("PYTHON"):
+            return os.environ["PYTHON"]
         python = self._environment(name)
         for package in packages:
             self._ensure(name, python, package)

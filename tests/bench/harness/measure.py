@@ -39,8 +39,9 @@ class Measurement:
     extra: dict = field(default_factory=dict)
 
 
-def take_passes(program, roots, wanted):
-    """Measure a running program. The first pass is a check; slow programs get fewer than wanted."""
+def take_passes(program, roots, wanted, budget_s=BUDGET_S, least_s=0):
+    """Measure a running program. The first pass is a check; slow programs get fewer than wanted, and of quick
+    ones several count as one until they took `least_s`."""
     measurement = Measurement()
     memory = processes.PeakMemory(roots)
     try:
@@ -51,28 +52,33 @@ def take_passes(program, roots, wanted):
     measurement.digest = line.get("digest")
     if line.get("near"):
         measurement.extra["near"] = True
-    measurement.passes = quietest(lambda: take_pass(program, roots), wanted, lambda one: one.foreign)
+    measurement.passes = quietest(
+        lambda: take_pass(program, roots, least_s), wanted, lambda one: one.foreign, budget_s
+    )
     return measurement
 
 
-def quietest(take, wanted, foreign):
+def quietest(take, wanted, foreign, budget_s=BUDGET_S):
     """As many of what is taken as wanted, those in which others used least of the machine."""
-    taken, stop = [], time.monotonic() + BUDGET_S
+    taken, stop = [], time.monotonic() + budget_s
     while _wants_more(list(map(foreign, taken)), wanted) and (not taken or time.monotonic() < stop):
         taken.append(take())
     return sorted(taken, key=foreign)[:wanted]
 
 
-def take_pass(program, roots):
-    """What happens until the program's next line."""
+def take_pass(program, roots, least_s=0):
+    """What happens until the program's next line; until its next ones, if they are quicker than `least_s`."""
     start, busy, cpu = time.monotonic(), processes.busy_s(), processes.cpu_s(roots)
     trainer = processes.own_cpu_s(program.pid)
-    line = next_line(program, PASS_TIMEOUT_S)
+    lines = [next_line(program, PASS_TIMEOUT_S)]
+    while time.monotonic() - start < least_s:
+        lines.append(next_line(program, PASS_TIMEOUT_S))
     trainer = processes.own_cpu_s(program.pid) - trainer
     cpu = processes.cpu_s(roots) - cpu
     capacity = (time.monotonic() - start) * os.cpu_count()
     foreign = max(0.0, processes.busy_s() - busy - cpu) / capacity
-    return Pass(line["rows"], line["bytes"], line["seconds"], cpu, trainer, foreign)
+    rows, size, seconds = (sum(line[name] for line in lines) for name in ("rows", "bytes", "seconds"))
+    return Pass(rows, size, seconds, cpu, trainer, foreign)
 
 
 def _wants_more(foreign, wanted):

@@ -13,6 +13,7 @@ from .measure import Failure, Measurement, Pass, next_line, take_pass, take_pass
 
 BENCH = Path(__file__).resolve().parents[1]
 START_TIMEOUT_S = 120
+OF_THREADS = {"budget_s": 1.5, "least_s": 0.3}  # passes with one number of threads among several
 PEERS_SEGMENTS = ("psm_", "sem.mp-", "torch_", "00000")  # the last: of MosaicML Streaming
 
 
@@ -22,6 +23,7 @@ class Tundish:
     def __init__(self, build, threads=None):
         self.server = build / "server" / "tundish"
         self.options = ["--threads", str(threads)] if threads else []
+        self.taking = OF_THREADS if threads else {}
         self.trainer = build / "tests" / "bench" / "consume"
 
     def measure(self, cell, data, passes):
@@ -41,7 +43,7 @@ class Tundish:
             with self.consume(scratch, cell.consume) as trainer, _blaming(server):
                 if cell.mode == "latency":
                     return _latency(trainer)
-                return take_passes(trainer, [server.pid, trainer.pid], passes)
+                return take_passes(trainer, [server.pid, trainer.pid], passes, **self.taking)
 
     def measure_stored(self, cell, data, passes):
         """Passes, and what the server says of the lanes that it had for them."""
