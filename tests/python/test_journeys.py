@@ -17,9 +17,10 @@ import tundish
 
 try:
     import journey
+    import journey_sets
     import map_style
 except ImportError:
-    journey = map_style = None
+    journey = journey_sets = map_style = None
 
 JOURNEY = Path(__file__).with_name("journey.py")
 STEPS, ROWS = 5, 20  # of an epoch
@@ -222,6 +223,97 @@ class Transformers(Case):
         for step in (3, 5, 7):  # 5: an epoch's end
             rest = self.trained(f"{self.folder}/from-{step}", f"{folder}/checkpoint-{step}")
             self.assertEqual(rest, whole[step:], step)
+
+
+class DataSets(Case):
+    """Programs of several subjects: what torch's own loader gives, and after a place of the midst of an epoch, and
+    with any number of interpreters, the same."""
+
+    def made(self, *arguments, **options):
+        from tundish.torch import DataLoader
+
+        loader = DataLoader(*arguments, **options)
+        self.addCleanup(loader.close)
+        return loader
+
+    def plain(self, value):
+        """Values, shapes and dtypes, to be compared."""
+        if isinstance(value, self.torch.Tensor):
+            return str(value.dtype), value.shape, value.tolist()
+        if isinstance(value, dict):
+            return {name: self.plain(each) for name, each in value.items()}
+        return [self.plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+    def assert_as_torchs(self, dataset, *arguments, make_options=dict, **options):
+        """make_options(): those that may be used by one loader alone."""
+        found = []
+        for kind, workers in ((self.torch.utils.data.DataLoader, 0), (self.made, 1), (self.made, 2)):
+            loader = kind(dataset, *arguments, num_workers=workers, **options, **make_options())
+            found.append([self.plain(list(loader)) for _ in range(2)])
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0], found[2])
+
+    def assert_goes_on(self, dataset, batch_size=4, **options):
+        """Random numbers among them: two epochs whole, and from a place in each of them on."""
+        whole, places = [], []
+        loader = self.made(dataset, batch_size, shuffle=True, seed=4, num_workers=1, **options)
+        for _ in range(2):
+            for batch in loader:
+                whole.append(self.plain(batch))
+                places.append(loader.state_dict())
+        self.assertNotEqual(whole[: len(whole) // 2], whole[len(whole) // 2 :])
+        for step in (1, len(whole) // 2 + 1):
+            loader = self.made(dataset, batch_size, shuffle=True, seed=4, num_workers=2, **options)
+            loader.load_state_dict(places[step])
+            rest = [self.plain(batch) for _ in range(2) for batch in loader]
+            self.assertEqual(rest[: len(whole) - step - 1], whole[step + 1 :])
+        return whole
+
+    def test_a_folder_of_sounds(self):
+        rig.needs(self, "soundfile")
+        journey_sets.write_sounds(self.folder)
+        sounds = journey_sets.Sounds(self.folder)
+        self.assert_as_torchs(sounds, 5, collate_fn=journey_sets.padded_sounds)
+        self.assert_as_torchs(sounds, None)
+        self.assert_goes_on(journey_sets.Sounds(self.folder, 400), collate_fn=journey_sets.padded_sounds)
+        Path(sounds.paths[6]).write_bytes(b"no sound")
+        with self.assertRaisesRegex(tundish.DataError, f"item 6: .*{sounds.paths[6]}"):
+            list(self.made(sounds, 5, num_workers=1, collate_fn=journey_sets.padded_sounds))
+
+    def test_slices_of_scans(self):
+        heads = journey_sets.write_scans(f"{self.folder}/scans")
+        scans = journey_sets.Scans(f"{self.folder}/scans", heads)
+        self.assert_as_torchs(scans, 4)
+        self.assert_as_torchs(scans, 5, drop_last=True, sampler=[3, 1, 17, 0, 5, 9, 2])
+
+    def test_texts_that_are_tokenized_and_padded_by_length(self):
+        tokenizers = rig.needs(self, "tokenizers")
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="?"))
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        trainer = tokenizers.trainers.BpeTrainer(vocab_size=60, special_tokens=["?", "[PAD]"], show_progress=False)
+        tokenizer.train_from_iterator(journey_sets.SENTENCES, trainer)
+        tokenizer.enable_padding(pad_id=1, pad_token="[PAD]")
+        collate = journey_sets.Tokenized(tokenizer)
+
+        def by_length():
+            generator = self.torch.Generator().manual_seed(6)
+            return {"batch_sampler": journey_sets.ByLength(8, generator)}
+
+        self.assert_as_torchs(journey_sets.Sentences(), make_options=by_length, collate_fn=collate)
+
+    def test_pictures_that_a_library_augments_by_numbers_of_its_own(self):
+        for batch in self.assert_goes_on(journey_sets.Segmented(seeds=True)):
+            (_, _, images), (_, _, masks) = batch
+            for (red, _, _), mask in zip(images, masks, strict=True):
+                self.assertEqual([[value > 100 for value in row] for row in red], mask)
+
+    def test_numbers_of_a_library_that_nobody_seeds_are_warned_of(self):
+        for seeds, expected in ((True, 0), (False, 1)):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                next(iter(self.made(journey_sets.Segmented(seeds), 4, num_workers=1)))
+            words = [each for each in found if "draws from a generator of its own" in str(each.message)]
+            self.assertEqual(len(words), expected)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import os
 import random
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -448,17 +449,38 @@ class DatasetLoader:
         if not self._has_own_collation:
             indices = indices[:1]
         with _drawing([], _draws_of([])):
-            if self._is_single:
-                items: Any = self._dataset[indices[0]]
-            elif getattr(self._dataset, "__getitems__", None):
-                items = self._dataset.__getitems__(indices)
-            else:
-                items = [self._dataset[index] for index in indices]
-            made = self.collate_fn(items)
+            items = self._items(indices)
+        if self._ranks.local == 0:
+            self._warn_of_own_draws(indices[0], items[0])
+        with _drawing([], _draws_of([])):
+            made = self.collate_fn(items[0] if self._is_single else items)
         try:
             return loading.flatten(made)[0]
         except loading.Unfit:
             return None
+
+    def _items(self, indices: list[int]) -> Any:
+        if not self._is_single and getattr(self._dataset, "__getitems__", None):
+            return self._dataset.__getitems__(indices)
+        return [self._dataset[index] for index in indices]
+
+    def _warn_of_own_draws(self, index: int, item: Any) -> None:
+        """If the item is another one when it is made again, of the same seeds."""
+        try:
+            with _drawing([], _draws_of([])):
+                again = self._items([index])[0]
+            found = [loading.flatten(loading.convert(each)) for each in (item, again)]
+        except Exception:  # it cannot be compared
+            return
+        (signature, leaves), (other, others) = found
+        if signature != other or any(map(_differ, leaves, others)):
+            warnings.warn(
+                "tundish: an item that is made twice, of the same seeds, differs: it draws from a generator of its "
+                "own, and will draw other numbers after a resume and with other num_workers. Seed that in "
+                "__getitem__, as by albumentations' transform.set_random_seed(random.getrandbits(32))",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -642,6 +664,10 @@ def _indices(indices: Any) -> Any:
 
 def _drawn_seed(generator: torch.Generator | None) -> int:
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+
+
+def _differ(leaf: Any, other: Any) -> bool:
+    return bool(leaf != other if isinstance(leaf, list) else leaf.tobytes() != other.tobytes())
 
 
 def _digest(order: Any) -> str:
