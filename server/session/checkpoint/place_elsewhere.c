@@ -17,6 +17,7 @@
 #include "core/parallel_for.h"
 #include "core/read_at.h"
 #include "remote/ranges.h"
+#include "session/checkpoint/place_hashes.h"
 
 /* An object costs requests, a file the reading of all its bytes, while a trainer waits that brings
  * its place: some seconds at most. Objects are read whole only where all else has failed. */

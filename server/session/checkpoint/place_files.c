@@ -1,92 +1,38 @@
 /* place_files.c - a stream's files, found by walking its stages. */
 #include "session/checkpoint/place_files.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "content/content.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/parallel_for.h"
-#include "core/read_at.h"
 #include "core/redact.h"
 #include "remote/seen.h"
 #include "session/checkpoint/place_code.h"
 #include "session/checkpoint/place_elsewhere.h"
+#include "session/checkpoint/place_hashes.h"
 #include "source/files/catalogue.h"
 #include "source/files/matching_files.h"
 #include "source/source.h"
 
-/* A data set that was written again differs nearly everywhere, so a few pages are enough. */
-enum { WHOLE_BYTES = 256 << 10, SAMPLES = 16, SAMPLE_BYTES = 4096, NAMES_BYTES = 512 };
+enum { NAMES_BYTES = 512 };
 /* On a network's file system each call waits for an answer, so as many files are looked at at a
  * time; few of them are not worth a thread. */
 enum { LOOKERS = 16, FILES_A_LOOKER = 16 };
-
-static uint64_t
-mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
-{
-    uint8_t *bytes = tnd_alloc(byte_count + 1);
-    size_t got = 0;
-
-    (void)tnd_read_at(descriptor, bytes, byte_count, (uint64_t)offset, &got);
-    hash = tnd_hash_farm_chain(hash, bytes, got);
-    free(bytes);
-    return hash;
-}
-
-struct place_samples
-place_samples_of(int64_t size)
-{
-    if (size <= WHOLE_BYTES)
-        return (struct place_samples){ 1, (size_t)size, 0 };
-    return (struct place_samples){ SAMPLES, SAMPLE_BYTES,
-                                   (uint64_t)((size - SAMPLE_BYTES) / (SAMPLES - 1)) };
-}
-
-uint64_t
-place_samples_begin(int64_t size)
-{
-    return tnd_hash_farm_chain(1, &size, sizeof size);
-}
-
-static uint64_t
-hash_file(const char *path, bool *ret_is_here)
-{
-    /* O_NONBLOCK: a FIFO of that name must not block the start. */
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat about;
-    uint64_t hash = 1;
-
-    *ret_is_here = descriptor >= 0;
-    if (descriptor < 0) {
-        hash = tnd_hash_farm_chain(0, &errno, sizeof errno);
-        *ret_is_here = access(path, F_OK) == 0;
-        return hash;
-    }
-    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) {
-        struct place_samples samples = place_samples_of(about.st_size);
-
-        hash = place_samples_begin(about.st_size);
-        for (uint32_t i = 0; i < samples.count; i++)
-            hash = mix_piece(hash, descriptor, (int64_t)(samples.stride * i), samples.bytes);
-    }
-    close(descriptor);
-    return hash;
-}
 
 struct search {
     const struct spec_file *spec;
     const struct plan_graph *top;
     struct place_files files;
     const char **paths; /* of each file: to be looked at yet; NULL: its hash is known */
-    bool in_data;       /* of what is being added */
-    bool are_local;     /* each node has some of the files */
+    uint64_t key;       /* of all patterns, by which hashes are kept */
+    struct place_hashes *hashes;
+    bool in_data;                      /* of what is being added */
+    bool are_local;                    /* each node has some of the files */
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
     struct remote_seen *seen;
 };
@@ -257,6 +203,8 @@ walk_paths(struct search *search, const struct spec_value *value, bool are_patte
 
     if (value == NULL)
         return TUNDISH_OK;
+    if (value->kind == SPEC_TEXT)
+        search->key = tnd_hash_farm_chain(search->key, value->text, strlen(value->text) + 1);
     if (value->kind == SPEC_TEXT && are_patterns)
         status = add_pattern(search, value->text);
     else if (value->kind == SPEC_TEXT && spec_is_url(value->text))
@@ -334,7 +282,8 @@ look_at(void *context, uint32_t number)
     struct place_file *file = &search->files.list[number];
 
     if (search->paths[number] != NULL)
-        file->raw_hash = hash_file(search->paths[number], &file->is_here);
+        file->raw_hash =
+            place_hashes_of(search->hashes, number, search->paths[number], &file->is_here);
     return TUNDISH_OK;
 }
 
@@ -351,12 +300,18 @@ place_file_hash(const struct place_file *file, uint64_t raw_hash)
 }
 
 static void
-look_at_all(struct search *search)
+look_at_all(struct search *search, const char *cache_folder)
 {
     struct place_files *files = &search->files;
     uint32_t lookers = files->count / FILES_A_LOOKER + 1;
+    char *root = realpath(search->spec->root, NULL);
 
+    if (root != NULL)
+        search->key = tnd_hash_farm_chain(search->key, root, strlen(root));
+    free(root);
+    search->hashes = place_hashes_open(cache_folder, search->key, files->count);
     (void)tnd_parallel_for(files->count, lookers < LOOKERS ? lookers : LOOKERS, look_at, search);
+    place_hashes_close(search->hashes);
     for (uint32_t i = 0; i < files->count; i++)
         files->list[i].hash = place_file_hash(&files->list[i], files->list[i].raw_hash);
 }
@@ -417,7 +372,7 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
     status = walk_graph(&search, plan->graph);
     remote_seen_close(own);
     if (status == TUNDISH_OK)
-        look_at_all(&search);
+        look_at_all(&search, plan->options.cache_folder);
     free(search.paths);
     search.files.remote = &plan->file->remote;
     if (status != TUNDISH_OK) {

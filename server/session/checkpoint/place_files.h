@@ -1,6 +1,6 @@
 /* place_files.h - the files that a stream's batches depend on, and hashes of their content.
  *
- * A data file's hash covers its size and a sample of its bytes, or all bytes of a small file.
+ * A data file's hash covers its size and a sample of its bytes (place_hashes.h).
  * Vocabularies and learned results are hashed whole. A name is only what a pipeline file
  * calls it, a folder is not looked at: copies on other machines are the same.
  *
@@ -52,14 +52,5 @@ uint64_t place_file_hash(const struct place_file *file, uint64_t raw_hash);
 uint64_t place_group_hash(const uint64_t *hashes, uint32_t count);
 uint64_t place_object_hash(uint64_t bytes, uint64_t tag_hash);
 uint32_t place_group_of(uint32_t index, uint32_t count);
-
-/* The samples of a large file, after its first bytes. */
-struct place_samples {
-    uint32_t count;
-    size_t bytes; /* of each */
-    uint64_t stride;
-};
-struct place_samples place_samples_of(int64_t size);
-uint64_t place_samples_begin(int64_t size);
 
 #endif

@@ -30,8 +30,8 @@ file_fail(const struct source_file *file, const char *what, int error)
                     strerror_r(error, reason, sizeof reason));
 }
 
-static struct file_identity
-identity_of(const struct stat *about)
+struct file_identity
+file_identity_of(const struct stat *about)
 {
     return (struct file_identity){
         .device = about->st_dev,
@@ -91,7 +91,7 @@ identify_file(struct source_file *file, int descriptor)
     /* A pipe or a device gives other bytes at each read. */
     if (!S_ISREG(about.st_mode))
         return tnd_fail(TUNDISH_E_DATA, "%s: it is not a regular file", file->name);
-    now = identity_of(&about);
+    now = file_identity_of(&about);
     return note_or_compare(file, &now);
 }
 
@@ -138,7 +138,7 @@ file_compare(const struct source_file *file, int descriptor)
         return TUNDISH_OK;
     if (fstat(descriptor, &about) != 0)
         return file_fail(file, "cannot be examined", errno);
-    now = identity_of(&about);
+    now = file_identity_of(&about);
     return compare_identity(file, &now);
 }
 

@@ -17,12 +17,14 @@ struct remote_object;
 struct remote_ranges;
 struct scan;
 struct scan_input_ops;
+struct stat;
 
 /* What tells a file from another, or from itself before a change. */
 struct file_identity {
     uint64_t device, inode, size;
     int64_t modified_ns, changed_ns;
 };
+struct file_identity file_identity_of(const struct stat *about);
 
 struct source_file {
     struct source_services *services;

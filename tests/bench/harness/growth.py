@@ -77,11 +77,12 @@ class Run:
         )  # fmt: skip
         return int(table.read_text().strip().splitlines()[-1].split()[3])
 
-    def serve(self, use):
-        """A server's figures, while or after `use` is called with its process."""
-        self._forget()
+    def serve(self, use, again=False, under=()):
+        """A server's figures, while or after `use` is called with its process. `again`: what it kept is there."""
+        if not again:
+            self._forget()
         read_end, write_end = os.pipe()
-        command = [self.server_program, "serve", self.file, "--ready-fd", str(write_end)]
+        command = [*under, self.server_program, "serve", self.file, "--ready-fd", str(write_end)]
         server = subprocess.Popen(
             command, env=self.environment, stderr=subprocess.DEVNULL, pass_fds=[write_end]
         )
@@ -94,6 +95,21 @@ class Run:
             os.close(read_end)
             server.send_signal(signal.SIGTERM)
             server.wait()
+
+    def serve_again(self):
+        """The figures of a second start, until it is ready."""
+        def use(pid):
+            return _figures(_cpu_s(pid), int(_status(pid)["VmHWM"]))
+
+        self.serve(use)
+        figures = self.serve(use, again=True)
+        if shutil.which("strace"):
+            table = self.folder / "calls"
+            self.serve(use, again=True, under=["strace", "-D", "-f", "-c", "-o", table])
+            while not table.exists() or not (lines := table.read_text().strip().splitlines()):
+                time.sleep(0.01)
+            figures["calls"] = int(lines[-1].split()[3])
+        return figures
 
     def read(self):
         command = [self.consume, "--unchecked"]
@@ -139,6 +155,19 @@ def _files(run, size):
         (run.folder / f"file-{i:06}.txt").write_text("1\n2\n")
     run.write(['list_files: {file_pattern: "file-*.txt", shuffle: false}', "flat_map: {dataset: [text_line]}", "batch: 2"])
     return run.tundish("peek", "--steps", "1")
+
+
+def _files_again(run, size):
+    """Files of which samples were hashed in a start before, until ready."""
+    for i in range(size):
+        with open(run.folder / f"file-{i:06}", "wb") as file:
+            file.truncate(300_000)
+    time.sleep(2.1)  # younger ones are read again
+    run.write([
+        'list_files: {file_pattern: "file-*", shuffle: false}',
+        "flat_map: {dataset: [{fixed_length_record: {record_bytes: 1000}}]}", "batch: 2",
+    ])  # fmt: skip
+    return run.serve_again()
 
 
 def _resume(run, size):
@@ -248,6 +277,7 @@ AXES = {
     "features": (_features, (100, 1000, 10000)),
     "maps": (_maps, (20, 200, 2000)),
     "files": (_files, (100, 1000, 10000)),
+    "files-again": (_files_again, (100, 1000, 10000)),
     "resume-window": (_resume, (1000, 10000, 100000)),
     "discretization": (_rows, (10000, 100000, 1000000)),
     "stft": (_lengths, (100, 1000, 10000)),
