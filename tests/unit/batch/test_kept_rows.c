@@ -3,6 +3,8 @@
 #include "batch/kept_rows.h"
 
 #include "../source/source_fixture.h"
+#include "core/clock.h"
+#include "order/look.h"
 #include "unit/test_file.h"
 
 /* Element i has the text i and i words. */
@@ -221,6 +223,89 @@ nothing_is_kept_whose_words_may_change(void **state)
     }
 }
 
+/* On this clock nothing is done in no time. */
+static int64_t
+later_each_time(void *context)
+{
+    static int64_t now_ns;
+
+    (void)context;
+    return now_ns += INT64_C(1000000000);
+}
+
+static tundish_status
+take_nothing(struct order_look *look, const struct frame *frame)
+{
+    (void)look;
+    (void)frame;
+    return TUNDISH_OK;
+}
+
+/* A stage has looked at all elements of its input, as a worker looks: how many are kept. */
+static int64_t
+count_kept(const char *last_stage, bool asks)
+{
+    static const struct tnd_clock clock = { later_each_time, later_each_time, NULL };
+    char *stages = tnd_sprintf("[" ROWS ", {%s}]", last_stage);
+    uint64_t words[ELEMENTS * PLAN_WIDTH_MAX];
+    int64_t found[ELEMENTS], missing[ELEMENTS], missing_count;
+    struct kept_piece pieces[ELEMENTS];
+    struct pipeline pipeline;
+    struct order_iterator *rows;
+    const struct plan_node *input;
+    struct kept_rows *kept;
+    struct folder folder;
+    size_t count;
+
+    folder_open(&folder);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, stages), TUNDISH_OK);
+    input = pipeline.node->inputs[0];
+    assert_int_equal(order_open(input, pipeline.instance, &rows), TUNDISH_OK);
+    assert_int_equal(order_next(rows, words, ELEMENTS, &count), ORDER_OK);
+    assert_int_equal(count, ELEMENTS);
+    pipeline.evaluation.kept = kept = kept_rows_open(pipeline.plan);
+    assert_non_null(kept);
+    struct order_look look = { .node = asks ? pipeline.node : input,
+                               .asks = asks,
+                               .words = words,
+                               .count = ELEMENTS,
+                               .take = take_nothing };
+    const struct kept_want want = { .node = input,
+                                    .words = words,
+                                    .stride = input->width,
+                                    .count = ELEMENTS,
+                                    .scratch = pipeline.evaluation.scratch };
+
+    tnd_clock_install(&clock);
+    evaluate_look(&pipeline.evaluation, &look);
+    tnd_clock_install(NULL);
+    assert_int_equal(look.status, TUNDISH_OK);
+    scratch_reset(pipeline.evaluation.scratch);
+    (void)kept_rows_take(kept, &want, pieces, found, missing, &missing_count);
+    scratch_reset(pipeline.evaluation.scratch);
+    order_close(rows);
+    kept_rows_close(kept);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+    free(stages);
+    return ELEMENTS - missing_count;
+}
+
+static void
+what_passes_a_look_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(count_kept("filter: \"s != '4'\"", true), ELEMENTS - 1);
+    assert_int_equal(count_kept("bucket_by_sequence_length: {column: w, bucket_boundaries: [3], "
+                                "bucket_batch_sizes: [2, 2]}",
+                                false),
+                     ELEMENTS);
+    assert_int_equal(count_kept("group_by_window: {key: size(w) % 2, window_size: 3, reduce: "
+                                "padded_batch}",
+                                true),
+                     ELEMENTS);
+}
+
 TEST_FILE(test_kept_rows)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +316,7 @@ TEST_FILE(test_kept_rows)
         cmocka_unit_test(those_that_many_overtake_are_given_up),
         cmocka_unit_test(what_is_made_as_fast_as_kept_is_not_kept),
         cmocka_unit_test(nothing_is_kept_whose_words_may_change),
+        cmocka_unit_test(what_passes_a_look_is_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
