@@ -248,7 +248,7 @@ count_kept(const char *last_stage, bool asks)
     static const struct tnd_clock clock = { later_each_time, later_each_time, NULL };
     char *stages = tnd_sprintf("[" ROWS ", {%s}]", last_stage);
     uint64_t words[ELEMENTS * PLAN_WIDTH_MAX];
-    int64_t found[ELEMENTS], missing[ELEMENTS], missing_count;
+    int64_t found[ELEMENTS], missing[ELEMENTS], missing_count, kept_count = 0;
     struct kept_piece pieces[ELEMENTS];
     struct pipeline pipeline;
     struct order_iterator *rows;
@@ -281,14 +281,16 @@ count_kept(const char *last_stage, bool asks)
     tnd_clock_install(NULL);
     assert_int_equal(look.status, TUNDISH_OK);
     scratch_reset(pipeline.evaluation.scratch);
-    (void)kept_rows_take(kept, &want, pieces, found, missing, &missing_count);
+    for (uint32_t i = kept_rows_take(kept, &want, pieces, found, missing, &missing_count); i > 0;
+         i--)
+        kept_count += pieces[i - 1].count;
     scratch_reset(pipeline.evaluation.scratch);
     order_close(rows);
     kept_rows_close(kept);
     pipeline_close(&pipeline);
     folder_close(&folder);
     free(stages);
-    return ELEMENTS - missing_count;
+    return kept_count;
 }
 
 static void
