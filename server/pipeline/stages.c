@@ -32,6 +32,12 @@
         MAY(memory, SIZE | NOTHING | NO_EFFECT, ANY_VALUE,                                         \
             "The memory that an interpreter may have for itself, as 2GiB: one that has more is "   \
             "ended, and its rows tried once more. Default: any."),                                 \
+        DEFAULT(warm, "start", TEXT | NO_EFFECT, ONE_OF("start|fork"),                             \
+                "fork: interpreters are forks of one that has imported the module and made its "   \
+                "object, and share that memory until they write to it, as where a data set holds " \
+                "gigabytes, or imports take long. The module must start no threads when it is "    \
+                "imported, and files that the object has open are those of all: open them later. " \
+                "Memory that is shared counts for each."),                                         \
         MAY(python, TEXT | NOTHING | NO_EFFECT, ANY_VALUE,                                         \
             "The interpreter; default: that of the program that started the server, else "         \
             "python3.")

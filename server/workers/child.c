@@ -177,6 +177,7 @@ child_start(const struct child_command *command, struct child *ret_child)
             .environment = (char *const *)(uintptr_t)environment,
             .folder = command->folder,
             .input = command->input,
+            .forker = command->forker,
         });
     if (guard < 0)
         status = tnd_fail_errno(errno, "cannot start a process for a program");

@@ -36,7 +36,8 @@ struct child_command {
     const char *const *arguments;   /* NULL-terminated; the first is the program, found by PATH */
     const char *const *environment; /* NULL-terminated NAME=VALUE, beside what we have */
     const char *folder;             /* to run in */
-    int input; /* becomes its standard input and stays the caller's; 0: there is none */
+    int input;  /* becomes its standard input and stays the caller's; 0: there is none */
+    int forker; /* have the process at this socket fork in place of a start (child_guard.h); 0 */
     _Atomic uint64_t *waited_ns; /* grows while it is waited for, also during a wait; or NULL */
 };
 

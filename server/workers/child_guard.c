@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,7 +19,7 @@
 
 /* Where the guard keeps its pipes: after the standard ones, and nothing above them is open. They
  * are first copied out of the way, so that no dup2 overwrites one that is still needed. */
-enum { LIFE = 3, REPORT = 4, FIRST_CLOSED = 5, OUT_OF_THE_WAY = 64 };
+enum { LIFE = 3, REPORT = 4, FORKER = 5, FIRST_CLOSED = 6, OUT_OF_THE_WAY = 64 };
 
 /* SIGTERM first, and SIGKILL after the grace. */
 enum { GRACE_MS = 200, STEP_MS = 5 };
@@ -45,6 +47,46 @@ clear_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Tell the forker, with descriptors. */
+static bool
+ask_for_fork(int line)
+{
+    uint64_t words[CHILD_FORK_WORDS] = { CHILD_FORK };
+    int given[3] = { STDIN_FILENO, STDERR_FILENO, line };
+    struct iovec bytes = { words, sizeof words };
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof given)] = { 0 };
+    struct msghdr header = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+    };
+    struct cmsghdr *with = CMSG_FIRSTHDR(&header);
+
+    with->cmsg_level = SOL_SOCKET;
+    with->cmsg_type = SCM_RIGHTS;
+    with->cmsg_len = CMSG_LEN(sizeof given);
+    memcpy(CMSG_DATA(with), given, sizeof given);
+    return sendmsg(FORKER, &header, MSG_NOSIGNAL) == (ssize_t)sizeof words;
+}
+
+/* Stand for a fork of the forker, and end as it does; with the forker it is killed. */
+static _Noreturn void
+stand_for_fork(void)
+{
+    int line[2], status = SIGKILL, told;
+    size_t got = 0;
+
+    prctl(PR_SET_DUMPABLE, 0); /* it is the fork that has crashed */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0 && ask_for_fork(line[1])) {
+        close(line[1]);
+        for (int standard = STDIN_FILENO; standard <= STDERR_FILENO; standard++)
+            close(standard);
+        if (tnd_read(line[0], &told, sizeof told, &got) == 0 && got == sizeof told)
+            status = told;
+    }
+    if (WIFSIGNALED(status))
+        kill(getpid(), WTERMSIG(status));
+    _exit(WEXITSTATUS(status));
+}
+
 static _Noreturn void
 become_program(const struct guard_orders *orders, pid_t guard)
 {
@@ -53,6 +95,8 @@ become_program(const struct guard_orders *orders, pid_t guard)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     /* A guard that was killed before prctl would not end this process; then the parent is another
      * one. */
+    if (getppid() == guard && orders->forker > 0)
+        stand_for_fork();
     if (getppid() == guard && chdir(orders->folder) == 0)
         execvpe(orders->arguments[0], orders->arguments, orders->environment);
     tell_parent(errno, 0);
@@ -71,13 +115,16 @@ arrange_pipes(const struct guard_orders *orders)
     int report = fcntl(orders->report, F_DUPFD, OUT_OF_THE_WAY);
     int input = orders->input > 0 ? fcntl(orders->input, F_DUPFD, OUT_OF_THE_WAY)
                                   : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int forker = orders->forker > 0 ? fcntl(orders->forker, F_DUPFD, OUT_OF_THE_WAY) : -1;
 
     dup2(input, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
     dup2(life, LIFE);
     dup2(report, REPORT);
-    close_range(FIRST_CLOSED, ~0U, 0);
+    if (forker >= 0)
+        dup2(forker, FORKER);
+    close_range(forker >= 0 ? FIRST_CLOSED : FORKER, ~0U, 0);
     fcntl(LIFE, F_SETFD, FD_CLOEXEC);
     fcntl(REPORT, F_SETFD, FD_CLOEXEC);
 }
@@ -180,6 +227,8 @@ child_guard(const struct guard_orders *orders)
     close(STDIN_FILENO); /* else a socket there would outlive the program */
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
+    if (orders->forker > 0)
+        close(FORKER);
     /* A program that could not be forked is reported like one that could not be executed. */
     if (program < 0) {
         tell_parent(errno, 0);

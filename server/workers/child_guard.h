@@ -10,8 +10,15 @@ struct guard_report {
     int32_t status; /* else, of waitpid */
 };
 
+/* A process that forks in place of a program that is started gets four words on its socket, the
+ * first of them this, with three descriptors: standard input and error of the fork, and a line. It
+ * writes the status of the fork, as of waitpid, to the line, whose other end's close means: end the
+ * fork. When it ends itself its forks end, too. */
+enum { CHILD_FORK = 8, CHILD_FORK_WORDS = 4 };
+
 struct guard_orders {
     int input;          /* the program's; 0: nothing */
+    int forker;         /* 0: the program is started */
     int output, errors; /* the program's */
     int life;           /* is read; its end means: end everything */
     int report;         /* is written to */

@@ -14,6 +14,12 @@
 
 enum { WORKERS_MAX = 256 };
 
+static bool
+is_warm(const struct spec_stage *stage)
+{
+    return strcmp(spec_text(stage, "warm"), "fork") == 0;
+}
+
 /* The job as worker.py reads it; the caller frees. */
 static char *
 job_text(const struct stage_config *config, const struct python_stage *stage, int64_t timeout_ns)
@@ -30,6 +36,8 @@ job_text(const struct stage_config *config, const struct python_stage *stage, in
     json_key_text(&json, "call", spec_text(config->stage, stage->found));
     json_key_text(&json, "rows", stage->rows);
     json_key_text(&json, "folder", config->stage->file->root);
+    json_key(&json, "warm");
+    json_bool(&json, is_warm(config->stage));
     json_key(&json, "timeout");
     json_float(&json, (double)timeout_ns / 1e9, 17);
     json_key(&json, "arguments");
@@ -78,6 +86,7 @@ python_stage_open(const struct stage_config *config, const struct python_stage *
         .name = spec_text(config->stage, stage->found),
         .python = interpreter(config->stage),
         .folder = config->stage->file->root,
+        .is_warm = is_warm(config->stage),
     };
     tundish_status status;
     char *text;

@@ -1,6 +1,7 @@
 /* python_team.c - see python_team.h. */
 #include "workers/python_team.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,9 @@ struct python_team {
     struct python_team *next;
     char *module, *python, *folder;
     uint64_t memory_limit;
+    bool is_warm;
+    pthread_mutex_t forking;     /* held while interpreters of a warm team are started */
+    struct python_worker forker; /* of a warm team, once it has started one */
     uint32_t limit;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t freed;
@@ -63,9 +67,10 @@ is_for(const struct python_team *team, const struct python_job *job, uint32_t li
 {
     size_t length = module_length(job->name);
 
-    return team->limit == limit && team->memory_limit == job->memory_limit &&
-           strlen(team->module) == length && memcmp(team->module, job->name, length) == 0 &&
-           strcmp(team->python, job->python) == 0 && strcmp(team->folder, job->folder) == 0;
+    return team->limit == limit && team->is_warm == job->is_warm &&
+           team->memory_limit == job->memory_limit && strlen(team->module) == length &&
+           memcmp(team->module, job->name, length) == 0 && strcmp(team->python, job->python) == 0 &&
+           strcmp(team->folder, job->folder) == 0;
 }
 
 static struct python_team *
@@ -77,6 +82,9 @@ team_make(const struct python_job *job, uint32_t limit)
     team->python = tnd_strdup(job->python);
     team->folder = tnd_strdup(job->folder);
     team->memory_limit = job->memory_limit;
+    team->is_warm = job->is_warm;
+    team->forker.socket = team->forker.arena = -1;
+    pthread_mutex_init(&team->forking, NULL);
     team->limit = team->room = limit;
     team->idle = tnd_zalloc((size_t)limit + 1, sizeof *team->idle); /* turns need two */
     pthread_mutex_init(&team->lock, NULL);
@@ -142,6 +150,8 @@ team_free(struct python_team *team)
     pthread_mutex_unlock(&team->lock);
     for (uint32_t i = 0; i < team->idle_count; i++)
         python_worker_stop(&team->idle[i]);
+    python_worker_stop(&team->forker);
+    pthread_mutex_destroy(&team->forking);
     pthread_cond_destroy(&team->freed);
     pthread_mutex_destroy(&team->lock);
     free(team->module);
@@ -196,6 +206,34 @@ take_idle(struct python_team *team, const struct python_job *job, int turn, bool
     return true;
 }
 
+static bool
+is_there(const struct python_worker *worker)
+{
+    struct pollfd watched = { .fd = worker->socket };
+
+    return worker->socket >= 0 && poll(&watched, 1, 0) == 0;
+}
+
+/* Start one. The forker of a warm team does it, and is started where it has ended. */
+static tundish_status
+start_worker(struct python_team *team, const struct python_job *job, const _Atomic int *stop,
+             struct python_worker *ret_worker)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (!team->is_warm)
+        return python_worker_start(job, NULL, stop, ret_worker);
+    pthread_mutex_lock(&team->forking);
+    if (!is_there(&team->forker)) {
+        python_worker_stop(&team->forker);
+        status = python_worker_start(job, NULL, stop, &team->forker);
+    }
+    if (status == TUNDISH_OK)
+        status = python_worker_start(job, &team->forker, stop, ret_worker);
+    pthread_mutex_unlock(&team->forking);
+    return status;
+}
+
 /* A start in a thread of its own, with a copy of the job, which may change. */
 struct start {
     struct python_team *team;
@@ -208,7 +246,7 @@ start_beside(void *context)
     struct start *start = context;
     struct python_team *team = start->team;
     struct python_worker worker;
-    tundish_status status = python_worker_start(&start->job, &team->is_closing, &worker);
+    tundish_status status = start_worker(team, &start->job, &team->is_closing, &worker);
 
     pthread_mutex_lock(&team->lock);
     team->starting--;
@@ -287,7 +325,7 @@ static tundish_status
 start_one(struct python_team *team, const struct python_job *job, const _Atomic int *stop,
           struct python_worker *ret_worker)
 {
-    tundish_status status = python_worker_start(job, stop, ret_worker);
+    tundish_status status = start_worker(team, job, stop, ret_worker);
 
     if (status != TUNDISH_OK)
         give_up_one(team);

@@ -134,12 +134,13 @@ static const char LOADER[] =
     "worker.main()\n";
 
 static tundish_status
-start_interpreter(struct python_worker *worker)
+start_interpreter(struct python_worker *worker, const struct python_worker *forker)
 {
     const char *const arguments[] = { worker->job->python, "-P", "-c", LOADER, NULL };
     struct child_command command = { .arguments = arguments,
                                      .environment = ENVIRONMENT,
-                                     .folder = worker->job->folder };
+                                     .folder = worker->job->folder,
+                                     .forker = forker != NULL ? forker->socket : 0 };
     int ends[2];
     tundish_status status = child_check(worker->job->python, worker->job->folder);
 
@@ -473,8 +474,8 @@ introduce(struct python_worker *worker, int descriptor, const _Atomic int *stop,
 }
 
 tundish_status
-python_worker_start(const struct python_job *job, const _Atomic int *stop,
-                    struct python_worker *ret_worker)
+python_worker_start(const struct python_job *job, const struct python_worker *forker,
+                    const _Atomic int *stop, struct python_worker *ret_worker)
 {
     tundish_status status;
     bool lives;
@@ -482,7 +483,7 @@ python_worker_start(const struct python_job *job, const _Atomic int *stop,
     *ret_worker = (struct python_worker){ .job = job, .socket = -1, .arena = -1 };
     status = open_arena(ret_worker);
     if (status == TUNDISH_OK)
-        status = start_interpreter(ret_worker);
+        status = start_interpreter(ret_worker, forker);
     if (status == TUNDISH_OK)
         status = introduce(ret_worker, ret_worker->arena, stop, &lives);
     if (status != TUNDISH_OK)

@@ -2,7 +2,7 @@
  *
  * It has one arena, memory that both sides map, which only grows; requests and answers lie in it,
  * and a socket says when. It is started by exec under a guard (child.h), so that whatever ends this
- * process ends it, too, and all that it has started.
+ * process ends it, too, and all that it has started; for a warm job it is a fork of one that was.
  */
 #ifndef WORKERS_PYTHON_WORKER_H
 #define WORKERS_PYTHON_WORKER_H
@@ -21,6 +21,7 @@ struct python_job {
     const char *text;      /* JSON, for worker.py */
     int64_t timeout_ns;    /* of one call */
     uint64_t memory_limit; /* of one interpreter, in bytes; 0: none */
+    bool is_warm;          /* interpreters are forks of one that has it */
 };
 
 /* A copy that is freed by close. */
@@ -55,10 +56,12 @@ struct python_worker {
     int64_t looked_ns;      /* at the memory */
 };
 
-/* Start one, give it the job, and wait until it has imported the user's module. E_DATA: it could
- * not, and tnd_error_text says why. STOPPED when *stop (may be NULL) is not 0. */
-tundish_status python_worker_start(const struct python_job *job, const _Atomic int *stop,
-                                   struct python_worker *ret_worker);
+/* Start one, give it the job, and wait until it has imported the user's module. `forker`: one that
+ * has a warm job, and forks it; NULL. One of a warm job without a forker is a forker, and makes
+ * nothing. E_DATA: it could not, and tnd_error_text says why. STOPPED when *stop (may be NULL) is
+ * not 0. */
+tundish_status python_worker_start(const struct python_job *job, const struct python_worker *forker,
+                                   const _Atomic int *stop, struct python_worker *ret_worker);
 
 /* Give it one more job. E_DATA: it refuses that, or (*ret_lives false) has died of it. */
 tundish_status python_worker_add(struct python_worker *worker, const struct python_job *job,

@@ -557,9 +557,11 @@ class Options(Case):
         refused.close()
 
     def test_interpreters_begin_with_worker_init_fn(self):
-        loader = self.loader(map_style.Made("integer"), 4, num_workers=1, worker_init_fn=print_number)
-        list(loader)
-        self.assertIn("interpreter 0 begins", loader._server._server.log)
+        for method in (None, "forkserver"):
+            options = {"num_workers": 1, "worker_init_fn": print_number, "multiprocessing_context": method}
+            loader = self.loader(map_style.Made("integer"), 4, **options)
+            self.assertEqual(sum((batch.tolist() for batch in loader), []), list(range(11)))
+            self.assertIn("interpreter 0 begins", loader._server._server.log)
 
 
 def print_number(number):

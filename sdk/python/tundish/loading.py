@@ -309,7 +309,13 @@ class Batches:
         self._seeds_rows = False
         self._has_made = False
         self._info: Any = None
-        self._tell_worker(job["workers"], job["seed"], begin)
+        self._told = job["workers"], job["seed"], begin
+        if not worker.is_forked():
+            self.tundish_forked()
+
+    def tundish_forked(self) -> None:
+        """Begin, in the interpreter that makes batches."""
+        self._tell_worker(*self._told)
 
     def _tell_worker(self, count: int, seed: int, begin: Callable[[int], Any] | None) -> None:
         number = _number(self._folder)

@@ -205,7 +205,8 @@ class DataLoader:
     prefetch_factor: batches made ahead for each of them.
     timeout: as in torch, and the longest that one batch may take to be made.
     persistent_workers, in_order: they persist, and batches come in order, whatever these say.
-    multiprocessing_context: interpreters are never forked; "fork" is refused.
+    multiprocessing_context: "forkserver": interpreters are forks of one that has the data set, and share its
+        memory. "spawn", and None: each has its own. "fork" is refused.
     is_shared: ranks of a job (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE) share a server on each node, and
         deal the rows as DistributedSampler does, which may be given and is not needed; batch_size is that of a
         rank. All ranks make the same loaders and run the same loops. False: this process has all rows.

@@ -167,8 +167,7 @@ class DatasetLoader:
 
     def _check(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
         """What torch refuses, in its words, and what this cannot do."""
-        context = self.multiprocessing_context
-        name = context if context is None or isinstance(context, str) else context.get_start_method()
+        name = self._start_method()
         length = getattr(type(self._dataset), "__len__", None)
         for is_wrong, text in (
             (self.num_workers < 0, "num_workers option should be non-negative"),
@@ -192,6 +191,11 @@ class DatasetLoader:
         ):  # fmt: skip
             if is_wrong:
                 raise ArgumentError(text)
+
+    def _start_method(self) -> str | None:
+        context = self.multiprocessing_context
+        name: str | None = context if context is None or isinstance(context, str) else context.get_start_method()
+        return name
 
     def _collation(self, collate_fn: Any) -> Any:
         from torch.utils.data import default_collate, default_convert
@@ -500,6 +504,8 @@ class DatasetLoader:
             "rows": "batch",
             "timeout": f"{math.ceil(self.timeout * 1000) or _FOREVER_S * 1000}ms",
         }
+        if self._start_method() == "forkserver":
+            python["warm"] = "fork"
         if self.num_workers > 0:
             python["workers"] = min(self.num_workers, 256)
         slots = (self.prefetch_factor or 2) * max(self.num_workers, 1)

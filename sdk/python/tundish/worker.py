@@ -10,12 +10,14 @@ import contextlib
 import ctypes
 import faulthandler
 import functools
+import gc
 import hashlib
 import importlib
 import inspect
 import json
 import os
 import random
+import select
 import signal
 import socket
 import struct
@@ -33,7 +35,7 @@ from .described import columns, leaves
 from .worker_columns import Answer, Arena, Misfit, Request, Spec
 
 _MESSAGE = struct.Struct("QQQQ")
-_JOB, _ASK, _ANSWER, _READY, _REFUSED, _TRY, _DROP = range(1, 8)
+_JOB, _ASK, _ANSWER, _READY, _REFUSED, _TRY, _DROP, _FORK = range(1, 9)
 _JOB_SHIFT = 8  # a job's number is above the kind
 _WORD = 2**64 - 1
 _FRAMES = 3  # of a traceback, in a sentence
@@ -539,9 +541,16 @@ def _tried(worker: _Worker, arena: Arena, begin: int, answer_at: int) -> bytes:
 class _Interpreter:
     """The jobs of this process, by their numbers."""
 
-    def __init__(self, server: socket.socket, arena: Arena) -> None:
+    def __init__(self, server: socket.socket, arena: Arena, objects: dict[tuple[str, str], Any] | None = None) -> None:
         self._server, self._arena = server, arena
         self._workers: dict[int, _Worker] = {}
+        self._forked = objects  # of the one that this is a fork of
+        self.is_warm = False  # it makes nothing itself, and is forked
+
+    def objects(self) -> dict[tuple[str, str], Any]:
+        """Those of the jobs that there are."""
+        own = {worker.job.object_key: worker.job.object for worker in self._workers.values()}
+        return {**(self._forked or {}), **own}
 
     def begin(self, number: int, at: int, size: int) -> None:
         """Take a job, and say what is known of it, or why it cannot be done."""
@@ -550,9 +559,13 @@ class _Interpreter:
         _prepare(described)
         try:
             draws = current_draws()
-            job = _Job(described, {worker.job.object_key: worker.job.object for worker in self._workers.values()})
+            self.is_warm = _Forks.here = described["warm"] and self._forked is None
+            job = _Job(described, self.objects())
             self._workers[number] = _Worker(job, draws, arena)
             use_one_thread()
+            threads = len(os.listdir("/proc/self/task")) - 1
+            if self.is_warm and threads > 0:
+                raise Misfit(f"{job.name} has started {threads} threads, which forks would not have: write warm: start")
         except (Exception, SystemExit) as error:
             self._server.send(_refusal(arena, at, error))
             return
@@ -575,18 +588,110 @@ class _Interpreter:
             self._server.send(_MESSAGE.pack(_ANSWER, answer_at, made, 0))
 
 
-def main() -> None:
-    server = socket.socket(fileno=os.dup(0))
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what the function prints goes to the server's log
+class _Forks:
+    """Those of a warm interpreter: each has a line, on which somebody waits for its status, or that is closed
+    to end it."""
+
+    here = False  # this process is forked
+
+    def __init__(self, server: socket.socket, interpreter: _Interpreter) -> None:
+        self._server, self._interpreter = server, interpreter
+        self._poll = select.poll()
+        self._poll.register(server, select.POLLIN)
+        self._forks: dict[int, tuple[int, socket.socket]] = {}  # by a descriptor of the process: its number
+        self._lines: dict[int, int] = {}  # those descriptors by the lines'
+        gc.collect()
+        gc.freeze()  # a collection would write to what is shared
+
+    def run(self) -> socket.socket | None:
+        """The socket of a fork, in that; None at the end."""
+        while True:
+            for number, _ in self._poll.poll():
+                if number in self._forks:
+                    self._end(number)
+                elif number in self._lines:
+                    with contextlib.suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(self._lines[number], signal.SIGKILL)
+                    self._poll.unregister(number)
+                elif number == self._server.fileno():
+                    message, descriptors, _, _ = socket.recv_fds(self._server, _MESSAGE.size, 3)
+                    if not message:
+                        return None
+                    if not descriptors:
+                        self._interpreter.answer(*_MESSAGE.unpack(message))
+                    elif (forked := self._fork(*descriptors)) is not None:
+                        return forked
+
+    def _fork(self, given: int, errors: int, line: int) -> socket.socket | None:
+        parent = os.getpid()
+        process = os.fork()
+        if process == 0:
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+            if os.getppid() != parent:
+                os._exit(1)
+            for number in [line, self._server.detach(), *self._forks, *self._lines]:
+                os.close(number)
+            for standard in (1, 2):
+                os.dup2(errors, standard)
+            os.close(errors)
+            return socket.socket(fileno=given)
+        os.close(given)
+        os.close(errors)
+        watched = os.pidfd_open(process)
+        self._forks[watched] = process, socket.socket(fileno=line)
+        self._lines[line] = watched
+        self._poll.register(watched, select.POLLIN)
+        self._poll.register(line, 0)  # its other end's close
+        return None
+
+    def _end(self, watched: int) -> None:
+        process, line = self._forks.pop(watched)
+        _, status = os.waitpid(process, 0)
+        with contextlib.suppress(OSError):
+            line.send(struct.pack("i", status), socket.MSG_NOSIGNAL)
+        for number in (watched, line.fileno()):
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(number)
+        del self._lines[line.fileno()]
+        line.close()
+        os.close(watched)
+
+
+def is_forked() -> bool:
+    """Does this process make nothing itself, but its forks do? They call `tundish_forked` of the user's object."""
+    return _Forks.here
+
+
+def _introduced(server: socket.socket, objects: dict[tuple[str, str], Any] | None) -> _Interpreter | None:
+    """One that has the job of the first message, which comes with the arena."""
     message, descriptors, _, _ = socket.recv_fds(server, _MESSAGE.size, 1)
     if not descriptors:
-        return
+        return None
     os.set_inheritable(descriptors[0], False)
+    interpreter = _Interpreter(server, Arena(descriptors[0]), objects)
+    interpreter.answer(*_MESSAGE.unpack(message))
+    return interpreter
+
+
+def main() -> None:
+    server: socket.socket | None = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what the function prints goes to the server's log
     # A call that hangs, or crashes, says where.
     faulthandler.enable()
     faulthandler.register(signal.SIGALRM, chain=True)
-    interpreter = _Interpreter(server, Arena(descriptors[0]))
-    interpreter.answer(*_MESSAGE.unpack(message))
-    for words in _messages(server):
-        interpreter.answer(*words)
+    assert server is not None
+    interpreter = _introduced(server, None)
+    if interpreter is not None and interpreter.is_warm:
+        server = _Forks(server, interpreter).run()
+        if server is None:
+            return
+        _Forks.here = False
+        objects = interpreter.objects()
+        for each in objects.values():
+            if hasattr(each, "tundish_forked"):
+                each.tundish_forked()
+        interpreter = _introduced(server, objects)
+    if interpreter is not None:
+        for words in _messages(server):
+            interpreter.answer(*words)
