@@ -140,11 +140,13 @@ put_bytes(uint8_t *to, const void *bytes, size_t count)
     return to + count;
 }
 
-/* Into blocks that are as large as they can be. Returns what follows them. */
+/* Into blocks that are as large as they can be. The checksum is right, because some builds of
+ * libpng compare it although they are told not to. Returns what follows it. */
 static uint8_t *
 put_stored(uint8_t *to, const uint8_t *bytes, size_t count)
 {
     static const uint8_t head[STREAM_HEAD_BYTES] = { 0x78, 0x01 };
+    uint32_t check = libdeflate_adler32(1, bytes, count);
 
     to = put_bytes(to, head, sizeof head);
     while (count > 0) {
@@ -158,6 +160,7 @@ put_stored(uint8_t *to, const uint8_t *bytes, size_t count)
         bytes += now;
         count -= now;
     }
+    put_word(to, check);
     return to + STREAM_CHECK_BYTES;
 }
 

@@ -150,6 +150,30 @@ pixels_are_as_the_format_says(void **state)
     free(made);
 }
 
+/* zlib compares the checksum at the end. */
+static void
+the_stored_stream_is_whole(void **state)
+{
+    static uint8_t rows[PIXELS], found[PIXELS];
+    struct made *made = malloc(sizeof *made);
+    struct scratch *scratch = scratch_open();
+    struct byte_view stored;
+    z_stream stream = { .next_out = found, .avail_out = sizeof found };
+
+    (void)state;
+    fill_rows(rows);
+    make(made, 1000, 15, PIXELS, 0);
+    assert_true(png_store((struct byte_view){ made->bytes, made->size }, scratch, &stored));
+    stream.next_in = (Bytef *)(uintptr_t)stored.data + made->pixels_at;
+    stream.avail_in = (uInt)(stored.size - made->pixels_at);
+    assert_int_equal(inflateInit(&stream), Z_OK);
+    assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    inflateEnd(&stream);
+    assert_memory_equal(found, rows, sizeof rows);
+    scratch_close(scratch);
+    free(made);
+}
+
 /* So that there is one judge of them, whatever the build. */
 static void
 damaged_files_are_left_to_libpng(void **state)
@@ -198,6 +222,7 @@ TEST_FILE(test_png_stored)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pixels_are_as_the_format_says),
+        cmocka_unit_test(the_stored_stream_is_whole),
         cmocka_unit_test(damaged_files_are_left_to_libpng),
         cmocka_unit_test(streams_of_a_smaller_window_are_left_to_libpng),
     };
