@@ -1,11 +1,9 @@
 """Run the suites named on the command line and add them up."""
 
 import argparse
-import resource
 import sys
-import time
 
-from . import coverage, durations, suites
+from . import beside, coverage, durations, suites
 from .tally import Tally
 
 _SLOWEST = 10
@@ -18,18 +16,22 @@ def main():
         print(f"\n{total}")
         return 1 if total.failed else 0
     names = options.suite or (suites.QUICK if options.quick else list(suites.ALL))
+    apart = [name for name in names if name in beside.SUITES] if set(names) - set(beside.SUITES) else []
+    names = [name for name in names if name not in apart]
     total = Tally()
     suites.build_ahead(names[1:])
+    others = beside.Beside(apart)
     for number, name in enumerate(names, 1):
+        if name not in suites.QUICK:
+            others.begin()
         left = durations.left(names[number - 1 :], durations.known())
         print(f"\n== {name} (suite {number} of {len(names)}{left}): {suites.ALL[name].__doc__}", flush=True)
-        start, used = time.monotonic(), _processor_s()
-        tally = suites.ALL[name]()
-        wall, used = time.monotonic() - start, _processor_s() - used
-        print(f"== {name}: {tally} in {wall:.0f} s, {used:.0f} s of the processors", flush=True)
-        if not tally.failed:  # a suite that fails may have ended early
-            durations.note(name, wall)
-        total.add(tally)
+        ended(total, name, *beside.run(name))
+        for suite in others.ended():
+            ended(total, *suite)
+    others.begin()
+    for suite in others.ended(all_of_them=True):
+        ended(total, *suite)
     slowest = sorted(total.parts, reverse=True)[:_SLOWEST]
     print("\nThe slowest parts:" if slowest else "")
     for seconds, part in slowest:
@@ -42,10 +44,13 @@ def main():
     return 1 if total.failed else 0
 
 
-def _processor_s():
-    """Of all processes that have ended and were waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def ended(total, name, tally, wall, printed=None):
+    """Count a suite, and show what it printed, if it ran beside others."""
+    if printed is not None:
+        print(f"\n== {name} (beside the others): {suites.ALL[name].__doc__}\n{printed}", end="", flush=True)
+    if not tally.failed:  # a suite that fails may have ended early
+        durations.note(name, wall)
+    total.add(tally)
 
 
 def _options():
