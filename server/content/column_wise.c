@@ -37,6 +37,7 @@ column_wise_apply(const void *state, const struct frame *input, struct frame *ou
         const struct content_target *target = &wise->targets.list[i];
         const struct column_map map = {
             .own = wise->own == NULL ? NULL : wise->own + i * wise->ops->own_bytes,
+            .input = input,
             .spec = &input->schema->columns[target->input],
             .from = &input->columns[target->input],
             .output = output,

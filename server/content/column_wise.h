@@ -17,6 +17,7 @@ struct column_wise {
 /* One column of a frame: `spec` and `from` are the input's, `to` is the output's column `at`. */
 struct column_map {
     const void *own;
+    const struct frame *input; /* with columns that a parameter names */
     const struct column_spec *spec;
     const struct column *from;
     struct frame *output;

@@ -1,5 +1,5 @@
 /* buckets.c - numbers to learned buckets: the number of boundaries that are not above a number. */
-#include "content/content.h"
+#include "content/column_wise.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,10 @@
 #include "content/numbers/joined_buckets.h"
 #include "core/memory.h"
 
-struct bucketed;
-
 struct buckets {
+    struct column_wise wise;
     bool per_key;
     uint32_t key; /* column of the input */
-    struct content_targets targets;
-    struct bucketed *columns; /* of each target */
 };
 
 struct bucketed {
@@ -88,12 +85,19 @@ read_boundaries(const struct buckets *buckets, const struct stage_config *config
 /* Describe `column` as bucket numbers, which run from 0 to the number of boundaries. A key that was
  * not seen gives -1. */
 static tundish_status
-open_column(const struct buckets *buckets, const struct stage_config *config,
-            struct column_spec *column, struct bucketed *bucketed)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
-    tundish_status status;
+    const struct buckets *buckets = state;
+    struct bucketed *bucketed = own;
+    tundish_status status = TUNDISH_OK;
     int64_t groups = 1;
 
+    (void)batch_wide;
+    if (buckets->per_key)
+        status = keyed_check(config, column, &config->input->columns[buckets->key]);
+    if (status != TUNDISH_OK)
+        return status;
     if (column->dtype == TUNDISH_STRING)
         return stage_complain(config, "%s: '%s' has dtype string; expected a numeric dtype",
                               config->stage->info->name, column->name);
@@ -117,30 +121,12 @@ open_column(const struct buckets *buckets, const struct stage_config *config,
 }
 
 static tundish_status
-buckets_open(struct buckets *buckets, bool per_key, const struct stage_config *config,
-             struct schema *ret_schema, bool *ret_batch_wide)
+read_key(void *state, const struct stage_config *config)
 {
-    tundish_status status = TUNDISH_OK;
+    struct buckets *buckets = state;
 
-    *ret_batch_wide = false;
-    buckets->per_key = per_key;
-    if (per_key)
-        status = content_column_named(config, "key", &buckets->key);
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &buckets->targets);
-    if (status != TUNDISH_OK)
-        return status;
-    buckets->columns = tnd_zalloc((size_t)buckets->targets.count + 1, sizeof *buckets->columns);
-    for (uint32_t i = 0; i < buckets->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[buckets->targets.list[i].output];
-
-        if (per_key)
-            status = keyed_check(config, column, &config->input->columns[buckets->key]);
-        if (status == TUNDISH_OK)
-            status = open_column(buckets, config, column, &buckets->columns[i]);
-    }
-    content_sort_columns(ret_schema, &buckets->targets);
-    return status;
+    buckets->per_key = true;
+    return content_column_named(config, "key", &buckets->key);
 }
 
 /* Binary search for the first boundary above `x`. The negated comparison sends NaN to the end,
@@ -163,16 +149,15 @@ bucket_of(const double *boundaries, int64_t count, double x)
 /* Buckets of values with a key each. tf.Transform compares these in float32, whatever dtype they
  * have. */
 static void
-bucket_by_key(const struct buckets *buckets, const struct bucketed *bucketed,
-              const struct content_target *target, const struct frame *input, struct frame *output,
-              int64_t *numbers)
+bucket_by_key(const struct buckets *buckets, const struct column_map *map, int64_t *numbers)
 {
-    const struct column *from = &input->columns[target->input];
-    tundish_dtype dtype = input->schema->columns[target->input].dtype;
-    const float *x = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
-    const int64_t *lines = keyed_lines(bucketed->keys, &input->columns[buckets->key], from, output);
+    const struct bucketed *bucketed = map->own;
+    const float *x =
+        convert_column(TUNDISH_FLOAT32, map->spec->dtype, map->from, map->output->scratch);
+    const int64_t *lines =
+        keyed_lines(bucketed->keys, &map->input->columns[buckets->key], map->from, map->output);
 
-    for (int64_t k = 0; k < from->value_count; k++)
+    for (int64_t k = 0; k < map->from->value_count; k++)
         numbers[k] = lines[k] < 0 ? -1 : joined_buckets_find(&bucketed->joined, lines[k], x[k]);
 }
 
@@ -204,67 +189,53 @@ bucket_values(const struct bucketed *bucketed, const struct column *from, tundis
 }
 
 static void
-bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *input,
-              struct frame *output)
-{
-    const struct content_target *target = &buckets->targets.list[i];
-    const struct bucketed *bucketed = &buckets->columns[i];
-    const struct column *from = &input->columns[target->input];
-    int64_t *numbers =
-        frame_values(output, target->output, (size_t)from->value_count * sizeof *numbers);
-
-    if (buckets->per_key)
-        bucket_by_key(buckets, bucketed, target, input, output, numbers);
-    else
-        bucket_values(bucketed, from, input->schema->columns[target->input].dtype, output->scratch,
-                      numbers);
-    column_set_like(&output->columns[target->output], from, numbers);
-}
-
-static tundish_status
-buckets_apply(const void *state, const struct frame *input, struct frame *output)
+map_column(const void *state, const struct column_map *map)
 {
     const struct buckets *buckets = state;
+    int64_t *numbers =
+        frame_values(map->output, map->at, (size_t)map->from->value_count * sizeof *numbers);
 
-    for (uint32_t i = 0; i < buckets->targets.count; i++)
-        bucket_column(buckets, i, input, output);
-    return TUNDISH_OK;
+    if (buckets->per_key)
+        bucket_by_key(buckets, map, numbers);
+    else
+        bucket_values(map->own, map->from, map->spec->dtype, map->output->scratch, numbers);
+    column_set_like(map->to, map->from, numbers);
 }
 
 static void
-buckets_close(void *state)
+close_bucketed(void *own)
 {
-    struct buckets *buckets = state;
+    struct bucketed *bucketed = own;
 
-    for (uint32_t i = 0; buckets->columns != NULL && i < buckets->targets.count; i++) {
-        free(buckets->columns[i].boundaries);
-        bins_close(&buckets->columns[i].bins);
-        free(buckets->columns[i].singles);
-        vocab_close(buckets->columns[i].keys);
-        joined_buckets_close(&buckets->columns[i].joined);
-    }
-    free(buckets->columns);
-    content_targets_close(&buckets->targets);
+    free(bucketed->boundaries);
+    bins_close(&bucketed->bins);
+    free(bucketed->singles);
+    vocab_close(bucketed->keys);
+    joined_buckets_close(&bucketed->joined);
 }
 
 static const struct content_learning learning = { .kind = LEARNED_QUANTILES };
 
-#define BUCKETS(stage_, per_key_)                                                                  \
-    static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
-                                        struct schema *ret_schema, bool *ret_batch_wide)           \
-    {                                                                                              \
-        return buckets_open(state, per_key_, config, ret_schema, ret_batch_wide);                  \
-    }                                                                                              \
+#define BUCKETS(stage_, read_)                                                                     \
+    static const struct column_wise_ops stage_##_columns = {                                       \
+        .own_bytes = sizeof(struct bucketed),                                                      \
+        .sorts = true,                                                                             \
+        .read = read_,                                                                             \
+        .describe = describe,                                                                      \
+        .map = map_column,                                                                         \
+        .close_own = close_bucketed,                                                               \
+    };                                                                                             \
                                                                                                    \
     const struct content_ops content_##stage_ = {                                                  \
         .name = #stage_,                                                                           \
         .takes_missing = true,                                                                     \
         .learning = &learning,                                                                     \
         .state_bytes = sizeof(struct buckets),                                                     \
-        .open = stage_##_open,                                                                     \
-        .apply = buckets_apply,                                                                    \
-        .close = buckets_close,                                                                    \
+        .columns = &stage_##_columns,                                                              \
+        .open = column_wise_open,                                                                  \
+        .apply = column_wise_apply,                                                                \
+        .close = column_wise_close,                                                                \
     }
 
-BUCKETS(bucketize, false);
-BUCKETS(bucketize_per_key, true);
+BUCKETS(bucketize, NULL);
+BUCKETS(bucketize_per_key, read_key);

@@ -7,7 +7,7 @@
  *     min-max    min, max        (x - min) / (max - min); where they are equal, sigmoid(x)
  *     gaussian   location, scale, left and right h of Tukey's hh distribution, whose inverse it is
  */
-#include "content/content.h"
+#include "content/column_wise.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,15 +23,12 @@
 
 enum scale_kind { SCALE_Z_SCORE, SCALE_MIN_MAX, SCALE_0_1, SCALE_GAUSSIAN };
 
-struct scaled;
-
 struct scale {
+    struct column_wise wise;
     enum scale_kind kind;
     bool per_key;
     uint32_t key; /* column of the input */
     float low, high;
-    struct content_targets targets;
-    struct scaled *columns; /* of each target */
 };
 
 enum { PARTS_MAX = 4 };
@@ -152,11 +149,18 @@ check_groups(const struct stage_config *config, const struct scaled *scaled,
 }
 
 static tundish_status
-open_column(const struct scale *scale, const struct stage_config *config,
-            struct column_spec *column, struct scaled *scaled)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
-    tundish_status status;
+    const struct scale *scale = state;
+    struct scaled *scaled = own;
+    tundish_status status = TUNDISH_OK;
 
+    (void)batch_wide;
+    if (scale->per_key)
+        status = keyed_check(config, column, &config->input->columns[scale->key]);
+    if (status != TUNDISH_OK)
+        return status;
     if (column->dtype == TUNDISH_STRING)
         return stage_complain(config, "%s: '%s' has dtype string; expected a numeric dtype",
                               config->stage->info->name, column->name);
@@ -181,32 +185,16 @@ open_column(const struct scale *scale, const struct stage_config *config,
 }
 
 static tundish_status
-scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
-           const struct stage_config *config, struct schema *ret_schema, bool *ret_batch_wide)
+read_parameters(struct scale *scale, enum scale_kind kind, bool per_key,
+                const struct stage_config *config)
 {
     tundish_status status;
 
-    *ret_batch_wide = false;
     scale->kind = kind;
     scale->per_key = per_key;
     status = read_range(scale, config);
-    if (status == TUNDISH_OK && per_key)
-        status = content_column_named(config, "key", &scale->key);
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &scale->targets);
-    if (status != TUNDISH_OK)
-        return status;
-    scale->columns = tnd_zalloc((size_t)scale->targets.count + 1, sizeof *scale->columns);
-    for (uint32_t i = 0; i < scale->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[scale->targets.list[i].output];
-
-        if (per_key)
-            status = keyed_check(config, column, &config->input->columns[scale->key]);
-        if (status == TUNDISH_OK)
-            status = open_column(scale, config, column, &scale->columns[i]);
-    }
-    content_sort_columns(ret_schema, &scale->targets);
-    return status;
+    return status == TUNDISH_OK && per_key ? content_column_named(config, "key", &scale->key)
+                                           : status;
 }
 
 /* The group of value i; -1 for a key that was not seen. */
@@ -290,64 +278,58 @@ gaussians(const struct scaled *scaled, const int64_t *lines, const void *x, void
 }
 
 static void
-scale_column(const struct scale *scale, uint32_t i, const struct frame *input, struct frame *output)
+map_column(const void *state, const struct column_map *map)
 {
-    const struct content_target *target = &scale->targets.list[i];
-    const struct scaled *scaled = &scale->columns[i];
-    const struct column *from = &input->columns[target->input];
+    const struct scale *scale = state;
+    const struct scaled *scaled = map->own;
+    struct scratch *scratch = map->output->scratch;
     tundish_dtype computed = scaled->is_double ? TUNDISH_FLOAT64 : TUNDISH_FLOAT32;
-    size_t count = (size_t)from->value_count;
-    const void *x = convert_column(computed, input->schema->columns[target->input].dtype, from,
-                                   output->scratch);
-    void *values = frame_values(output, target->output, count * tnd_dtype_bytes(scaled->dtype));
+    int64_t count = map->from->value_count;
+    const void *x = convert_column(computed, map->spec->dtype, map->from, scratch);
+    void *values =
+        frame_values(map->output, map->at, (size_t)count * tnd_dtype_bytes(scaled->dtype));
     void *y = scaled->dtype == computed
                   ? values
-                  : scratch_array(output->scratch, count, tnd_dtype_bytes(computed));
+                  : scratch_array(scratch, (size_t)count, tnd_dtype_bytes(computed));
     const int64_t *lines = NULL;
 
     if (scale->per_key)
-        lines = keyed_lines(scaled->keys, &input->columns[scale->key], from, output);
+        lines = keyed_lines(scaled->keys, &map->input->columns[scale->key], map->from, map->output);
     if (scale->kind == SCALE_Z_SCORE)
-        z_scores(scaled, lines, x, y, from->value_count);
+        z_scores(scaled, lines, x, y, count);
     else if (scale->kind == SCALE_GAUSSIAN)
-        gaussians(scaled, lines, x, y, from->value_count);
+        gaussians(scaled, lines, x, y, count);
     else
-        min_max(scale, scaled, lines, x, y, from->value_count);
+        min_max(scale, scaled, lines, x, y, count);
     if (y != values)
-        convert_values(scaled->dtype, values, computed, y, count);
-    column_set_like(&output->columns[target->output], from, values);
-}
-
-static tundish_status
-scale_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct scale *scale = state;
-
-    for (uint32_t i = 0; i < scale->targets.count; i++)
-        scale_column(scale, i, input, output);
-    return TUNDISH_OK;
+        convert_values(scaled->dtype, values, computed, y, (size_t)count);
+    column_set_like(map->to, map->from, values);
 }
 
 static void
-scale_close(void *state)
+close_scaled(void *own)
 {
-    struct scale *scale = state;
+    struct scaled *scaled = own;
 
-    for (uint32_t i = 0; scale->columns != NULL && i < scale->targets.count; i++) {
-        for (uint32_t k = 0; k < PARTS_MAX; k++)
-            free(scale->columns[i].parts[k]);
-        vocab_close(scale->columns[i].keys);
-    }
-    free(scale->columns);
-    content_targets_close(&scale->targets);
+    for (uint32_t k = 0; k < PARTS_MAX; k++)
+        free(scaled->parts[k]);
+    vocab_close(scaled->keys);
 }
 
 #define SCALE(stage_, kind_, per_key_, learned_)                                                   \
-    static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
-                                        struct schema *ret_schema, bool *ret_batch_wide)           \
+    static tundish_status stage_##_read(void *state, const struct stage_config *config)            \
     {                                                                                              \
-        return scale_open(state, kind_, per_key_, config, ret_schema, ret_batch_wide);             \
+        return read_parameters(state, kind_, per_key_, config);                                    \
     }                                                                                              \
+                                                                                                   \
+    static const struct column_wise_ops stage_##_columns = {                                       \
+        .own_bytes = sizeof(struct scaled),                                                        \
+        .sorts = true,                                                                             \
+        .read = stage_##_read,                                                                     \
+        .describe = describe,                                                                      \
+        .map = map_column,                                                                         \
+        .close_own = close_scaled,                                                                 \
+    };                                                                                             \
                                                                                                    \
     static const struct content_learning stage_##_learning = { .kind = learned_ };                 \
                                                                                                    \
@@ -356,9 +338,10 @@ scale_close(void *state)
         .takes_missing = true,                                                                     \
         .learning = &stage_##_learning,                                                            \
         .state_bytes = sizeof(struct scale),                                                       \
-        .open = stage_##_open,                                                                     \
-        .apply = scale_apply,                                                                      \
-        .close = scale_close,                                                                      \
+        .columns = &stage_##_columns,                                                              \
+        .open = column_wise_open,                                                                  \
+        .apply = column_wise_apply,                                                                \
+        .close = column_wise_close,                                                                \
     }
 
 SCALE(scale_to_z_score, SCALE_Z_SCORE, false, LEARNED_MOMENTS);

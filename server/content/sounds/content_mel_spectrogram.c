@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "column/convert.h"
+#include "content/column_wise.h"
 #include "content/sounds/signals.h"
 #include "content/sounds/spectrum.h"
 #include "core/memory.h"
 
 struct mel_spectrogram {
-    struct content_targets targets;
+    struct column_wise wise;
     struct spectrum spectrum;
     int64_t stride, bins, lines; /* lines: of the spectrum */
     float *weights;              /* bins of each line */
@@ -81,19 +82,24 @@ dims_of(const void *state, int64_t samples, int64_t ret_dims[2], char ret_fault[
 }
 
 static tundish_status
-open_column(const struct mel_spectrogram *layer, const struct stage_config *config,
-            struct column_spec *column, bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    const struct mel_spectrogram *layer = state;
     tundish_status status = signals_open_column(config, layer, dims_of, column, batch_wide);
 
+    (void)own;
+    /* The loudest value of the whole batch decides what is too quiet. */
+    *batch_wide |= config->depth > 0 && layer->decibels;
     column->dtype = TUNDISH_FLOAT32;
     column->has_range = false;
     return status;
 }
 
 static tundish_status
-read_parameters(struct mel_spectrogram *layer, const struct stage_config *config)
+read_parameters(void *state, const struct stage_config *config)
 {
+    struct mel_spectrogram *layer = state;
     const struct spec_value *length = spec_get(config->stage, "sequence_length");
     const struct spec_value *window = spec_get(config->stage, "window");
     const struct spec_value *most = spec_get(config->stage, "max_freq");
@@ -102,6 +108,9 @@ read_parameters(struct mel_spectrogram *layer, const struct stage_config *config
     double highest =
         most != NULL && most->kind != SPEC_NULL ? spec_number(config->stage, "max_freq") : 0;
 
+    if (!spectrum_is_possible())
+        return stage_complain(config,
+                              "stage mel_spectrogram is not in this build: kissfft was missing");
     if (length != NULL && length->kind == SPEC_INTEGER)
         frame_length = length->integer;
     if (fft_length < frame_length)
@@ -131,27 +140,6 @@ read_parameters(struct mel_spectrogram *layer, const struct stage_config *config
     make_weights(layer, (float)rate / 2.0F, (float)spec_number(config->stage, "min_freq"),
                  (float)highest);
     return TUNDISH_OK;
-}
-
-static tundish_status
-mel_spectrogram_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                     bool *ret_batch_wide)
-{
-    struct mel_spectrogram *layer = state;
-    tundish_status status;
-
-    if (!spectrum_is_possible())
-        return stage_complain(config,
-                              "stage mel_spectrogram is not in this build: kissfft was missing");
-    status = read_parameters(layer, config);
-    /* The loudest value of the whole batch decides what is too quiet. */
-    *ret_batch_wide = config->depth > 0 && layer->decibels;
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &layer->targets);
-    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(layer, config, &ret_schema->columns[layer->targets.list[i].output],
-                             ret_batch_wide);
-    return status;
 }
 
 struct rooms {
@@ -235,50 +223,51 @@ make_element(const struct mel_spectrogram *layer, const float *samples, int64_t 
         to_decibels(layer, to, signals * made);
 }
 
-static tundish_status
-mel_spectrogram_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct mel_spectrogram *layer = state;
+    const struct column *from = map->from;
+    struct scratch *scratch = map->output->scratch;
+    const float *samples = convert_column(TUNDISH_FLOAT32, map->spec->dtype, from, scratch);
+    float *to;
 
-    for (uint32_t i = 0; i < layer->targets.count; i++) {
-        const struct content_target *target = &layer->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        tundish_dtype dtype = input->schema->columns[target->input].dtype;
-        struct column *column = &output->columns[target->output];
-        const float *samples = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
-        float *to;
+    signals_set_dims(from, layer, dims_of, map->output, map->to);
+    to = frame_values(map->output, map->at, (size_t)map->to->value_count * sizeof *to);
+    map->to->values = to;
+    for (int64_t e = 0; e < from->count; e++) {
+        int64_t length, signals = signals_of(from, e, &length);
 
-        signals_set_dims(from, layer, dims_of, output, column);
-        to = frame_values(output, target->output, (size_t)column->value_count * sizeof *to);
-        column->values = to;
-        for (int64_t e = 0; e < from->count; e++) {
-            int64_t length, signals = signals_of(from, e, &length);
-
-            if (length > layer->spectrum.fft_length / 2) {
-                make_element(layer, samples, signals, length, output->scratch, to);
-                to += signals * layer->bins * frame_count(layer, length);
-            }
-            samples += signals * length;
+        if (length > layer->spectrum.fft_length / 2) {
+            make_element(layer, samples, signals, length, scratch, to);
+            to += signals * layer->bins * frame_count(layer, length);
         }
+        samples += signals * length;
     }
-    return TUNDISH_OK;
 }
 
 static void
-mel_spectrogram_close(void *state)
+close_spectrum(void *state)
 {
     struct mel_spectrogram *layer = state;
 
     spectrum_close(&layer->spectrum);
     free(layer->weights);
-    content_targets_close(&layer->targets);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = describe,
+    .map = map_column,
+    .close = close_spectrum,
+};
 
 const struct content_ops content_mel_spectrogram = {
     .name = "mel_spectrogram",
     .takes_missing = true,
     .state_bytes = sizeof(struct mel_spectrogram),
-    .open = mel_spectrogram_open,
-    .apply = mel_spectrogram_apply,
-    .close = mel_spectrogram_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

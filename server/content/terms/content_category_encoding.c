@@ -3,12 +3,13 @@
 
 #include "column/convert.h"
 #include "column/dims.h"
+#include "content/column_wise.h"
 #include "content/terms/encoding.h"
 
 struct category_encoding {
+    struct column_wise wise;
     struct encoding encoding; /* indices are converted to its dtype, too */
     int32_t weights;          /* the column of count_weights, or -1 */
-    struct content_targets targets;
 };
 
 /* Find the column of weights, and refuse what Keras cannot weigh. */
@@ -84,14 +85,11 @@ check_rank(const struct stage_config *config, const struct category_encoding *la
 }
 
 static tundish_status
-category_encoding_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                       bool *ret_batch_wide)
+read_parameters(void *state, const struct stage_config *config)
 {
     struct category_encoding *layer = state;
     const struct spec_value *dtype = spec_get(config->stage, "dtype");
-    tundish_status status;
 
-    *ret_batch_wide = false;
     layer->encoding.depth = spec_int(config->stage, "num_tokens");
     layer->encoding.dtype = TUNDISH_FLOAT32;
     if (dtype != NULL && dtype->kind != SPEC_NULL)
@@ -101,22 +99,25 @@ category_encoding_open(void *state, const struct stage_config *config, struct sc
                              "category_encoding: the dtype must be numeric, not string");
     layer->encoding.sparse = spec_bool(config->stage, "sparse");
     encoding_mode_of(spec_text(config->stage, "output_mode"), &layer->encoding.mode);
-    status = find_weights(config, layer);
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &layer->targets);
-    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
+    return find_weights(config, layer);
+}
 
-        if (column->dtype == TUNDISH_STRING)
-            return stage_complain(
-                config,
-                "category_encoding: '%s' has dtype string; expected integers (use string_lookup)",
-                column->name);
-        status = check_rank(config, layer, column);
-        if (status == TUNDISH_OK)
-            status = encoding_open(&layer->encoding, config, column, ret_batch_wide);
-    }
-    return status;
+static tundish_status
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
+{
+    struct category_encoding *layer = state;
+    tundish_status status;
+
+    (void)own;
+    if (column->dtype == TUNDISH_STRING)
+        return stage_complain(
+            config,
+            "category_encoding: '%s' has dtype string; expected integers (use string_lookup)",
+            column->name);
+    status = check_rank(config, layer, column);
+    return status != TUNDISH_OK ? status
+                                : encoding_open(&layer->encoding, config, column, batch_wide);
 }
 
 /* Keras casts its input to the layer's dtype (float32 even for integers), and then to int32. Large
@@ -155,36 +156,29 @@ weights_of(const struct category_encoding *layer, const struct frame *input,
                           output->scratch);
 }
 
-static tundish_status
-category_encoding_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct category_encoding *layer = state;
+    struct column indices = *map->from;
 
-    for (uint32_t i = 0; i < layer->targets.count; i++) {
-        const struct content_target *target = &layer->targets.list[i];
-        const struct column_spec *spec = &input->schema->columns[target->input];
-        struct column indices = input->columns[target->input];
-
-        indices.values = indices_of(layer, spec->dtype, &indices, output->scratch);
-        encoding_apply(&layer->encoding, spec, &indices, weights_of(layer, input, &indices, output),
-                       output, target->output);
-    }
-    return TUNDISH_OK;
+    indices.values = indices_of(layer, map->spec->dtype, &indices, map->output->scratch);
+    encoding_apply(&layer->encoding, map->spec, &indices,
+                   weights_of(layer, map->input, &indices, map->output), map->output, map->at);
 }
 
-static void
-category_encoding_close(void *state)
-{
-    struct category_encoding *layer = state;
-
-    content_targets_close(&layer->targets);
-}
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_category_encoding = {
     .name = "category_encoding",
     .takes_missing = true,
     .state_bytes = sizeof(struct category_encoding),
-    .open = category_encoding_open,
-    .apply = category_encoding_apply,
-    .close = category_encoding_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

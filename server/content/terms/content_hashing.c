@@ -6,7 +6,7 @@
 #include "column/convert.h"
 #include "column/literal.h"
 #include "column/words.h"
-#include "content/content.h"
+#include "content/column_wise.h"
 #include "content/terms/encoding.h"
 #include "content/terms/lookup.h"
 #include "core/hash_decimals.h"
@@ -18,8 +18,7 @@
 enum { BLOCK = 256 }; /* hashes at a time; they stay in the cache */
 
 struct hashing {
-    struct content_targets targets;
-    struct column_spec *inputs; /* of each target */
+    struct column_wise wise;
     int64_t num_bins;
     struct tnd_modulus modulus; /* of the bins other than the mask's */
     bool is_salted;
@@ -32,8 +31,9 @@ struct hashing {
 };
 
 static tundish_status
-read_parameters(struct hashing *state, const struct stage_config *config)
+read_parameters(void *memory, const struct stage_config *config)
 {
+    struct hashing *state = memory;
     const struct spec_value *mask = spec_get(config->stage, "mask_value");
     tundish_status status = lookup_salt(config, state->salt, &state->is_salted);
 
@@ -79,35 +79,24 @@ forget_lengths(struct column_spec *column)
 }
 
 static tundish_status
-hashing_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
-             bool *ret_batch_wide)
+describe(void *memory, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
     struct hashing *state = memory;
-    tundish_status status = read_parameters(state, config);
+    tundish_status status = check_input(state, config, column);
 
-    if (status == TUNDISH_OK)
-        status = content_targets_open(config, ret_schema, &state->targets);
+    (void)own;
     if (status != TUNDISH_OK)
         return status;
-    state->inputs = tnd_zalloc(state->targets.count, sizeof *state->inputs);
-    for (uint32_t i = 0; i < state->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[state->targets.list[i].output];
-
-        state->inputs[i] = config->input->columns[state->targets.list[i].input];
-        status = check_input(state, config, &state->inputs[i]);
-        if (status != TUNDISH_OK)
-            break;
-        if (state->has_mask)
-            forget_lengths(column);
-        column->has_range = state->encoding.mode == ENCODE_INT;
-        column->minimum = 0;
-        column->maximum = state->num_bins - 1;
-        if (state->encoding.mode == ENCODE_INT)
-            column->dtype = state->encoding.dtype;
-        else
-            status = encoding_open(&state->encoding, config, column, ret_batch_wide);
-    }
-    return status;
+    if (state->has_mask)
+        forget_lengths(column);
+    column->has_range = state->encoding.mode == ENCODE_INT;
+    column->minimum = 0;
+    column->maximum = state->num_bins - 1;
+    if (state->encoding.mode != ENCODE_INT)
+        return encoding_open(&state->encoding, config, column, batch_wide);
+    column->dtype = state->encoding.dtype;
+    return TUNDISH_OK;
 }
 
 static inline int64_t
@@ -234,11 +223,9 @@ bins_of_floats(const struct hashing *state, const double *numbers, int64_t count
 }
 
 static void
-find_bins(const struct hashing *state, uint32_t i, const struct column *column,
+find_bins(const struct hashing *state, tundish_dtype dtype, const struct column *column,
           struct scratch *scratch, int64_t *ret_bins)
 {
-    tundish_dtype dtype = state->inputs[i].dtype;
-
     if (dtype == TUNDISH_STRING)
         bins_of_texts(state, column, scratch, ret_bins);
     else if (dtype == TUNDISH_UINT64)
@@ -252,43 +239,44 @@ find_bins(const struct hashing *state, uint32_t i, const struct column *column,
         bins_of_integers(state, integers_of(dtype, column, scratch), column->value_count, ret_bins);
 }
 
-static tundish_status
-hashing_apply(const void *memory, const struct frame *input, struct frame *output)
+static void
+map_column(const void *memory, const struct column_map *map)
 {
     const struct hashing *state = memory;
+    struct scratch *scratch = map->output->scratch;
+    size_t bytes = (size_t)map->from->value_count * sizeof(int64_t);
+    bool is_wide = state->encoding.mode == ENCODE_INT && state->encoding.dtype == TUNDISH_INT64;
+    int64_t *bins =
+        is_wide ? frame_values(map->output, map->at, bytes) : scratch_alloc(scratch, bytes);
+    struct column numbered;
 
-    for (uint32_t i = 0; i < state->targets.count; i++) {
-        const struct column *column = &input->columns[state->targets.list[i].input];
-        uint32_t index = state->targets.list[i].output;
-        size_t bytes = (size_t)column->value_count * sizeof(int64_t);
-        bool is_wide = state->encoding.mode == ENCODE_INT && state->encoding.dtype == TUNDISH_INT64;
-        int64_t *bins =
-            is_wide ? frame_values(output, index, bytes) : scratch_alloc(output->scratch, bytes);
-        struct column numbered;
-
-        find_bins(state, i, column, output->scratch, bins);
-        column_set_like(&numbered, column, bins);
-        encoding_store(&state->encoding, &state->inputs[i], &numbered, output, index);
-    }
-    return TUNDISH_OK;
+    find_bins(state, map->spec->dtype, map->from, scratch, bins);
+    column_set_like(&numbered, map->from, bins);
+    encoding_store(&state->encoding, map->spec, &numbered, map->output, map->at);
 }
 
 static void
-hashing_close(void *memory)
+close_mask(void *memory)
 {
     struct hashing *state = memory;
 
     free((void *)(uintptr_t)state->mask.data);
-    free(state->inputs);
-    content_targets_close(&state->targets);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = describe,
+    .map = map_column,
+    .close = close_mask,
+};
 
 const struct content_ops content_hashing = {
     .name = "hashing",
     .takes_missing = true,
     .state_bytes = sizeof(struct hashing),
-    .open = hashing_open,
+    .columns = &columns,
+    .open = column_wise_open,
     .takes_words = content_takes_words,
-    .apply = hashing_apply,
-    .close = hashing_close,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };
