@@ -248,6 +248,12 @@ class Reports(unittest.TestCase):
             self.assertEqual(report.differences(own, peer), wrong)
             self.assertEqual(report.differences(peer, own), wrong)
 
+    def test_what_others_draw_is_compared_by_its_sum(self):
+        line = {"digest": DIGEST}
+        for total, found in ((10.1, []), (10.3, ["dense_sum"])):
+            other = {"digest": dict(DIGEST, bag="9", dense_sum=total), "near": True}
+            self.assertEqual(report.differences(line, other), found)
+
     def test_the_best_peer_with_the_same_pixels_has_a_ratio_of_its_own(self):
         line = self.line(passes_at(300))
         near = dict(self.line(passes_at(200), "near"), near=True)

@@ -102,6 +102,12 @@ def _without_index(cell):
     )
 
 
+def _user(name, data, peers, dense=True, label=False):
+    """A pipeline as users write them (peers/users.py)."""
+    columns = (*(("--dense", "dense") if dense else ()), *(("--label", "label") if label else ()))
+    return Cell(name=name, data=data, pipeline=name, peers=peers, consume=columns)
+
+
 def _python(framework):
     """Into what a framework's train step takes; batches of 1,024 rows beside those of 8,192."""
     peers = ("torch", "grain", "spdl", "streaming", "tfdata")
@@ -157,6 +163,13 @@ ALL = (
         peers=("tfdata_keras", "tfdata_strings", "torch", "polars"),
         limit="text",
     ),
+    _user("mel", "wavs", ("tfdata",)),
+    _user("stft", "wavs", ("tfdata", "scipy", "torch")),
+    _user("png", "pngs", ("tfdata", "cv2"), dense=False),
+    _user("augment", "jpegs", ("tfdata", "cv2")),
+    _user("window", "series", ("tfdata", "copy")),
+    _user("filtered", "lines", ("polars", "pyarrow"), label=True),
+    _user("files", "files", ("tfdata", "plain"), dense=False),
     *(_transport(kib) for kib in (4, 1024, 8192, 32768)),
     *(_latency(waiting) for waiting in ("spin", "sleep")),
     Cell(name="order", data="none", pipeline="order", peers=("tfdata",), limit="order"),

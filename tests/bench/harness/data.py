@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from . import rows_of_users
 from .environments import Environments
 
 _BENCH = Path(__file__).resolve().parents[1]
@@ -19,7 +20,7 @@ _CLICKLOG = (
 
 def ensure(kind, folder, build):
     """The folder with one kind of data: clicks, images, jpegs, text, terms, blocks-KIB or
-    parquet-CODEC, parquet-columns."""
+    parquet-CODEC, parquet-columns, or those of rows_of_users."""
     target = folder / kind
     if target.is_dir():
         return target
@@ -29,6 +30,8 @@ def ensure(kind, folder, build):
     part.mkdir(parents=True)
     if kind == "parquet-columns":
         _run_pyarrow(folder, "decode_parquet", "make", part)
+    elif kind in rows_of_users.MAKERS:
+        rows_of_users.make(kind, part)
     elif kind.startswith("parquet-"):
         _write_parquet(kind.removeprefix("parquet-"), ensure("clicks", folder, build), part, folder)
     else:

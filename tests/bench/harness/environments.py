@@ -24,6 +24,9 @@ _NEEDS = {
     "torch": ("others", ("numpy", "pyarrow", "torch")),
     "spdl": ("others", ("numpy", "spdl-core")),
     "zmq": ("others", ("numpy", "pyzmq")),
+    "scipy": ("others", ("numpy", "scipy")),
+    "cv2": ("others", ("numpy", *_JPEG)),
+    "copy": ("others", ("numpy",)),
     "plain": ("others", ("numpy", "google-crc32c")),
     "shm_queue": ("others", ("numpy",)),
 }

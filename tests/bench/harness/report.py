@@ -7,6 +7,7 @@ from .measure import spread
 
 DENSE_TOLERANCE = 1e-6
 NEAR_PIXELS = 1.0  # of 255
+NEAR_SUMS = 0.02
 
 
 def line_of(cell, name, measurement):
@@ -73,13 +74,16 @@ def _speed(line):
 def differences(line, other):
     """What differs between two digests; rows in another order are no difference in themselves.
 
-    Where one is only near, pixels are compared by their mean.
+    Where one is only near, pixels are compared by their mean; without pixels, the sums of what others draw.
     """
     one, two = line.get("digest"), other.get("digest")
     if not one or not two:
         return []
     if line.get("near") or other.get("near"):
         found = ["rows"] if one["rows"] != two["rows"] else []
+        if "mean_pixel" not in one or "mean_pixel" not in two:
+            scale = NEAR_SUMS * abs(one["dense_sum"])
+            return found if abs(one["dense_sum"] - two["dense_sum"]) <= scale else [*found, "dense_sum"]
         if abs(one["mean_pixel"] - two["mean_pixel"]) > NEAR_PIXELS:
             found.append("mean_pixel")
         return found

@@ -12,6 +12,7 @@ from .digest import Digest
 from .touch import touch
 
 LATENCY_BATCHES = 20000
+USERS = ("mel", "stft", "png", "augment", "window", "filtered", "files")
 
 
 def main():
@@ -36,7 +37,7 @@ def main():
 
 def _module_of(cell):
     area = cell.partition("-")[0]
-    name = {"startup": "criteo", "latency": "transport"}.get(area, area)
+    name = {"startup": "criteo", "latency": "transport", **dict.fromkeys(USERS, "users")}.get(area, area)
     return importlib.import_module(f"peers.{name}")
 
 
