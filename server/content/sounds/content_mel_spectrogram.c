@@ -10,11 +10,17 @@
 #include "content/sounds/spectrum.h"
 #include "core/memory.h"
 
+/* The lines whose weight in a bin is not 0. */
+struct band {
+    int64_t first, count;
+};
+
 struct mel_spectrogram {
     struct column_wise wise;
     struct spectrum spectrum;
     int64_t stride, bins, lines; /* lines: of the spectrum */
-    float *weights;              /* bins of each line */
+    struct band *bands;          /* of each bin */
+    double *weights;             /* of their lines, band after band */
     bool decibels;
     float range, exponent, least_power, reference; /* reference: in decibels */
 };
@@ -36,23 +42,30 @@ step_between(float low, float high, int64_t count, int64_t k)
 /* The weights of triangles: each runs from the centre of the one below to the centre of the one
  * above. The line at 0 Hz has no weight. */
 static void
-make_weights(struct mel_spectrogram *layer, float nyquist, float lowest, float highest)
+make_bands(struct mel_spectrogram *layer, float nyquist, float lowest, float highest)
 {
     float low = mel_of(lowest), high = mel_of(highest);
     int64_t steps = layer->bins + 1;
+    size_t used = 0;
 
-    layer->weights = tnd_zalloc((size_t)(layer->lines * layer->bins), sizeof *layer->weights);
-    for (int64_t i = 1; i < layer->lines; i++) {
-        float mel = mel_of(step_between(0.0F, nyquist, layer->lines - 1, i));
+    layer->bands = tnd_zalloc((size_t)layer->bins, sizeof *layer->bands);
+    for (int64_t k = 0; k < layer->bins; k++) {
+        float lower = step_between(low, high, steps, k);
+        float centre = step_between(low, high, steps, k + 1);
+        float upper = step_between(low, high, steps, k + 2);
 
-        for (int64_t k = 0; k < layer->bins; k++) {
-            float lower = step_between(low, high, steps, k);
-            float centre = step_between(low, high, steps, k + 1);
-            float upper = step_between(low, high, steps, k + 2);
+        for (int64_t i = 1; i < layer->lines; i++) {
+            float mel = mel_of(step_between(0.0F, nyquist, layer->lines - 1, i));
             float rise = (mel - lower) / (centre - lower), fall = (upper - mel) / (upper - centre);
             float weight = rise < fall ? rise : fall;
 
-            layer->weights[i * layer->bins + k] = weight > 0 ? weight : 0;
+            if (!(weight > 0))
+                continue;
+            if (layer->bands[k].count == 0)
+                layer->bands[k].first = i;
+            layer->bands[k].count = i - layer->bands[k].first + 1;
+            layer->weights = tnd_grow(layer->weights, used, sizeof *layer->weights);
+            layer->weights[used++] = (double)weight;
         }
     }
 }
@@ -137,8 +150,8 @@ read_parameters(void *state, const struct stage_config *config)
     layer->reference = 10.0F * (logf(layer->reference) / logf(10.0F));
     spectrum_open(&layer->spectrum, TUNDISH_FLOAT32, fft_length, fft_length,
                   window->kind == SPEC_TEXT ? window->text : NULL, frame_length);
-    make_weights(layer, (float)rate / 2.0F, (float)spec_number(config->stage, "min_freq"),
-                 (float)highest);
+    make_bands(layer, (float)rate / 2.0F, (float)spec_number(config->stage, "min_freq"),
+               (float)highest);
     return TUNDISH_OK;
 }
 
@@ -158,15 +171,37 @@ pad(const float *samples, int64_t count, int64_t by, float *to)
     memcpy(to + by, samples, (size_t)count * sizeof *to);
 }
 
-/* Sums run in double, and round once. */
-static void
-make_frame(const struct mel_spectrogram *layer, const float *lines, float *to, int64_t frames)
+/* Raise to the power. False: not all of them are finite. */
+static bool
+make_powers(const struct mel_spectrogram *layer, float *lines)
 {
+    float zeros = 0;
+
+    for (int64_t i = 0; i < layer->lines; i++) {
+        lines[i] = layer->exponent == 2.0F ? lines[i] * lines[i] : powf(lines[i], layer->exponent);
+        zeros += lines[i] * 0.0F;
+    }
+    return zeros == 0;
+}
+
+/* Sums run in double, and round once. Lines that are not finite count where their weight is 0, too:
+ * the sum is NaN then. */
+static void
+make_frame(const struct mel_spectrogram *layer, const float *lines, bool are_finite, float *to,
+           int64_t frames)
+{
+    const double *weights = layer->weights;
+
     for (int64_t k = 0; k < layer->bins; k++) {
+        const struct band *band = &layer->bands[k];
         double sum = 0;
 
-        for (int64_t i = 0; i < layer->lines; i++)
-            sum += (double)lines[i] * (double)layer->weights[i * layer->bins + k];
+        for (int64_t i = 0; i < band->count; i++)
+            sum += (double)lines[band->first + i] * weights[i];
+        for (int64_t i = 0; i < layer->lines && !are_finite; i++)
+            if (i < band->first || i >= band->first + band->count)
+                sum += (double)lines[i] * 0.0;
+        weights += band->count;
         to[k * frames] = (float)sum;
     }
 }
@@ -182,9 +217,7 @@ make_signal(const struct mel_spectrogram *layer, const float *samples, int64_t c
     for (int64_t f = 0; f < frames; f++) {
         spectrum_frame(&layer->spectrum, rooms->padded + f * layer->stride,
                        count + 2 * by - f * layer->stride, rooms->spectrum, rooms->lines);
-        for (int64_t i = 0; i < layer->lines; i++)
-            rooms->lines[i] = powf(rooms->lines[i], layer->exponent);
-        make_frame(layer, rooms->lines, to + f, frames);
+        make_frame(layer, rooms->lines, make_powers(layer, rooms->lines), to + f, frames);
     }
 }
 
@@ -252,6 +285,7 @@ close_spectrum(void *state)
     struct mel_spectrogram *layer = state;
 
     spectrum_close(&layer->spectrum);
+    free(layer->bands);
     free(layer->weights);
 }
 

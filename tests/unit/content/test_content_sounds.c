@@ -92,12 +92,30 @@ silence_has_no_power(void **state)
         assert_true(fabsf(values[i] + 100) < 1e-3F); /* min_power: 1e-10 */
 }
 
+/* Infinity times a weight of 0 is NaN, as in TensorFlow's product of matrices. */
+static void
+power_that_overflows_spoils_all_bins_of_its_frame(void **state)
+{
+    float samples[SAMPLES], values[BINS * FRAMES];
+
+    (void)state;
+    play(1000, samples);
+    for (int i = 0; i < SAMPLES; i++)
+        samples[i] *= 1e18F;
+    (void)loudest_bin(samples, STAGE("power_to_db: false"), values);
+    for (int bin = 0; bin < BINS; bin++)
+        assert_true(bin_of(1000) - 1 <= bin && bin <= bin_of(1000) + 1
+                        ? isinf(values[bin * FRAMES + 2]) || isnan(values[bin * FRAMES + 2])
+                        : isnan(values[bin * FRAMES + 2]));
+}
+
 TEST_FILE(test_content_sounds)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tone_is_loudest_in_its_bin),
         cmocka_unit_test(decibels_are_ten_logarithms_of_the_power),
         cmocka_unit_test(silence_has_no_power),
+        cmocka_unit_test(power_that_overflows_spoils_all_bins_of_its_frame),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
