@@ -91,15 +91,22 @@ half_to_float(uint16_t half)
     return half_float_of(sign | half_bits_of((float)fraction * 0x1p-24f));
 }
 
-/* NaN is taken by its bits: a device's conversion makes a NaN of its own of any. */
+/* NaN is taken by its bits: a device's conversion makes a NaN of its own of any. Below 2^-14 an
+ * addition rounds: floats from 0.5 to 1 lie 2^-24 apart, as halfs do there. */
 HALF_INLINE uint16_t
 half_from_float(float value)
 {
-    uint32_t bits = half_bits_of(value);
+    uint32_t bits = half_bits_of(value), sign = bits >> 31 << 15;
 
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 31 << 15 | 0x7e00);
-    return half_narrow(value, 10, 5);
+    bits &= 0x7fffffff;
+    if (bits > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00);
+    if (bits >= 0x47800000) /* 2^16 */
+        return (uint16_t)(sign | 0x7c00);
+    if (bits < 0x38800000) /* 2^-14 */
+        return (uint16_t)(sign | (half_bits_of(half_float_of(bits) + 0.5f) - 0x3f000000));
+    bits -= 112U << 23;
+    return (uint16_t)(sign | (bits + 0xfff + (bits >> 13 & 1)) >> 13);
 }
 
 HALF_INLINE uint16_t
@@ -121,7 +128,7 @@ bfloat_from_float(float value)
 
     if ((bits & 0x7fffffff) > 0x7f800000)
         return (uint16_t)(bits >> 31 << 15 | 0x7fc0);
-    return (uint16_t)half_round_off(bits, 16);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 HALF_INLINE uint16_t

@@ -174,7 +174,6 @@ fill(struct ahead *ahead, struct region *region)
         status = bring(ahead, region, batch);
     set_outcome(region, status);
     keep_place(ahead->reader, region);
-    tell(ahead);
     return status;
 }
 
@@ -192,6 +191,7 @@ read_all(struct ahead *ahead)
             ahead_give(ahead, region);
         else
             publish(ahead, region);
+        tell(ahead);
         settle(ahead, &ahead->before);
     }
     settle(ahead, &ahead->now);

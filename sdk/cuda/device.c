@@ -1,6 +1,7 @@
 /* device.c - opening a device, and the constants that stay on it. */
 #include "cuda/device.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/status.h"
@@ -73,6 +74,15 @@ write_numbers(const tundish_column_spec *spec, uint8_t *to)
     }
 }
 
+static bool
+are_finite(const double *numbers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!isfinite((float)numbers[i]))
+            return false;
+    return true;
+}
+
 /* Offsets of each column's numbers in one piece; returns its bytes. */
 static uint64_t
 lay_out_numbers(const tundish_spec *spec, struct pack_numbers *numbers)
@@ -84,7 +94,12 @@ lay_out_numbers(const tundish_spec *spec, struct pack_numbers *numbers)
 
         if (column->widen_dtype == 0)
             continue;
-        numbers[i] = (struct pack_numbers){ .address = bytes, .period = period_of(column) };
+        numbers[i] = (struct pack_numbers){
+            .address = bytes,
+            .period = period_of(column),
+            .are_finite = are_finite(column->widen_scale, column->widen_scale_count) &&
+                          are_finite(column->widen_offset, column->widen_offset_count),
+        };
         bytes +=
             (2 * sizeof(double) * numbers[i].period + PACK_ALIGN - 1) / PACK_ALIGN * PACK_ALIGN;
     }

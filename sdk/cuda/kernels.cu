@@ -1,4 +1,5 @@
-/* kernels.cu - the kernel: a thread for every EXPAND_GROUP values of a batch's packed columns. */
+/* kernels.cu - the kernel: threads of blocks, of which each column has as many as its values need.
+ */
 #include "cuda/expand.h"
 
 #ifdef __CUDACC__
@@ -9,7 +10,8 @@
 #define BLOCK __nvvm_read_ptx_sreg_ctaid_x()
 #endif
 
-extern "C" __attribute__((global)) void
+/* Five blocks at a time on a multiprocessor: reads of memory need as many that wait for them. */
+extern "C" __attribute__((global)) __attribute__((launch_bounds(EXPAND_THREADS, 5))) void
 tundish_expand(const struct expansion *jobs, uint32_t job_count)
 {
     expand_group(jobs, job_count, (uint64_t)BLOCK, (unsigned)THREAD);

@@ -115,6 +115,7 @@ add_job(struct pack *pack, struct pack_column *column, const tundish_column_spec
     tundish_cuda_tensor *made = &column->tensor;
     tundish_dtype dtype = made->dtype;
     struct expansion *job = &pack->jobs[pack->job_count++];
+    tundish_status status = TUNDISH_OK;
 
     if (spec->widen_dtype != 0)
         made->dtype = spec->widen_dtype;
@@ -127,14 +128,17 @@ add_job(struct pack *pack, struct pack_column *column, const tundish_column_spec
         .numbers = numbers->address,
         .base = stored->base,
         .period = numbers->period,
+        .is_finite = numbers->are_finite,
         .is_packed = stored->is_packed != 0,
         .bits = (uint8_t)stored->bits,
         .value_bytes = (uint8_t)tundish_dtype_bytes(dtype),
         .from_dtype = (uint8_t)dtype,
         .to_dtype = (uint8_t)spec->widen_dtype,
     };
-    pack->blocks += (made->element_count + EXPAND_BLOCK - 1) / EXPAND_BLOCK;
-    return spec->widen_layout == TUNDISH_NCHW ? put_channels_first(column, job) : TUNDISH_OK;
+    if (spec->widen_layout == TUNDISH_NCHW)
+        status = put_channels_first(column, job);
+    pack->blocks += (job->count + expand_block_values(job) - 1) / expand_block_values(job);
+    return status;
 }
 
 /* Stored, not decoded: what the kernel can expand crosses the bus as small as it lies in its slot.

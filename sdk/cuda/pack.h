@@ -7,6 +7,8 @@
 #ifndef TND_CUDA_PACK_H
 #define TND_CUDA_PACK_H
 
+#include <stdbool.h>
+
 #include "cuda/driver.h"
 #include "cuda/expand.h"
 
@@ -16,6 +18,7 @@ enum { PACK_ALIGN = 256 };
 struct pack_numbers {
     cu_address address;
     uint32_t period;
+    bool are_finite; /* as floats */
 };
 
 /* One buffer to copy. */

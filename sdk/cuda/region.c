@@ -185,13 +185,13 @@ copy(const struct device *device, const struct region *region, uint64_t begin, u
                                           device->stream);
 }
 
-/* Bytes that are packed between two pinned parts are copied at once. */
+/* Bytes that are packed between two pinned parts are copied at once. The table is the kernel's. */
 static cu_result
 copy_all(const struct device *device, const struct region *region)
 {
     const struct pack *pack = &region->pack;
     cu_result result = CU_SUCCESS;
-    uint64_t begin = 0;
+    uint64_t begin = pack->blocks > 0 ? 0 : pack->table_bytes;
 
     for (uint32_t i = 0; i < pack->part_count && result == CU_SUCCESS; i++) {
         const struct pack_part *part = &pack->parts[i];

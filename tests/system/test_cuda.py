@@ -54,25 +54,29 @@ class Cuda(Rig):
 
     def test_every_dtype_widened(self):
         for dtype in ("float16", "bfloat16", "float32", "float64"):
-            widen = ", ".join(f"{name}: {{dtype: {dtype}, scale: 0.3, offset: -7.1}}" for name in NUMBERS)
-            for compression in ("none", "narrow"):
-                self.assert_equal(self.dense(), compression, f", widen: {{{widen}}}")
+            for scale, offset in ((0.3, -7.1), (1e300, -1e300)):  # as floats, infinite: NaN is made of all
+                widen = f"{{dtype: {dtype}, scale: {scale}, offset: {offset}}}"
+                widen = ", ".join(f"{name}: {widen}" for name in NUMBERS)
+                for compression in ("none", "narrow"):
+                    self.assert_equal(self.dense(), compression, f", widen: {{{widen}}}")
 
     def test_lists_of_factors_run_along_the_last_dimension(self):
-        stages = [f"range: {ROWS}", "map: {a: value, b: value * 3, c: value - 9}",
-                  "stack: {columns: [a, b, c], output: x}", "batch: 16"]  # fmt: skip
-        widen = ", widen: {x: {dtype: float32, scale: [0.5, 0.25, 0.1], offset: [1, 2, 3]}}"
-        for compression in ("none", "narrow"):
-            self.assert_equal(stages, compression, widen)
+        for made in ("value", "cast(value % 256, 'uint8')"):
+            stages = [f"range: {ROWS}", f"map: {{a: \"{made}\", b: \"{made} * 3\", c: \"{made} - 9\"}}",
+                      "stack: {columns: [a, b, c], output: x}", "batch: 16"]  # fmt: skip
+            for dtype in ("float16", "float32"):
+                widen = f", widen: {{x: {{dtype: {dtype}, scale: [0.5, 0.25, 0.1], offset: [1, 2, 3]}}}}"
+                for compression in ("none", "narrow"):
+                    self.assert_equal(stages, compression, widen)
 
     def test_channels_of_images_come_first(self):
-        for height, width, channels in ((2, 2, 3), (7, 1, 3), (1, 9, 5), (6, 5, 1)):
+        for height, width, channels in ((2, 2, 3), (7, 1, 3), (4, 6, 3), (1, 9, 5), (6, 5, 1)):
             values = ", ".join(f"value * 7 + {i}" for i in range(height * width * channels))
             stages = [f"range: {ROWS}", f"map: {{x: \"cast([{values}], 'uint8')\"}}",
                       f"reshape: {{columns: x, shape: [{height}, {width}, {channels}]}}",
                       "select: x", "batch: 60"]  # fmt: skip
             scale = ", ".join(str(0.3 + i) for i in range(channels))
-            for dtype in ("bfloat16", "float32", "float64"):
+            for dtype in ("float16", "bfloat16", "float32", "float64"):
                 widen = f", widen: {{x: {{dtype: {dtype}, scale: [{scale}], offset: -1.7, layout: NCHW}}}}"
                 self.assert_equal(stages, "none", widen)
 
@@ -129,16 +133,20 @@ class Trainers(Rig):
 
     def test_status_tells_how_batches_get_to_a_device(self):
         one = self.told(self.STAGES, "0")
-        self.assertEqual((one["mode"], one["replica"]), ("copy", "0"))
-        self.assertIn("may not write", one["why"])
+        mode, why = "copy", "may not write"
+        if IS_REAL and one["mode"] == "pin":  # which is the driver's to say
+            mode, why = "pin", "the driver took the shared memory"
+        self.assertEqual((one["mode"], one["replica"]), (mode, "0"))
+        self.assertIn(why, one["why"])
         self.assertGreater(one["copied_bytes"], 40 * 33)
         self.assertGreater(one["copy_seconds"], 0)
         self.assertGreater(one["kernel_seconds"], 0)
         self.assertGreater(one["wait_seconds"], 0)
-        self.assertIn("mode copy, since the device cannot read memory", self.status)
+        self.assertIn(f"mode {mode}, since the ", self.status)
         self.assertIn("id by bitpack, for trainers that expand it on a device", self.status)
         self.assertIn("bitpack", self.encodings)
-        self.assertIn("may not write", (self.path / "log").read_text())
+        if mode == "copy":  # which may be slower than it could be
+            self.assertIn(why, (self.path / "log").read_text())
 
     def test_status_tells_of_registered_memory(self):
         if IS_REAL:
