@@ -153,9 +153,12 @@ class Gpus(unittest.TestCase):
     def test_a_server_that_has_no_stream_yet_is_asked_again(self):
         tundish, trainer = mock.Mock(), mock.Mock()
         trainer.poll.return_value = None
-        there = {"devices": [{"mode": "copy", "why": "as the program asked"}]}
-        tundish.stream.side_effect = [IndexError, subprocess.CalledProcessError(3, "status"), there]
-        self.assertEqual(gpu.way_of(tundish, trainer, "socket"), there["devices"][0])
+        looks = [{"devices": [{"mode": "copy", "why": "as it is", "copy_seconds": copied}]} for copied in (2.0, 2.4)]
+        tundish.stream.side_effect = [IndexError, subprocess.CalledProcessError(3, "status"), *looks]
+        with mock.patch.object(gpu.time, "sleep"), mock.patch.object(gpu.time, "monotonic", side_effect=[0, *range(9)]):
+            found = gpu.way_of(tundish, trainer, "socket")
+        self.assertEqual((found["mode"], found["why"], tundish.stream.call_count), ("copy", "as it is", 4))
+        self.assertAlmostEqual(found["link_busy"], 0.2)  # 0.4 s of copies in 2 s
 
     def test_pixels_are_an_array_of_numpys(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(gpu, "IMAGES", 2):

@@ -3,10 +3,13 @@
 Blocks of 1, 8 and 64 MiB in both modes; images of uint8 that are normalised to bfloat16, channels first, on the
 device; the click log. `bench_gpu` reads each for some seconds, then copies as many bytes as a batch has
 as fast as the link does, from pinned memory and from other memory, and with one core's memcpy. Of images and
-of the click log it also times the kernel alone, against copies on the device. With TUNDISH_BENCH_STAND_IN=1
-it runs on the stand-in for a driver of tests/cuda, to see that it runs.
+of the click log it also times the kernel alone, against copies on the device. With --peers training loops in
+PyTorch read these and photographs, once with Tundish and once with its peers. With TUNDISH_BENCH_STAND_IN=1
+all runs on the stand-in for a driver of tests/cuda, to see that it runs.
 """
 
+import contextlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -27,10 +30,19 @@ START_S = 120
 STAND_IN = os.environ.get("TUNDISH_BENCH_STAND_IN") == "1"
 WARNING = "on the stand-in for a driver: the figures mean nothing"
 PEERS = {  # what is installed for each
-    "torch": ("numpy", "torch"),
+    "torch": ("numpy", "torch", "pyarrow", "opencv-python-headless"),
     "spdl": ("numpy", "torch", "spdl-core", "spdl-io"),
     "dali": ("numpy", "torch", "nvidia-dali-cuda130"),
 }
+# (cell, step of gpu_trainer.py, its readers, processes of torch's DataLoader; None: one a core).
+LOOPS = (
+    ("images", "none", ("tundish", *PEERS), 2),
+    ("images", "5", ("tundish", "torch"), 2),
+    ("criteo", "5", ("tundish", "torch"), 2),
+    ("images", "model", ("tundish", "torch"), 2),
+    ("criteo", "model", ("tundish", "torch"), 2),
+    ("jpegs", "model", ("tundish", "torch"), None),
+)
 
 
 def measure(options):
@@ -48,8 +60,12 @@ def measure(options):
         except Failure as failure:
             line["error"] = str(failure)
         show(add_ratios(line), options.json)
-        for peer in PEERS if options.peers and name in ("images", "criteo") else ():
-            show(measure_peer(options, peer, name, folder, line), options.json)
+    for name, step, readers, workers in LOOPS if options.peers else ():
+        own = None
+        for reader in readers:
+            line = measure_loop(options, name, step, reader, workers or os.cpu_count())
+            own = own or line
+            show(beside(line, own), options.json)
 
 
 def look():
@@ -122,15 +138,22 @@ def read(options, cell, folder, mode, groups):
 
 
 def way_of(tundish, trainer, socket):
-    """How batches come to the trainer's device, which need not be as it was asked, and why."""
+    """How batches come to the trainer's device, which need not be as it was asked, and why; and the share of
+    the time for which the link has copied, between two looks."""
     deadline = time.monotonic() + START_S
+    first = None
     while trainer.poll() is None and time.monotonic() < deadline:
         try:
-            for device in tundish.stream(socket)["devices"]:
-                return {"mode": device["mode"], "why": device["why"]}
+            device = tundish.stream(socket)["devices"][0]
         except (subprocess.CalledProcessError, IndexError):
-            pass  # the server has no stream yet
-        time.sleep(0.05)
+            time.sleep(0.05)  # the server has no stream yet
+            continue
+        now = time.monotonic()
+        if first:
+            busy = (device["copy_seconds"] - first[1]) / (now - first[0])
+            return {"mode": device["mode"], "why": device["why"], "link_busy": round(busy, 3)}
+        first = now, device["copy_seconds"]
+        time.sleep(0.5)
     return {}
 
 
@@ -156,21 +179,51 @@ def add_ratios(line):
     return {**line, "ratio_to": {name: round(rate / peak, 3) for name, peak in peaks.items()}}
 
 
-def measure_peer(options, peer, name, folder, own):
-    line = {"cell": f"gpu-{name}", "peer": peer}
-    if STAND_IN:
-        return {**line, "error": "it needs a GPU"}
+def measure_loop(options, name, step, reader, workers):
+    """A training loop in PyTorch."""
+    line = {"cell": f"gpu-{name}-{step}", "peer": reader}
+    line |= {"workers": workers} if reader == "torch" else {}
+    environment = {
+        "PYTHONPATH": os.pathsep.join([str(BENCH), str(options.build / "sdk" / "python")]),
+        "WORKERS": str(workers),
+        "TUNDISH_STREAM": "bench",
+    }
     try:
-        python = os.environ.get("PYTHON")  # where nothing can be installed
-        python = python or Environments(options.data / "environments").python_with("gpu", PEERS[peer])
-        command = [python, BENCH / "peers_gpu.py", peer, name, folder, str(options.seconds)]
-        with processes.Program(command) as program:
-            line |= line_of(program, START_S)
+        python = python_for(reader, options)
+        kind = {"images": "pixels", "criteo": "clicks"}.get(name, name)
+        folder = ensure(kind, options)
+        command = [python, BENCH / "gpu_trainer.py", reader, name, folder, str(options.seconds), step]
+        with contextlib.ExitStack() as stack:
+            if reader == "tundish":
+                scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tundish-bench-")))
+                environment["TUNDISH_SERVER"] = str(scratch / "socket")
+                served = Tundish(options.build).serve(loop_cell(name), folder, scratch)
+                environment["TUNDISH_BENCH_SERVER"] = str(stack.enter_context(served).pid)
+            program = stack.enter_context(processes.Program(command, environment))
+            return line | line_of(program, START_S)
     except (Failure, OSError, subprocess.SubprocessError) as failure:
         return {**line, "error": str(failure)}
-    if "rows_per_s" in own:
-        line["tundish_to_it"] = round(own["rows_per_s"] / line["rows_per_s"], 2)
-    return line
+
+
+def python_for(reader, options):
+    """This interpreter if it has torch, since nothing may be installed there; else one of its own, or PYTHON."""
+    if importlib.util.find_spec("torch") and not os.environ.get("PYTHON"):
+        return sys.executable
+    packages = PEERS.get(reader, PEERS["torch"])
+    return Environments(options.data / "environments").python_with("gpu", packages)
+
+
+def loop_cell(name):
+    if name == "images":
+        return cells.Cell(name="gpu-images", data="pixels", pipeline="gpu-images")
+    return next(cell for cell in cells.ALL if cell.name == {"jpegs": "jpeg"}.get(name, name))
+
+
+def beside(line, own):
+    """With Tundish's rows a second to the reader's."""
+    if line is own or "error" in line or "error" in own:
+        return line
+    return {**line, "tundish_to_it": round(own["rows_per_s"] / line["rows_per_s"], 2)}
 
 
 def show(line, as_json):
@@ -188,6 +241,10 @@ def show(line, as_json):
         parts.append(f"{line['rows_per_s']:>12,.0f} rows/s")
     if "bytes_per_s" in line:
         parts.append(f"{line['bytes_per_s'] / 1e9:7.2f} GB/s")
+    if "link_bytes" in line:
+        parts.append(f"{line['link_bytes'] / 1e6:.2f} MB a batch over the link for {line['batch_bytes'] / 1e6:.2f}")
+    if "link_busy" in line:
+        parts.append(f"link busy {100 * line['link_busy']:.0f} %")
     for name, ratio in line.get("ratio_to", {}).items():
         parts.append(f"{ratio:.2f} of {name}")
     if "ready_to_copy" in line:
@@ -198,6 +255,11 @@ def show(line, as_json):
     if "next_wait_us" in line:
         times = line["next_wait_us"]
         parts.append(f"next and wait {times['p50']:.1f} us, p99 {times['p99']:.1f}")
+    if "cpu_s_per_gb" in line:
+        parts.append(f"{line['cpu_s_per_gb']:.2f} CPU-s a GB")
+    if "stall_ms" in line:
+        parts.append(f"step {line['step_ms']:.2f} ms, stalled {line['stall_ms']:.2f} ms")
+        parts.append(f"idle {100 * line['idle_share']:.0f} %")
     if "tundish_to_it" in line:
         parts.append(f"Tundish to it {line['tundish_to_it']}")
     print("  ".join(parts), flush=True)
