@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
@@ -38,6 +39,7 @@ _FILE_S = 600  # for a file of tests in Python; the longest takes two minutes
 _SUITE_S = 1500  # for those that run in one process
 _IN_PYTHON = ("-X", "faulthandler", "-m")  # see limits.py; what tests start has no such handler
 _GPU_FILES = ("test_device.py", "test_examples.py", "test_readme.py")  # of tests/python
+_GPU_STEP_S = 150
 
 
 def unit():
@@ -137,44 +139,67 @@ def gpu():
     broken = build("release")
     if broken:
         return broken
-    total = _on_gpu()
     interpreter, why_not = gpus.interpreter()
+    total = Tally()
     if why_not:
         total.add(Tally(skipped=1, notes=[f"gpu: no framework takes the batches: {why_not}"]))
-    for file in _GPU_FILES:
-        total.add(_python_tests("release", interpreter, files=file, TUNDISH_TEST_GPU="1"))
-    return total
-
-
-def _on_gpu():
-    """The library for C: its test, and that all is equal, then the test under each tool."""
-    programs = _folder("release") / "tests" / "cuda"
-    total = Tally()
-    total.add(_ended_well("gpu: tests/cuda/test_cuda", [str(programs / "test_cuda")]))
-    equals = {
-        "TUNDISH_PROGRAM": _folder("release") / "server" / "tundish",
-        "TUNDISH_READER": _folder("release") / "tests" / "system" / "reader",
-        "TUNDISH_CUDA_EQUALS": programs / "cuda_equals",
-        "TUNDISH_CUDA_STEPS": programs / "cuda_steps",
-        "TUNDISH_CUDA_LIBRARY": _folder("release") / "sdk" / "cuda" / "libtundish_cuda.so",
-        "TUNDISH_CUDA_PREFETCH": _folder("release") / "sdk" / "examples" / "cuda_prefetch",
-    }
-    command = [sys.executable, "-B", "-m", "unittest", "discover", "-v", "-s", "tests/system"]
-    command += ["-p", "test_cuda.py"]
-    lines = _echoed(command, TUNDISH_TEST_GPU="1", **{name: str(path) for name, path in equals.items()})
-    total.add(_unittest_tally("gpu: tests/system/test_cuda.py", lines))
     sanitizer = gpus.sanitizer()
     if not sanitizer:
         total.add(Tally(skipped=1, notes=["gpu: compute-sanitizer is not installed"]))
-    for tool, options in gpus.TOOLS.items() if sanitizer else ():
-        command = [str(sanitizer), "--tool", tool, *options, "--error-exitcode", "1", str(programs / "test_cuda")]
-        total.add(_ended_well(f"gpu: {tool} of tests/cuda/test_cuda", command))
+    steps = [_gpu_library, _gpu_streams, *(partial(_gpu_frameworks, interpreter, file) for file in _GPU_FILES)]
+    steps += [partial(_gpu_sanitized, sanitizer, tool) for tool in gpus.TOOLS if sanitizer]
+    with ThreadPool(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
+        for tally in pool.imap_unordered(lambda step: step(), steps):
+            total.add(tally)
     return total
 
 
-def _ended_well(name, command):
-    status = subprocess.call(command, cwd=REPOSITORY, env={**os.environ, **_ENVIRONMENT})
-    return failure(f"{name}: status {status}") if status else Tally(passed=1)
+def _gpu_library():
+    """The library for C."""
+    return _gpu_step("tests/cuda/test_cuda", [str(_folder("release") / "tests" / "cuda" / "test_cuda")])
+
+
+def _gpu_sanitized(sanitizer, tool):
+    test = _folder("release") / "tests" / "cuda" / "test_cuda"
+    command = [str(sanitizer), "--tool", tool, *gpus.TOOLS[tool], "--error-exitcode", "1", str(test)]
+    return _gpu_step(f"{tool} of tests/cuda/test_cuda", command)
+
+
+def _gpu_streams():
+    """All that is delivered is equal on the host and on the device."""
+    folder = _folder("release")
+    programs = {
+        "TUNDISH_PROGRAM": folder / "server" / "tundish",
+        "TUNDISH_READER": folder / "tests" / "system" / "reader",
+        "TUNDISH_CUDA_EQUALS": folder / "tests" / "cuda" / "cuda_equals",
+        "TUNDISH_CUDA_STEPS": folder / "tests" / "cuda" / "cuda_steps",
+        "TUNDISH_CUDA_LIBRARY": folder / "sdk" / "cuda" / "libtundish_cuda.so",
+        "TUNDISH_CUDA_PREFETCH": folder / "sdk" / "examples" / "cuda_prefetch",
+    }
+    command = [sys.executable, "-B", *_IN_PYTHON, "unittest", "discover", "-v", "-s", "tests/system"]
+    command += ["-p", "test_cuda.py"]
+    return _gpu_step("tests/system/test_cuda.py", command, **{name: str(path) for name, path in programs.items()})
+
+
+def _gpu_frameworks(interpreter, file):
+    tests = REPOSITORY / "tests" / "python"
+    command = [str(interpreter), *_IN_PYTHON, "unittest", "discover", "-v", "-s", str(tests), "-p", file]
+    # Several processes share the device: JAX would take most of its memory at once.
+    return _gpu_step(f"tests/python/{file}", command, XLA_PYTHON_CLIENT_PREALLOCATE="false", **_package("release"))
+
+
+def _gpu_step(name, command, **environment):
+    """One of the programs of `gpu`, which run side by side. It is shown when it ends."""
+    begun = time.monotonic()
+    status, lines = _ran(command, _GPU_STEP_S, TUNDISH_TEST_GPU="1", **environment)
+    took = time.monotonic() - begun
+    print(f"-- {name}, {took:.0f} s", *lines, sep="\n", flush=True)
+    if "unittest" in command:
+        tally = _unittest_tally(f"gpu: {name}", lines)
+    else:
+        tally = failure(f"gpu: {name}: status {status}") if status else Tally(passed=1)
+    tally.parts.append((took, f"gpu {name}"))
+    return tally
 
 
 def manual():
@@ -288,15 +313,19 @@ def _python_tests(
     flavour, interpreter, tests=REPOSITORY / "tests" / "python", files="test_*.py", **environment
 ):
     """The tests of a folder, with the package of this build."""
+    return _each_file(flavour, interpreter, tests, files=files, **environment, **_package(flavour))
+
+
+def _package(flavour):
+    """The environment in which Python finds the package of a build."""
     folder = _folder(flavour)
-    environment |= {
+    return {
         "PYTHONPATH": str(folder / "sdk" / "python"),
         "TUNDISH_BUILD": str(folder),
         # What is imported is compiled once, in the build folder.
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONPYCACHEPREFIX": str(folder / "python-cache"),
     }
-    return _each_file(flavour, interpreter, tests, files=files, **environment)
 
 
 def _each_file(name, interpreter, tests, top=None, files="test_*.py", **environment):
@@ -390,7 +419,12 @@ def _echoed(command, **environment):
 
 
 def _printed(command, limit=_FILE_S, show=False, **environment):
-    """Run a command and return the lines that it printed; one that hangs is ended."""
+    """Run a command and return the lines that it printed."""
+    return _ran(command, limit, show, **environment)[1]
+
+
+def _ran(command, limit, show=False, **environment):
+    """Run a command: its status, and the lines that it printed. One that hangs is ended."""
     lines = []
     environment = {**os.environ, **_ENVIRONMENT, **environment}
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
@@ -406,7 +440,7 @@ def _printed(command, limit=_FILE_S, show=False, **environment):
         lines += more
         if show:
             print(*more, sep="\n", flush=True)
-    return lines
+    return process.returncode, lines
 
 
 def _without_address_randomisation():

@@ -155,10 +155,12 @@ class First(unittest.TestCase):
             Path(folder, "photos.yaml").write_text(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
             program = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
             environment = {**os.environ, "PYTHONPATH": str(rig.PACKAGE), "TUNDISH_CACHE": folder}
-            printed = subprocess.run(
+            done = subprocess.run(
                 [sys.executable, "-c", program], cwd=folder, env=environment | {"TUNDISH_BUILD": str(rig.BUILD)},
-                capture_output=True, check=True, text=True, timeout=rig.DEADLINE_S
-            ).stdout.splitlines()  # fmt: skip
+                capture_output=True, text=True, timeout=rig.DEADLINE_S
+            )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        printed = done.stdout.splitlines()
         self.assertEqual([line.partition(" tensor")[0] for line in printed],
                          ["torch.Size([64, 224, 224, 3])", "torch.Size([6, 224, 224, 3])"])  # fmt: skip
 
