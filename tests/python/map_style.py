@@ -54,6 +54,8 @@ def truth(n): return n % 3 == 0
 def text(n): return "é" * n
 def raw(n): return b"\xff" * (n % 3)
 def image(n): return np.full((2, 3), n, np.uint8)
+def strided(n): return (np.arange(24, dtype=np.int32) * n).reshape(4, 6)[::2, n % 3 :: 3].T
+def hollow(n): return np.zeros((0, 2), np.float32)
 def half(n): return np.full(2, n, np.float16)
 def wide(n): return np.full((), n, np.int32)
 def scalar(n): return np.float32(n)

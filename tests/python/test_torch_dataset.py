@@ -164,7 +164,7 @@ class Case(unittest.TestCase):
 
 class Values(Case):
     def test_items_of_each_kind_are_collated_as_torch_does(self):
-        kinds = "integer floating truth text raw image half wide scalar pair nested".split()
+        kinds = "integer floating truth text raw image strided hollow half wide scalar pair nested".split()
         together = map_style.Together([map_style.Made(name) for name in kinds])
         self.assert_like_torch(lambda make: make(together, batch_size=4))
         self.assert_like_torch(lambda make: make(map_style.Made("pair"), 4, drop_last=True))

@@ -24,7 +24,7 @@ import numpy as np
 
 from . import described, worker
 from .dtypes import numpy_dtype
-from .worker_columns import Misfit
+from .worker_columns import Misfit, Stack
 
 __all__ = ["Batches", "Tensor", "columns", "flatten", "load", "nest", "pickled", "save"]
 
@@ -88,7 +88,7 @@ def _leaf(value: Any, kind: type, found: list[Any]) -> Any:
             found.append(np.array([value], _CONSTANTS[kind]))
             return ("constant", kind)
         array, name = _array(value, kind)
-        dtype = described.columns([array])["value"]["dtype"]
+        dtype = described.columns([array.arrays[0] if type(array) is Stack else array])["value"]["dtype"]
     except (TypeError, ValueError, RuntimeError, OverflowError, ImportError) as error:
         raise Unfit(str(error)) from None
     if dtype == "string":
@@ -157,9 +157,9 @@ def collate(batch: Sequence[Any]) -> Any:
     """The result of torch's default_collate, with Tensor for a tensor wherever that needs no torch."""
     first = batch[0]
     kind = type(first)
-    if kind is np.ndarray and first.dtype.kind in "biuf" and all(type(item) is np.ndarray for item in batch):
+    if kind is np.ndarray and first.dtype.kind in "biuf" and first.dtype.isnative and all(type(item) is np.ndarray for item in batch):
         if all(item.shape == first.shape and item.dtype == first.dtype for item in batch):
-            return Tensor(np.stack(batch))
+            return Tensor(Stack(batch))
     if isinstance(first, np.generic) and first.dtype.kind in "biuf" and all(type(item) is kind for item in batch):
         return Tensor(np.array(batch, first.dtype))
     if kind in _CONSTANTS and all(type(item) is kind for item in batch):
@@ -380,7 +380,7 @@ class Batches:
             for number, leaf in enumerate(leaves):
                 if not isinstance(leaf, list):
                     shapes += leaf.ndim, *leaf.shape
-                    leaf = leaf.reshape(-1)
+                    leaf = leaf.as_one_dimension() if type(leaf) is Stack else leaf.reshape(-1)
                 answer[str(number)] = leaf
             answer[SHAPES] = np.array(shapes, np.int64)
         return answer
@@ -437,7 +437,7 @@ def _plain(value: Any) -> Any:
     if type(value) is Tensor:
         import torch
 
-        return torch.from_numpy(value.array)
+        return torch.from_numpy(np.stack(value.array.arrays) if type(value.array) is Stack else value.array)
     if type(value) is dict:
         return {key: _plain(item) for key, item in value.items()}
     if type(value) in (list, tuple):

@@ -164,6 +164,27 @@ def _ragged(values: Any, lengths: list[Any]) -> Any:
     return Ragged(values, tuple(splits)) if splits else values
 
 
+class Stack:
+    """Arrays of one dtype and shape as np.stack would put them together, which is done where they are written."""
+
+    __slots__ = ("arrays", "dtype", "ndim", "shape", "size")
+
+    def __init__(self, arrays: Sequence[Any]) -> None:
+        first = arrays[0]
+        self.arrays, self.dtype = arrays, first.dtype
+        self.shape: tuple[int, ...] = (len(arrays), *first.shape)
+        self.ndim, self.size = len(self.shape), len(arrays) * first.size
+
+    def as_one_dimension(self) -> Stack:
+        """The same values, as those of one dimension."""
+        made = Stack(self.arrays)
+        made.ndim, made.shape = 1, (self.size,)
+        return made
+
+    def write(self, to: Any) -> None:
+        np.stack(self.arrays, out=to.reshape(len(self.arrays), *self.arrays[0].shape))
+
+
 class Misfit(ValueError):
     """A value that does not fit its column."""
 
@@ -195,6 +216,8 @@ def _described(value: Any) -> str:
 
 
 def _numbers(value: Any, spec: Spec) -> Any:
+    if type(value) is Stack:
+        return value  # of the dtype that it was flattened with
     array = as_array(value)
     if array.dtype == spec.numpy:
         return array
@@ -333,7 +356,16 @@ class Answer:
         record[0] = int(sum(part.size for part in parts))
         record[1] = self._take(record[0] * spec.numpy.itemsize)
         to = self._arena.array(spec.numpy, record[0], self._at + record[1])
-        if parts:
+        if any(type(part) is Stack for part in parts):
+            begin = 0
+            for part in parts:
+                there = to[begin : begin + part.size]
+                if type(part) is Stack:
+                    part.write(there)
+                else:
+                    there[...] = part.ravel()
+                begin += part.size
+        elif parts:
             np.concatenate([part.ravel() for part in parts], out=to)
 
     def _write_sentences(self) -> int:
