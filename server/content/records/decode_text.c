@@ -7,7 +7,12 @@ tundish_status
 decode_text_open(const struct stage_config *config, struct schema *ret_schema,
                  struct content_targets *ret_targets)
 {
-    return texts_open(config, TUNDISH_STRING, ret_schema, ret_targets);
+    tundish_status status = content_targets_open(config, ret_schema, ret_targets);
+
+    for (uint32_t i = 0; i < ret_targets->count && status == TUNDISH_OK; i++)
+        status = texts_describe(config, &ret_schema->columns[ret_targets->list[i].output],
+                                TUNDISH_STRING);
+    return status;
 }
 
 void

@@ -6,14 +6,15 @@
 #include "content/text/texts.h"
 
 struct bag_of_words {
+    struct column_wise wise;
     int64_t shortest, longest;
     struct byte_view separator; /* the pipeline file's */
-    struct content_targets targets;
 };
 
 static tundish_status
-read_range(struct bag_of_words *stage, const struct stage_config *config)
+read_range(void *state, const struct stage_config *config)
 {
+    struct bag_of_words *stage = state;
     const struct spec_value *range = spec_get(config->stage, "ngram_range");
     const struct spec_value *separator = spec_get(config->stage, "separator");
 
@@ -30,27 +31,23 @@ read_range(struct bag_of_words *stage, const struct stage_config *config)
 }
 
 static tundish_status
-bag_of_words_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                  bool *ret_batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
-    struct bag_of_words *stage = state;
-    tundish_status status = read_range(stage, config);
+    tundish_status status = texts_describe_any(config, column, TUNDISH_STRING);
 
-    *ret_batch_wide = config->depth > 0; /* the dense shape is that of the longest row */
-    if (status == TUNDISH_OK)
-        status = texts_open_any(config, TUNDISH_STRING, ret_schema, &stage->targets);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
-
-        if (column->kind != TUNDISH_SPARSE || column->rank != (int)config->depth + 1)
-            return stage_complain(
-                config,
-                "bag_of_words: '%s' must be sparse, with one list of words per row; use to_sparse",
-                column->name);
-        column->shape[column->rank - 1] = -1;
-    }
-    content_sort_columns(ret_schema, &stage->targets);
-    return status;
+    (void)state;
+    (void)own;
+    *batch_wide = config->depth > 0; /* the dense shape is that of the longest row */
+    if (status != TUNDISH_OK)
+        return status;
+    if (column->kind != TUNDISH_SPARSE || column->rank != (int)config->depth + 1)
+        return stage_complain(
+            config,
+            "bag_of_words: '%s' must be sparse, with one list of words per row; use to_sparse",
+            column->name);
+    column->shape[column->rank - 1] = -1;
+    return TUNDISH_OK;
 }
 
 /* A linear search: the n-grams of a row are few, and a table would cost more than it saves. */
@@ -86,16 +83,18 @@ join(const struct bag_of_words *stage, struct text_maker *maker, const struct by
 }
 
 static void
-bag_column(const struct bag_of_words *stage, const struct column *from, struct frame *output,
-           uint32_t index)
+map_column(const void *state, const struct column_map *map)
 {
+    const struct bag_of_words *stage = state;
+    const struct column *from = map->from;
+    struct scratch *scratch = map->output->scratch;
     uint32_t last = from->level_count - 1;
     int64_t rows = column_list_count(from, last);
     const struct byte_view *words = from->values;
-    struct text_maker maker = { .scratch = output->scratch };
-    struct text_parts parts = { .scratch = output->scratch };
-    int64_t *splits = scratch_array(output->scratch, (size_t)rows + 1, sizeof *splits);
-    struct column *column = &output->columns[index];
+    struct text_maker maker = { .scratch = scratch };
+    struct text_parts parts = { .scratch = scratch };
+    int64_t *splits = scratch_array(scratch, (size_t)rows + 1, sizeof *splits);
+    struct column *column = map->to;
 
     splits[0] = 0;
     for (int64_t row = 0; row < rows; row++) {
@@ -121,30 +120,19 @@ bag_column(const struct bag_of_words *stage, const struct column *from, struct f
     column->dense_shape = NULL;
 }
 
-static tundish_status
-bag_of_words_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct bag_of_words *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        bag_column(stage, &input->columns[stage->targets.list[i].input], output,
-                   stage->targets.list[i].output);
-    return TUNDISH_OK;
-}
-
-static void
-bag_of_words_close(void *state)
-{
-    struct bag_of_words *stage = state;
-
-    content_targets_close(&stage->targets);
-}
+static const struct column_wise_ops columns = {
+    .sorts = true,
+    .read = read_range,
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_bag_of_words = {
     .name = "bag_of_words",
     .takes_missing = true,
     .state_bytes = sizeof(struct bag_of_words),
-    .open = bag_of_words_open,
-    .apply = bag_of_words_apply,
-    .close = bag_of_words_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -2,19 +2,27 @@
 #include "content/text/text_buckets.h"
 
 static tundish_status
-string_to_hash_bucket_fast_open(void *state, const struct stage_config *config,
-                                struct schema *ret_schema, bool *ret_batch_wide)
+read_parameters(void *state, const struct stage_config *config)
 {
-    return text_buckets_open(state, config, (uint64_t)spec_int(config->stage, "num_buckets"),
-                             ret_schema, ret_batch_wide);
+    struct text_buckets *stage = state;
+
+    stage->count = (uint64_t)spec_int(config->stage, "num_buckets");
+    return TUNDISH_OK;
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = text_buckets_describe,
+    .map = text_buckets_map,
+};
 
 const struct content_ops content_string_to_hash_bucket_fast = {
     .name = "string_to_hash_bucket_fast",
     .takes_missing = true,
     .state_bytes = sizeof(struct text_buckets),
-    .open = string_to_hash_bucket_fast_open,
+    .columns = &columns,
+    .open = column_wise_open,
     .takes_words = content_takes_words,
-    .apply = text_buckets_apply,
-    .close = text_buckets_close,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -7,13 +7,13 @@
 #include "core/memory.h"
 
 struct ngrams {
+    struct column_wise wise;
     uint32_t width_count;
     int64_t *widths;
     struct byte_view separator, left, right;
     bool pads;
     int64_t padding; /* pads on either side, at most; -1: width - 1 */
     bool keeps_short;
-    struct content_targets targets;
 };
 
 static struct byte_view
@@ -67,11 +67,14 @@ read_widths(const struct stage_config *config, struct ngrams *stage)
 }
 
 static tundish_status
-open_column(const struct stage_config *config, bool pads, struct column_spec *column,
-            bool *batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
-    tundish_status status = texts_need_lists(config, column);
+    const struct ngrams *stage = state;
+    tundish_status status = texts_describe_texts(state, config, own, column, batch_wide);
 
+    if (status == TUNDISH_OK)
+        status = texts_need_lists(config, column);
     if (status != TUNDISH_OK)
         return status;
     if (column->rank == 0)
@@ -79,30 +82,21 @@ open_column(const struct stage_config *config, bool pads, struct column_spec *co
     if (column->kind == TUNDISH_RAGGED && column->ragged_rank != column->rank - 1)
         return stage_complain(config, "ngrams: the last dimension of '%s' must be ragged",
                               column->name);
-    if (config->depth > 0 && (column->rank == 1 || pads))
-        *batch_wide = true; /* the words are the batch; or see apply_column */
+    if (config->depth > 0 && (column->rank == 1 || stage->pads))
+        *batch_wide = true; /* the words are the batch; or see map_column */
     column->shape[column->rank - 1] = -1;
     return TUNDISH_OK;
 }
 
 static tundish_status
-ngrams_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-            bool *ret_batch_wide)
+read_parameters(void *state, const struct stage_config *config)
 {
     struct ngrams *stage = state;
     tundish_status status = read_widths(config, stage);
 
-    *ret_batch_wide = false;
     stage->separator = text_of(spec_get(config->stage, "separator"));
     stage->keeps_short = spec_bool(config->stage, "preserve_short_sequences");
-    if (status == TUNDISH_OK)
-        status = read_padding(config, stage);
-    if (status == TUNDISH_OK)
-        status = texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, stage->pads,
-                             &ret_schema->columns[stage->targets.list[i].output], ret_batch_wide);
-    return status;
+    return status == TUNDISH_OK ? read_padding(config, stage) : status;
 }
 
 /* A row of words. Word i exists for i from -padding to count + padding. */
@@ -182,15 +176,16 @@ rows_before(const struct column *column, int64_t element)
 }
 
 static void
-apply_column(const struct ngrams *stage, const struct column *from, struct frame *output,
-             uint32_t index)
+map_column(const void *state, const struct column_map *map)
 {
-    struct text_maker maker = { .scratch = output->scratch };
-    struct text_parts parts = { .scratch = output->scratch };
+    const struct column *from = map->from;
+    struct scratch *scratch = map->output->scratch;
+    struct text_maker maker = { .scratch = scratch };
+    struct text_parts parts = { .scratch = scratch };
     const struct level *last = &from->levels[from->level_count - 1];
     int64_t rows = column_list_count(from, from->level_count - 1);
-    int64_t *splits = scratch_array(output->scratch, (size_t)rows + 1, sizeof *splits);
-    struct column *column = &output->columns[index];
+    int64_t *splits = scratch_array(scratch, (size_t)rows + 1, sizeof *splits);
+    struct column *column = map->to;
 
     splits[0] = 0;
     for (int64_t element = 0, i = 0; element < from->count; element++) {
@@ -202,29 +197,18 @@ apply_column(const struct ngrams *stage, const struct column *from, struct frame
                                level_length(last, i) };
 
             if (begin < end) /* TensorFlow does not pad an empty tensor */
-                add_row(stage, &row, &maker, &parts);
+                add_row(state, &row, &maker, &parts);
             splits[i + 1] = parts.count;
         }
     }
     *column = *from;
     column->levels[column->level_count - 1] = (struct level){ .uniform = -1, .splits = splits };
     column->value_count = parts.count;
-    column->values = parts.list != NULL ? parts.list : scratch_alloc(output->scratch, 0);
-}
-
-static tundish_status
-ngrams_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct ngrams *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        apply_column(stage, &input->columns[stage->targets.list[i].input], output,
-                     stage->targets.list[i].output);
-    return TUNDISH_OK;
+    column->values = parts.list != NULL ? parts.list : scratch_alloc(scratch, 0);
 }
 
 static void
-ngrams_close(void *state)
+close_texts(void *state)
 {
     struct ngrams *stage = state;
 
@@ -232,14 +216,21 @@ ngrams_close(void *state)
     free((void *)(uintptr_t)stage->separator.data);
     free((void *)(uintptr_t)stage->left.data);
     free((void *)(uintptr_t)stage->right.data);
-    content_targets_close(&stage->targets);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = describe,
+    .map = map_column,
+    .close = close_texts,
+};
 
 const struct content_ops content_ngrams = {
     .name = "ngrams",
     .takes_missing = true,
     .state_bytes = sizeof(struct ngrams),
-    .open = ngrams_open,
-    .apply = ngrams_apply,
-    .close = ngrams_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -7,6 +7,7 @@
 #include "content/text/texts.h"
 
 struct regex_replace {
+    struct column_wise wise;
     struct regex *regex;
     struct byte_view rewrite;
     uint32_t group_count; /* those that the rewrite needs, the whole match among them */
@@ -14,7 +15,6 @@ struct regex_replace {
     struct regex_letters letters;
     bool all;
     bool leaves_texts; /* the rewrite cannot be made, so nothing is replaced */
-    struct content_targets targets;
 };
 
 /* Check the rewrite as RE2 does. If it names a group that the pattern lacks, RE2 leaves texts
@@ -45,21 +45,19 @@ read_rewrite(const struct stage_config *config, struct regex_replace *stage)
 }
 
 static tundish_status
-regex_replace_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                   bool *ret_batch_wide)
+read_parameters(void *state, const struct stage_config *config)
 {
     const struct spec_value *pattern = spec_get(config->stage, "pattern");
     struct regex_replace *stage = state;
     tundish_status status = texts_open_regex(config, &stage->regex);
 
-    *ret_batch_wide = false;
     if (status != TUNDISH_OK)
         return status;
     stage->of_letters =
         regex_letters_open(stage->regex, pattern->text, pattern->text_bytes, &stage->letters);
     stage->all = spec_bool(config->stage, "replace_global");
     read_rewrite(config, stage);
-    return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
+    return TUNDISH_OK;
 }
 
 /* A text under construction, at the start of the maker's free room. */
@@ -206,8 +204,9 @@ has_letter(const struct regex_letters *letters, struct byte_view text)
 }
 
 static struct byte_view
-replace(const struct regex_replace *stage, struct byte_view text, struct text_maker *maker)
+replace(const void *state, struct text_maker *maker, struct byte_view text)
 {
+    const struct regex_replace *stage = state;
     struct regex_group groups[REGEX_GROUPS_MAX];
     struct pieces pieces = { .maker = maker };
     const uint8_t empty[1] = { 0 };
@@ -230,44 +229,33 @@ replace(const struct regex_replace *stage, struct byte_view text, struct text_ma
 }
 
 static void
-apply_column(const struct regex_replace *stage, const struct column *from, struct frame *output,
-             uint32_t index)
+map_column(const void *state, const struct column_map *map)
 {
-    struct text_maker maker = { .scratch = output->scratch };
-    const struct byte_view *texts = from->values;
-    struct byte_view *made = frame_values(output, index, (size_t)from->value_count * sizeof *made);
-
-    for (int64_t i = 0; i < from->value_count; i++)
-        made[i] = replace(stage, texts[i], &maker);
-    column_set_like(&output->columns[index], from, made);
-}
-
-static tundish_status
-regex_replace_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct regex_replace *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        apply_column(stage, &input->columns[stage->targets.list[i].input], output,
-                     stage->targets.list[i].output);
-    return TUNDISH_OK;
+    texts_change(map, state, replace);
 }
 
 static void
-regex_replace_close(void *state)
+close_parameters(void *state)
 {
     struct regex_replace *stage = state;
 
     regex_close(stage->regex);
     free((void *)(uintptr_t)stage->rewrite.data);
-    content_targets_close(&stage->targets);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = texts_describe_texts,
+    .map = map_column,
+    .close = close_parameters,
+};
 
 const struct content_ops content_regex_replace = {
     .name = "regex_replace",
     .takes_missing = true,
     .state_bytes = sizeof(struct regex_replace),
-    .open = regex_replace_open,
-    .apply = regex_replace_apply,
-    .close = regex_replace_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -4,19 +4,20 @@
 #include "content/text/texts.h"
 
 struct string_length {
+    struct column_wise wise;
     bool letters;
-    struct content_targets targets;
 };
 
 static tundish_status
-string_length_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                   bool *ret_batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
     struct string_length *stage = state;
 
-    *ret_batch_wide = false;
+    (void)own;
+    (void)batch_wide;
     stage->letters = strcmp(spec_text(config->stage, "unit"), "UTF8_CHAR") == 0;
-    return texts_open(config, TUNDISH_INT32, ret_schema, &stage->targets);
+    return texts_describe(config, column, TUNDISH_INT32);
 }
 
 /* Count the bytes that start a character, as TensorFlow's UTF8StrLen: ill-formed text gives some
@@ -31,38 +32,30 @@ count_letters(struct byte_view text)
     return letters;
 }
 
-static tundish_status
-string_length_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct string_length *stage = state;
+    const struct byte_view *texts = map->from->values;
+    int64_t count = map->from->value_count;
+    int32_t *lengths = frame_values(map->output, map->at, (size_t)count * sizeof *lengths);
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        const struct byte_view *texts = from->values;
-        int32_t *lengths =
-            frame_values(output, target->output, (size_t)from->value_count * sizeof *lengths);
-
-        for (int64_t j = 0; j < from->value_count; j++)
-            lengths[j] = stage->letters ? count_letters(texts[j]) : (int32_t)texts[j].size;
-        column_set_like(&output->columns[target->output], from, lengths);
-    }
-    return TUNDISH_OK;
+    for (int64_t i = 0; i < count; i++)
+        lengths[i] = stage->letters ? count_letters(texts[i]) : (int32_t)texts[i].size;
+    column_set_like(map->to, map->from, lengths);
 }
 
-static void
-string_length_close(void *state)
-{
-    struct string_length *stage = state;
-
-    content_targets_close(&stage->targets);
-}
+static const struct column_wise_ops columns = {
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_string_length = {
     .name = "string_length",
     .takes_missing = true,
     .state_bytes = sizeof(struct string_length),
-    .open = string_length_open,
-    .apply = string_length_apply,
-    .close = string_length_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

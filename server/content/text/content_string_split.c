@@ -6,31 +6,32 @@
 #include "content/text/texts.h"
 
 struct string_split {
+    struct column_wise wise;
     struct byte_view separator; /* empty: blanks */
     int64_t most;               /* separations; < 0: no limit */
-    struct content_targets targets;
 };
 
 static tundish_status
-string_split_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                  bool *ret_batch_wide)
+read_parameters(void *state, const struct stage_config *config)
 {
     struct string_split *stage = state;
     const struct spec_value *separator = spec_get(config->stage, "sep");
-    tundish_status status = texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
 
-    *ret_batch_wide = false;
     if (separator != NULL && separator->kind == SPEC_TEXT)
         stage->separator = literal_text(separator->text, separator->text_bytes);
     stage->most = spec_int(config->stage, "maxsplit");
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
+    return TUNDISH_OK;
+}
 
-        if (column->kind == TUNDISH_DENSE && column->rank == 1)
-            column->shape[0] = -1; /* TensorFlow does not keep a vector's length */
-        status = texts_open_lists(config, column);
-    }
-    return status;
+static tundish_status
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
+{
+    tundish_status status = texts_describe_texts(state, config, own, column, batch_wide);
+
+    if (column->kind == TUNDISH_DENSE && column->rank == 1)
+        column->shape[0] = -1; /* TensorFlow does not keep a vector's length */
+    return status == TUNDISH_OK ? texts_open_lists(config, column) : status;
 }
 
 /* Split at runs of white space, as Python's str.split() does. */
@@ -87,32 +88,36 @@ cut_at_separator(const void *parameters, struct text_maker *maker, struct byte_v
     return true;
 }
 
-static tundish_status
-string_split_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct string_split *stage = state;
 
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        texts_cut(&input->columns[stage->targets.list[i].input], output,
-                  stage->targets.list[i].output, stage,
-                  stage->separator.size == 0 ? cut_at_blanks : cut_at_separator, "");
-    return TUNDISH_OK;
+    texts_cut(map->from, map->output, map->at, stage,
+              stage->separator.size == 0 ? cut_at_blanks : cut_at_separator, "");
 }
 
 static void
-string_split_close(void *state)
+close_separator(void *state)
 {
     struct string_split *stage = state;
 
     free((void *)(uintptr_t)stage->separator.data);
-    content_targets_close(&stage->targets);
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = describe,
+    .map = map_column,
+    .close = close_separator,
+};
 
 const struct content_ops content_string_split = {
     .name = "string_split",
     .takes_missing = true,
     .state_bytes = sizeof(struct string_split),
-    .open = string_split_open,
-    .apply = string_split_apply,
-    .close = string_split_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

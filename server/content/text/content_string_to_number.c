@@ -5,19 +5,20 @@
 #include "content/text/texts.h"
 
 struct string_to_number {
+    struct column_wise wise;
     tundish_dtype dtype;
-    struct content_targets targets;
 };
 
 static tundish_status
-string_to_number_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                      bool *ret_batch_wide)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
     struct string_to_number *stage = state;
 
-    *ret_batch_wide = false;
+    (void)own;
+    (void)batch_wide;
     stage->dtype = tnd_dtype_by_name(spec_text(config->stage, "out_type"));
-    return texts_open(config, stage->dtype, ret_schema, &stage->targets);
+    return texts_describe(config, column, stage->dtype);
 }
 
 static bool
@@ -45,41 +46,34 @@ reject(const struct string_to_number *stage, const struct column *from, int64_t 
                  tnd_dtype_name(stage->dtype), text.size == 0 ? ": it is empty" : "");
 }
 
-static tundish_status
-string_to_number_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct string_to_number *stage = state;
+    const struct column *from = map->from;
+    const struct byte_view *texts = from->values;
     size_t bytes = tnd_dtype_bytes(stage->dtype);
+    void *values = frame_values(map->output, map->at, (size_t)from->value_count * bytes);
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        const struct byte_view *texts = from->values;
-        void *values = frame_values(output, target->output, (size_t)from->value_count * bytes);
-
-        for (int64_t j = 0; j < from->value_count; j++)
-            if (texts[j].size == 0 || !read_number(stage->dtype, texts[j], values, j)) {
-                memset((uint8_t *)values + (size_t)j * bytes, 0, bytes);
-                reject(stage, from, j, texts[j], output);
-            }
-        column_set_like(&output->columns[target->output], from, values);
-    }
-    return TUNDISH_OK;
+    for (int64_t j = 0; j < from->value_count; j++)
+        if (texts[j].size == 0 || !read_number(stage->dtype, texts[j], values, j)) {
+            memset((uint8_t *)values + (size_t)j * bytes, 0, bytes);
+            reject(stage, from, j, texts[j], map->output);
+        }
+    column_set_like(map->to, from, values);
 }
 
-static void
-string_to_number_close(void *state)
-{
-    struct string_to_number *stage = state;
-
-    content_targets_close(&stage->targets);
-}
+static const struct column_wise_ops columns = {
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_string_to_number = {
     .name = "string_to_number",
     .takes_missing = true,
     .state_bytes = sizeof(struct string_to_number),
-    .open = string_to_number_open,
-    .apply = string_to_number_apply,
-    .close = string_to_number_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -4,22 +4,20 @@
 #include "content/text/texts.h"
 
 struct substr {
+    struct column_wise wise;
     int64_t position, length;
     bool letters;
-    struct content_targets targets;
 };
 
 static tundish_status
-substr_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-            bool *ret_batch_wide)
+read_parameters(void *state, const struct stage_config *config)
 {
     struct substr *stage = state;
 
-    *ret_batch_wide = false;
     stage->position = spec_int(config->stage, "pos");
     stage->length = spec_int(config->stage, "len");
     stage->letters = strcmp(spec_text(config->stage, "unit"), "UTF8_CHAR") == 0;
-    return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
+    return TUNDISH_OK;
 }
 
 /* Count characters. Continuation bytes at the start of a text count as one character, as in
@@ -74,42 +72,36 @@ cut(const struct substr *stage, struct byte_view text, struct byte_view *ret_par
     return true;
 }
 
-static tundish_status
-substr_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct substr *stage = state;
+    const struct column *from = map->from;
+    const struct byte_view *texts = from->values;
+    struct byte_view *parts =
+        frame_values(map->output, map->at, (size_t)from->value_count * sizeof *parts);
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        const struct byte_view *texts = from->values;
-        struct byte_view *parts =
-            frame_values(output, target->output, (size_t)from->value_count * sizeof *parts);
-
-        for (int64_t j = 0; j < from->value_count; j++)
-            if (!cut(stage, texts[j], &parts[j]))
-                frame_reject(
-                    output, column_element_of(from, j), "substr: position %lld is outside \"%.*s\"",
-                    (long long)stage->position, texts[j].size > 200 ? 200 : (int)texts[j].size,
-                    (const char *)texts[j].data);
-        column_set_like(&output->columns[target->output], from, parts);
-    }
-    return TUNDISH_OK;
+    for (int64_t j = 0; j < from->value_count; j++)
+        if (!cut(stage, texts[j], &parts[j]))
+            frame_reject(map->output, column_element_of(from, j),
+                         "substr: position %lld is outside \"%.*s\"", (long long)stage->position,
+                         texts[j].size > 200 ? 200 : (int)texts[j].size,
+                         (const char *)texts[j].data);
+    column_set_like(map->to, from, parts);
 }
 
-static void
-substr_close(void *state)
-{
-    struct substr *stage = state;
-
-    content_targets_close(&stage->targets);
-}
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = texts_describe_texts,
+    .map = map_column,
+};
 
 const struct content_ops content_substr = {
     .name = "substr",
     .takes_missing = true,
     .state_bytes = sizeof(struct substr),
-    .open = substr_open,
-    .apply = substr_apply,
-    .close = substr_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -7,11 +7,11 @@ enum unicode_encoding { UTF_8, UTF_16_BE, UTF_32_BE };
 enum unicode_errors { ERRORS_REPLACE, ERRORS_IGNORE, ERRORS_STRICT };
 
 struct unicode_split {
+    struct column_wise wise;
     enum unicode_encoding encoding;
     enum unicode_errors errors;
     uint8_t replacement[4]; /* in the encoding */
     size_t replacement_bytes;
-    struct content_targets targets;
 };
 
 static bool
@@ -46,16 +46,13 @@ encode(enum unicode_encoding encoding, uint32_t c, uint8_t *to)
 }
 
 static tundish_status
-unicode_split_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-                   bool *ret_batch_wide)
+read_parameters(void *state, const struct stage_config *config)
 {
     struct unicode_split *stage = state;
     const char *encoding = spec_text(config->stage, "input_encoding");
     const char *errors = spec_text(config->stage, "errors");
     uint32_t replacement = (uint32_t)spec_int(config->stage, "replacement_char");
-    tundish_status status = texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
 
-    *ret_batch_wide = false;
     stage->encoding = strcmp(encoding, "UTF-8") == 0       ? UTF_8
                       : strcmp(encoding, "UTF-16-BE") == 0 ? UTF_16_BE
                                                            : UTF_32_BE;
@@ -65,9 +62,16 @@ unicode_split_open(void *state, const struct stage_config *config, struct schema
     if (is_surrogate(replacement) && stage->encoding == UTF_8)
         replacement = 0xFFFD; /* UTF-8 cannot encode a surrogate */
     stage->replacement_bytes = encode(stage->encoding, replacement, stage->replacement);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = texts_open_lists(config, &ret_schema->columns[stage->targets.list[i].output]);
-    return status;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
+{
+    tundish_status status = texts_describe_texts(state, config, own, column, batch_wide);
+
+    return status == TUNDISH_OK ? texts_open_lists(config, column) : status;
 }
 
 /* The bytes of the character at `at`; negative: so many ill-formed bytes (as text_utf8_letter). */
@@ -123,31 +127,25 @@ cut(const void *parameters, struct text_maker *maker, struct byte_view text,
     return true;
 }
 
-static tundish_status
-unicode_split_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct unicode_split *stage = state;
-
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        texts_cut(&input->columns[stage->targets.list[i].input], output,
-                  stage->targets.list[i].output, stage, cut,
-                  "unicode_split: invalid bytes in a text (errors: strict)");
-    return TUNDISH_OK;
-}
-
 static void
-unicode_split_close(void *state)
+map_column(const void *state, const struct column_map *map)
 {
-    struct unicode_split *stage = state;
-
-    content_targets_close(&stage->targets);
+    texts_cut(map->from, map->output, map->at, state, cut,
+              "unicode_split: invalid bytes in a text (errors: strict)");
 }
+
+static const struct column_wise_ops columns = {
+    .read = read_parameters,
+    .describe = describe,
+    .map = map_column,
+};
 
 const struct content_ops content_unicode_split = {
     .name = "unicode_split",
     .takes_missing = true,
     .state_bytes = sizeof(struct unicode_split),
-    .open = unicode_split_open,
-    .apply = unicode_split_apply,
-    .close = unicode_split_close,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
 };

@@ -8,21 +8,34 @@
 #include "core/modulus.h"
 
 tundish_status
-text_buckets_open(struct text_buckets *stage, const struct stage_config *config, uint64_t count,
-                  struct schema *ret_schema, bool *ret_batch_wide)
+text_buckets_read_key(struct text_buckets *stage, const struct stage_config *config)
 {
-    tundish_status status = (stage->takes_sparse ? texts_open_any : texts_open)(
-        config, TUNDISH_INT64, ret_schema, &stage->targets);
+    const struct spec_value *key = spec_get(config->stage, "key");
 
-    *ret_batch_wide = false;
-    stage->count = count;
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
+    if (key->kind != SPEC_LIST || key->count != 2)
+        return spec_complain(
+            config->errors, key->line, key->column, "key must be two integers, and there %s %u",
+            key->count == 1 ? "is" : "are", key->kind == SPEC_LIST ? key->count : 1);
+    stage->is_strong = true;
+    for (uint32_t i = 0; i < 2; i++)
+        stage->key[i] = key->items[i].kind == SPEC_INTEGER ? (uint64_t)key->items[i].integer
+                                                           : key->items[i].natural;
+    return TUNDISH_OK;
+}
 
-        column->has_range = true;
-        column->minimum = 0;
-        column->maximum = (int64_t)stage->count - 1;
-    }
+tundish_status
+text_buckets_describe(void *state, const struct stage_config *config, void *own,
+                      struct column_spec *column, bool *batch_wide)
+{
+    const struct text_buckets *stage = state;
+    tundish_status status =
+        (stage->takes_sparse ? texts_describe_any : texts_describe)(config, column, TUNDISH_INT64);
+
+    (void)own;
+    (void)batch_wide;
+    column->has_range = true;
+    column->minimum = 0;
+    column->maximum = (int64_t)stage->count - 1;
     return status;
 }
 
@@ -41,29 +54,15 @@ make_buckets(const void *state, const struct byte_view *texts, size_t count, int
     }
 }
 
-tundish_status
-text_buckets_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    const struct text_buckets *stage = state;
-    const struct words_maker maker = { .key = state, .make = make_buckets, .context = state };
-
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct column *from = &input->columns[target->input];
-        int64_t *buckets =
-            frame_values(output, target->output, (size_t)from->value_count * sizeof *buckets);
-
-        if (!words_make(output->scratch, &maker, from->values, from->value_count, buckets))
-            make_buckets(stage, from->values, (size_t)from->value_count, buckets);
-        column_set_like(&output->columns[target->output], from, buckets);
-    }
-    return TUNDISH_OK;
-}
-
 void
-text_buckets_close(void *state)
+text_buckets_map(const void *state, const struct column_map *map)
 {
-    struct text_buckets *stage = state;
+    const struct words_maker maker = { .key = state, .make = make_buckets, .context = state };
+    const struct column *from = map->from;
+    int64_t *buckets =
+        frame_values(map->output, map->at, (size_t)from->value_count * sizeof *buckets);
 
-    content_targets_close(&stage->targets);
+    if (!words_make(map->output->scratch, &maker, from->values, from->value_count, buckets))
+        make_buckets(state, from->values, (size_t)from->value_count, buckets);
+    column_set_like(map->to, from, buckets);
 }

@@ -5,17 +5,19 @@
 #include "content/text/texts.h"
 
 struct text_buckets {
+    struct column_wise wise;
     uint64_t count;
     bool is_strong;
-    bool takes_sparse; /* before it is opened */
+    bool takes_sparse;
     uint64_t key[2];
-    struct content_targets targets;
 };
 
-tundish_status text_buckets_open(struct text_buckets *stage, const struct stage_config *config,
-                                 uint64_t count, struct schema *ret_schema, bool *ret_batch_wide);
-tundish_status text_buckets_apply(const void *state, const struct frame *input,
-                                  struct frame *output);
-void text_buckets_close(void *state);
+/* The parameter `key`, which makes the hash the strong one. */
+tundish_status text_buckets_read_key(struct text_buckets *stage, const struct stage_config *config);
+
+/* For the column_wise_ops of these stages, which have read `count`. */
+tundish_status text_buckets_describe(void *state, const struct stage_config *config, void *own,
+                                     struct column_spec *column, bool *batch_wide);
+void text_buckets_map(const void *state, const struct column_map *map);
 
 #endif

@@ -8,25 +8,23 @@
 #include "core/must.h"
 
 struct text_case {
+    struct column_wise wise;
     bool upper, utf8;
     struct UCaseMap *map; /* utf8: ICU's, for the root locale */
-    struct content_targets targets;
 };
 
 static tundish_status
-text_case_open(struct text_case *stage, bool upper, const struct stage_config *config,
-               struct schema *ret_schema, bool *ret_batch_wide)
+read_encoding(struct text_case *stage, bool upper, const struct stage_config *config)
 {
     UErrorCode error = U_ZERO_ERROR;
 
-    *ret_batch_wide = false;
     stage->upper = upper;
     stage->utf8 = spec_text(config->stage, "encoding")[0] != '\0';
     if (stage->utf8) {
         stage->map = ucasemap_open("", 0, &error);
         must(U_SUCCESS(error));
     }
-    return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
+    return TUNDISH_OK;
 }
 
 /* Flip bit 0x20 of letters alone; the subtraction wraps around for bytes below the first letter. */
@@ -108,38 +106,43 @@ change_utf8(const void *state, struct text_maker *maker, struct byte_view text)
     return text_take(maker, (size_t)bytes);
 }
 
-static tundish_status
-text_case_apply(const void *state, const struct frame *input, struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct text_case *stage = state;
 
-    texts_change(&stage->targets, input, output, stage, stage->utf8 ? change_utf8 : change_ascii);
-    return TUNDISH_OK;
+    texts_change(map, state, stage->utf8 ? change_utf8 : change_ascii);
 }
 
 static void
-text_case_close(void *state)
+close_map(void *state)
 {
     struct text_case *stage = state;
 
     ucasemap_close(stage->map);
-    content_targets_close(&stage->targets);
 }
 
 #define TEXT_CASE(stage_, upper_)                                                                  \
-    static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
-                                        struct schema *ret_schema, bool *ret_batch_wide)           \
+    static tundish_status stage_##_read(void *state, const struct stage_config *config)            \
     {                                                                                              \
-        return text_case_open(state, upper_, config, ret_schema, ret_batch_wide);                  \
+        return read_encoding(state, upper_, config);                                               \
     }                                                                                              \
+                                                                                                   \
+    static const struct column_wise_ops stage_##_columns = {                                       \
+        .read = stage_##_read,                                                                     \
+        .describe = texts_describe_texts,                                                          \
+        .map = map_column,                                                                         \
+        .close = close_map,                                                                        \
+    };                                                                                             \
                                                                                                    \
     const struct content_ops content_##stage_ = {                                                  \
         .name = #stage_,                                                                           \
         .takes_missing = true,                                                                     \
         .state_bytes = sizeof(struct text_case),                                                   \
-        .open = stage_##_open,                                                                     \
-        .apply = text_case_apply,                                                                  \
-        .close = text_case_close,                                                                  \
+        .columns = &stage_##_columns,                                                              \
+        .open = column_wise_open,                                                                  \
+        .apply = column_wise_apply,                                                                \
+        .close = column_wise_close,                                                                \
     }
 
 TEXT_CASE(string_lower, false);

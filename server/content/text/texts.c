@@ -93,33 +93,34 @@ text_utf8_letter(const uint8_t *at, const uint8_t *end)
 }
 
 tundish_status
-texts_open_any(const struct stage_config *config, tundish_dtype result, struct schema *ret_schema,
-               struct content_targets *ret_targets)
+texts_describe_any(const struct stage_config *config, struct column_spec *column,
+                   tundish_dtype result)
 {
-    tundish_status status = content_targets_open(config, ret_schema, ret_targets);
-
-    for (uint32_t i = 0; i < ret_targets->count && status == TUNDISH_OK; i++) {
-        struct column_spec *column = &ret_schema->columns[ret_targets->list[i].output];
-
-        if (column->dtype != TUNDISH_STRING)
-            return stage_complain(config, "%s: '%s' has dtype %s; expected strings",
-                                  config->stage->info->name, column->name,
-                                  tnd_dtype_name(column->dtype));
-        column->dtype = result;
-        column->has_range = false;
-    }
-    return status;
+    if (column->dtype != TUNDISH_STRING)
+        return stage_complain(config, "%s: '%s' has dtype %s; expected strings",
+                              config->stage->info->name, column->name,
+                              tnd_dtype_name(column->dtype));
+    column->dtype = result;
+    column->has_range = false;
+    return TUNDISH_OK;
 }
 
 tundish_status
-texts_open(const struct stage_config *config, tundish_dtype result, struct schema *ret_schema,
-           struct content_targets *ret_targets)
+texts_describe(const struct stage_config *config, struct column_spec *column, tundish_dtype result)
 {
-    tundish_status status = texts_open_any(config, result, ret_schema, ret_targets);
+    tundish_status status = texts_describe_any(config, column, result);
 
-    for (uint32_t i = 0; i < ret_targets->count && status == TUNDISH_OK; i++)
-        status = texts_refuse_sparse(config, &ret_schema->columns[ret_targets->list[i].output]);
-    return status;
+    return status == TUNDISH_OK ? texts_refuse_sparse(config, column) : status;
+}
+
+tundish_status
+texts_describe_texts(void *state, const struct stage_config *config, void *own,
+                     struct column_spec *column, bool *batch_wide)
+{
+    (void)state;
+    (void)own;
+    (void)batch_wide;
+    return texts_describe(config, column, TUNDISH_STRING);
 }
 
 tundish_status
@@ -158,24 +159,18 @@ texts_need_lists(const struct stage_config *config, const struct column_spec *co
 }
 
 void
-texts_change(const struct content_targets *targets, const struct frame *input, struct frame *output,
-             const void *parameters,
+texts_change(const struct column_map *map, const void *parameters,
              struct byte_view (*change)(const void *parameters, struct text_maker *maker,
                                         struct byte_view text))
 {
-    struct text_maker maker = { .scratch = output->scratch };
+    struct text_maker maker = { .scratch = map->output->scratch };
+    const struct byte_view *texts = map->from->values;
+    struct byte_view *made =
+        frame_values(map->output, map->at, (size_t)map->from->value_count * sizeof *made);
 
-    for (uint32_t i = 0; i < targets->count; i++) {
-        const struct content_target *target = &targets->list[i];
-        const struct column *from = &input->columns[target->input];
-        const struct byte_view *texts = from->values;
-        struct byte_view *made =
-            frame_values(output, target->output, (size_t)from->value_count * sizeof *made);
-
-        for (int64_t j = 0; j < from->value_count; j++)
-            made[j] = change(parameters, &maker, texts[j]);
-        column_set_like(&output->columns[target->output], from, made);
-    }
+    for (int64_t i = 0; i < map->from->value_count; i++)
+        made[i] = change(parameters, &maker, texts[i]);
+    column_set_like(map->to, map->from, made);
 }
 
 void

@@ -2,7 +2,7 @@
 #ifndef CONTENT_TEXT_TEXTS_H
 #define CONTENT_TEXT_TEXTS_H
 
-#include "content/content.h"
+#include "content/column_wise.h"
 #include "content/text/regex.h"
 #include "core/bytes.h"
 
@@ -22,12 +22,16 @@ struct byte_view text_take(struct text_maker *maker, size_t bytes);
 /* The same with the bytes given. */
 struct byte_view text_copy(struct text_maker *maker, const void *data, size_t bytes);
 
-/* Open columns / output: all must hold strings, and what goes out has dtype `result`. TensorFlow's
+/* Describe a column that goes out: it must hold strings, and gets the dtype `result`. TensorFlow's
  * string ops take no sparse columns; tf.Transform's do. */
-tundish_status texts_open_any(const struct stage_config *config, tundish_dtype result,
-                              struct schema *ret_schema, struct content_targets *ret_targets);
-tundish_status texts_open(const struct stage_config *config, tundish_dtype result,
-                          struct schema *ret_schema, struct content_targets *ret_targets);
+tundish_status texts_describe_any(const struct stage_config *config, struct column_spec *column,
+                                  tundish_dtype result);
+tundish_status texts_describe(const struct stage_config *config, struct column_spec *column,
+                              tundish_dtype result);
+
+/* column_wise_ops.describe of stages from strings to strings. */
+tundish_status texts_describe_texts(void *state, const struct stage_config *config, void *own,
+                                    struct column_spec *column, bool *batch_wide);
 
 /* Compile the parameter `pattern`, or complain of it. The caller closes the result. */
 tundish_status texts_open_regex(const struct stage_config *config, struct regex **ret_regex);
@@ -38,9 +42,8 @@ tundish_status texts_refuse_sparse(const struct stage_config *config,
 tundish_status texts_need_lists(const struct stage_config *config,
                                 const struct column_spec *column);
 
-/* Make every text of the targets another: `change` gives it, from what `parameters` say. */
-void texts_change(const struct content_targets *targets, const struct frame *input,
-                  struct frame *output, const void *parameters,
+/* Make every text of a column another: `change` gives it, from what `parameters` say. */
+void texts_change(const struct column_map *map, const void *parameters,
                   struct byte_view (*change)(const void *parameters, struct text_maker *maker,
                                              struct byte_view text));
 
