@@ -10,6 +10,8 @@
 #include "content/sounds/spectrum.h"
 #include "core/memory.h"
 
+enum { FRAMES_TOGETHER = 4 };
+
 /* The lines whose weight in a bin is not 0. */
 struct band {
     int64_t first, count;
@@ -215,9 +217,14 @@ make_signal(const struct mel_spectrogram *layer, const float *samples, int64_t c
 
     pad(samples, count, by, rooms->padded);
     for (int64_t f = 0; f < frames; f++) {
-        spectrum_frame(&layer->spectrum, rooms->padded + f * layer->stride,
-                       count + 2 * by - f * layer->stride, rooms->spectrum, rooms->lines);
-        make_frame(layer, rooms->lines, make_powers(layer, rooms->lines), to + f, frames);
+        float *lines = rooms->lines + f % FRAMES_TOGETHER * layer->lines;
+
+        if (f % FRAMES_TOGETHER == 0)
+            spectrum_frames(&layer->spectrum, rooms->padded + f * layer->stride,
+                            count + 2 * by - f * layer->stride, layer->stride,
+                            frames - f < FRAMES_TOGETHER ? frames - f : FRAMES_TOGETHER,
+                            rooms->spectrum, lines);
+        make_frame(layer, lines, make_powers(layer, lines), to + f, frames);
     }
 }
 
@@ -247,7 +254,7 @@ make_element(const struct mel_spectrogram *layer, const float *samples, int64_t 
     struct rooms rooms = {
         .spectrum = spectrum_room(&layer->spectrum, scratch),
         .padded = scratch_array(scratch, (size_t)(length + 2 * by), sizeof(float)),
-        .lines = scratch_array(scratch, (size_t)layer->lines, sizeof(float)),
+        .lines = scratch_array(scratch, (size_t)(FRAMES_TOGETHER * layer->lines), sizeof(float)),
     };
 
     for (int64_t s = 0; s < signals; s++)

@@ -91,14 +91,10 @@ static uint8_t *
 transform(const struct stft *state, const struct spectrum *spectrum, const uint8_t *samples,
           int64_t count, void *room, uint8_t *to)
 {
-    size_t value_bytes = tnd_dtype_bytes(spectrum->dtype);
+    int64_t frames = frame_count(state, count);
 
-    for (int64_t f = 0, frames = frame_count(state, count); f < frames; f++) {
-        spectrum_frame(spectrum, samples + (size_t)(f * state->step) * value_bytes,
-                       count - f * state->step, room, to);
-        to += (size_t)(state->fft_length / 2 + 1) * value_bytes;
-    }
-    return to;
+    spectrum_frames(spectrum, samples, count, state->step, frames, room, to);
+    return to + (size_t)(frames * (state->fft_length / 2 + 1)) * tnd_dtype_bytes(spectrum->dtype);
 }
 
 /* Transform every signal of a column. Signals are contiguous along the last dimension. */

@@ -1,6 +1,7 @@
-/* spectrum.c - windows, and the Fourier transform: by kissfft in float32, by fourier.h in float64
- * and for lengths that are hard. The complex transform is used although signals are real: it does
- * not write to its plan, so all threads share one. */
+/* spectrum.c - windows, and the Fourier transform: in float32 by fourier_lanes.h, and where that
+ * does not take the length by kissfft; by fourier.h in float64 and for lengths that are hard.
+ * The complex transform of kissfft is used although signals are real: it does not write to its
+ * plan, so all threads share one. */
 #include "content/sounds/spectrum.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "content/sounds/fourier.h"
+#include "content/sounds/fourier_lanes.h"
 #include "core/memory.h"
 #include "core/must.h"
 
@@ -145,29 +147,84 @@ frame_hard(const struct spectrum *spectrum, const float *samples, int64_t count,
         ret_magnitudes[i] = (float)cabs(out[i]);
 }
 
-void *
-spectrum_room(const struct spectrum *spectrum, struct scratch *scratch)
-{
-    int64_t values = 2 * spectrum->fft_length;
-
-    values += spectrum->fourier != NULL ? fourier_room(spectrum->fourier) : 0;
-    return scratch_array(scratch, (size_t)values, sizeof(double complex));
-}
-
-void
-spectrum_frame(const struct spectrum *spectrum, const void *samples, int64_t available, void *room,
-               void *ret_magnitudes)
+/* Samples of a frame that begins where so many are left. */
+static int64_t
+sample_count(const struct spectrum *spectrum, int64_t available)
 {
     int64_t count = spectrum->frame_length;
 
     count = count < spectrum->fft_length ? count : spectrum->fft_length;
     count = count < available ? count : available;
+    return count > 0 ? count : 0;
+}
+
+/* Some frames, FOURIER_LANES at most. */
+static void
+frames_in_lanes(const struct spectrum *spectrum, const float *samples, int64_t available,
+                int64_t step, int64_t frames, struct lanes_complex *room, float *ret_magnitudes)
+{
+    int64_t half = spectrum->fft_length / 2;
+    lanes_values *magnitudes = (lanes_values *)(room + spectrum->fft_length);
+    const float *window = spectrum->window;
+
+    memset(room, 0, (size_t)half * sizeof *room);
+    for (int64_t f = 0; f < frames; f++) {
+        int64_t count = sample_count(spectrum, available - f * step);
+        float *lane = (float *)room + f;
+
+        for (int64_t i = 0; i < count; i++)
+            lane[i * FOURIER_LANES] =
+                window != NULL ? samples[f * step + i] * window[i] : samples[f * step + i];
+    }
+    fourier_lanes_magnitudes(spectrum->lanes, room, magnitudes);
+    for (int64_t f = 0; f < frames; f++)
+        for (int64_t i = 0; i <= half; i++)
+            *ret_magnitudes++ = ((const float *)magnitudes)[i * FOURIER_LANES + f];
+}
+
+void *
+spectrum_room(const struct spectrum *spectrum, struct scratch *scratch)
+{
+    int64_t values = 2 * spectrum->fft_length;
+
+    if (spectrum->lanes != NULL)
+        return scratch_array(scratch, (size_t)values, sizeof(struct lanes_complex));
+    values += spectrum->fourier != NULL ? fourier_room(spectrum->fourier) : 0;
+    return scratch_array(scratch, (size_t)values, sizeof(double complex));
+}
+
+static void
+frame_alone(const struct spectrum *spectrum, const void *samples, int64_t count, void *room,
+            void *ret_magnitudes)
+{
     if (spectrum->dtype == TUNDISH_FLOAT64)
         frame64(spectrum, samples, count, room, ret_magnitudes);
     else if (spectrum->fourier != NULL)
         frame_hard(spectrum, samples, count, room, ret_magnitudes);
     else
         frame32(spectrum, samples, count, room, ret_magnitudes);
+}
+
+void
+spectrum_frames(const struct spectrum *spectrum, const void *samples, int64_t available,
+                int64_t step, int64_t frames, void *room, void *ret_magnitudes)
+{
+    size_t value_bytes = tnd_dtype_bytes(spectrum->dtype);
+    size_t frame_bytes = (size_t)(spectrum->fft_length / 2 + 1) * value_bytes;
+    int64_t together = spectrum->lanes != NULL ? FOURIER_LANES : 1;
+
+    for (int64_t f = 0; f < frames; f += together) {
+        const uint8_t *from = (const uint8_t *)samples + (size_t)(f * step) * value_bytes;
+        uint8_t *to = (uint8_t *)ret_magnitudes + (size_t)f * frame_bytes;
+        int64_t left = available - f * step;
+
+        if (spectrum->lanes != NULL)
+            frames_in_lanes(spectrum, (const float *)(const void *)from, left, step,
+                            frames - f < together ? frames - f : together, room,
+                            (float *)(void *)to);
+        else
+            frame_alone(spectrum, from, sample_count(spectrum, left), room, to);
+    }
 }
 
 void
@@ -182,7 +239,9 @@ spectrum_open(struct spectrum *spectrum, tundish_dtype dtype, int64_t frame_leng
         spectrum->window = make_window64(window, window_length, frame_length);
     else if (window != NULL)
         spectrum->window = make_window32(window, window_length, frame_length);
-    if (is_double || fourier_is_hard(fft_length))
+    if (!is_double && fourier_lanes_takes(fft_length))
+        spectrum->lanes = fourier_lanes_open(fft_length);
+    else if (is_double || fourier_is_hard(fft_length))
         spectrum->fourier = fourier_open(fft_length);
     else
         spectrum->plan = make_plan32(fft_length);
@@ -193,6 +252,7 @@ spectrum_close(struct spectrum *spectrum)
 {
     free(spectrum->window);
     fourier_close(spectrum->fourier);
+    fourier_lanes_close(spectrum->lanes);
     if (spectrum->plan != NULL)
         close_plan32(spectrum->plan);
     *spectrum = (struct spectrum){ 0 };

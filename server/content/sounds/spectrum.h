@@ -18,7 +18,8 @@ struct spectrum {
     int64_t fft_length;
     void *window;            /* frame_length factors, or NULL */
     void *plan;              /* kissfft's, or */
-    struct fourier *fourier; /* for float64, and for lengths with large prime factors */
+    struct fourier *fourier; /* for float64, and for lengths with large prime factors, or */
+    struct fourier_lanes *lanes;
 };
 
 /* Windows of tf.signal: hann and hamming, periodic if the length is even; NULL: none. A window
@@ -27,10 +28,10 @@ void spectrum_open(struct spectrum *spectrum, tundish_dtype dtype, int64_t frame
                    int64_t fft_length, const char *window, int64_t window_length);
 void spectrum_close(struct spectrum *spectrum); /* accepts a zeroed one */
 
-/* Magnitudes of one frame, fft_length / 2 + 1 of them. Beyond `available` samples there is silence.
- * `room` is spectrum_room's; one for each thread. */
-void spectrum_frame(const struct spectrum *spectrum, const void *samples, int64_t available,
-                    void *room, void *ret_magnitudes);
+/* Magnitudes of frames that begin `step` samples after each other, fft_length / 2 + 1 of each.
+ * Beyond `available` samples there is silence. `room` is spectrum_room's; one for each thread. */
+void spectrum_frames(const struct spectrum *spectrum, const void *samples, int64_t available,
+                     int64_t step, int64_t frames, void *room, void *ret_magnitudes);
 void *spectrum_room(const struct spectrum *spectrum, struct scratch *scratch);
 
 #endif
