@@ -84,7 +84,20 @@ class NodeFaults(NodesRig):
                     self.node_log(rank).unlink()
 
     def test_a_program_goes_on_at_a_place_on_all_nodes(self):
-        file = self.of_program(0)
+        self.assert_goes_on(self.of_program(0))
+
+    def test_processes_that_begin_anywhere_go_on_at_a_place_on_all_nodes(self):
+        """Among several nodes they begin with their first rows."""
+        (self.path / "turns.py").write_text(
+            "import array, os, sys\n"
+            "first, step = (int(os.environ[f'TUNDISH_{name}']) for name in ('FIRST_ROW', 'ROW_STEP'))\n"
+            "array.array('q', range(first, 2026, step)).tofile(sys.stdout.buffer)\n"
+        )
+        program = "{command: [python3, turns.py], spec: {value: {dtype: int64}}, processes: 3, seek: true}"
+        self.assert_goes_on(self.pipeline([f"program: {program}", "batch: 7"],
+                                          "{replicas: 1, auto_shard: DATA}", "{epochs: 1}"))
+
+    def assert_goes_on(self, file):
         self.serve_nodes([file, file])
         first = self.read_all(2, 1, "--batches", "10")
         rest = [self.read_node(rank, "--place", place(first[rank, 0])) for rank in (0, 1)]
