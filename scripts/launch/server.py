@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import select
+import shutil
 import signal
 
 from .channel import ControlSocket
@@ -78,6 +79,8 @@ def run_node(job, node, folder, front):
     shared = SharedServer(job.meeting, job.workers) if job.workers else None
     if shared is not None and not shared.enter():
         return run_readers(job, node, *shared.words())
+    if shutil.which(job.trainer[0]) is None:  # said before a server has read anything
+        raise LaunchError(f"cannot run {job.trainer[0]}: there is no such program, or it may not be executed", 127)
     path = os.path.join(folder, "server")
     ready, announce = os.pipe()
     barrier = RestartBarrier(job.nodes) if job.nodes > 1 and job.restarts > 0 else None

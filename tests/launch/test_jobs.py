@@ -148,6 +148,13 @@ class Launch(LaunchRig):
         self.assertEqual(status, 127)
         self.assertIn("not-there", err)
 
+    def test_an_absent_trainer_is_told_before_a_server_starts(self):
+        command = [LAUNCH, "pipeline.yaml", "--tundish", SERVER, "--replicas", "2", "--", "./not-there"]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("cannot run ./not-there", done.stderr)
+        self.assertFalse((self.folder / "server.txt").exists())
+
     def test_a_standard_error_that_nobody_reads_does_not_keep_the_job(self):
         read_end, write_end = os.pipe()
         self.addCleanup(os.close, read_end)
