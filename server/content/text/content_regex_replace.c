@@ -204,9 +204,8 @@ has_letter(const struct regex_letters *letters, struct byte_view text)
 }
 
 static struct byte_view
-replace(const void *state, struct text_maker *maker, struct byte_view text)
+replace(const struct regex_replace *stage, struct byte_view text, struct text_maker *maker)
 {
-    const struct regex_replace *stage = state;
     struct regex_group groups[REGEX_GROUPS_MAX];
     struct pieces pieces = { .maker = maker };
     const uint8_t empty[1] = { 0 };
@@ -231,7 +230,14 @@ replace(const void *state, struct text_maker *maker, struct byte_view text)
 static void
 map_column(const void *state, const struct column_map *map)
 {
-    texts_change(map, state, replace);
+    struct text_maker maker = { .scratch = map->output->scratch };
+    const struct byte_view *texts = map->from->values;
+    struct byte_view *made =
+        frame_values(map->output, map->at, (size_t)map->from->value_count * sizeof *made);
+
+    for (int64_t i = 0; i < map->from->value_count; i++)
+        made[i] = replace(state, texts[i], &maker);
+    column_set_like(map->to, map->from, made);
 }
 
 static void
