@@ -36,8 +36,15 @@ if len(tempfile.gettempdir()) > 40:
 _CHECKS = ("check-layers", "check-headers", "check-calls", "check-format", "check-unfinished", "check-english")
 _SKIPPED = 77  # as Meson has it
 _FILE_S = 600  # for a file of tests in Python; the longest takes two minutes
-_SUITE_S = 1500  # for those that run in one process
+_SUITE_S = 2400  # for those that run in one process, beside others
 _IN_PYTHON = ("-X", "faulthandler", "-m")  # see limits.py; what tests start has no such handler
+# For tests whose processes and threads wait for each other, and leave the cores to those of other tests.
+_MORE_AT_ONCE = ("--num-processes", str(2 * len(os.sched_getaffinity(0))))
+# These files of tests in Python begin first: they take much longer than their length suggests.
+_LONGEST = ("test_in_python.py", "test_trainers.py", "test_torch_dataset.py", "test_data_content.py", "test_recorder.py")
+# The meaning of a program as a pipeline file: Python alone writes the file, and `tundish peek` has its values.
+_WRITING = ("test_data_meaning.py", "test_data_specs.py")
+_COMPARING = ("test_data_content.py", "test_data_recorded.py")  # recorded cases
 _GPU_FILES = ("test_device.py", "test_examples.py", "test_readme.py")  # of tests/python
 _GPU_STEP_S = 150
 
@@ -54,18 +61,17 @@ def abi():
 
 def system():
     """real servers and trainers, killed and restarted"""
-    # Most of the time they wait for each other, and leave the cores to those of other tests.
-    return meson("release", "system", "--num-processes", str(2 * len(os.sched_getaffinity(0))))
+    return meson("release", "system", *_MORE_AT_ONCE)
 
 
 def asan():
     """the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"""
-    return meson("asan", "unit", wrapper=_without_address_randomisation())
+    return meson("asan", "unit", *_MORE_AT_ONCE, wrapper=_without_address_randomisation())
 
 
 def tsan():
     """the unit tests under ThreadSanitizer"""
-    return meson("tsan", "unit", wrapper=_without_address_randomisation())
+    return meson("tsan", "unit", *_MORE_AT_ONCE, wrapper=_without_address_randomisation())
 
 
 def fuzz():
@@ -110,8 +116,10 @@ def python():
     total = Tally()
     if why_not:
         total.add(Tally(skipped=1, notes=[f"python: no framework could be installed: {why_not}"]))
-    total.add(_python_tests("release", interpreter))
-    total.add(_typed(interpreter, folder))
+    with ThreadPool(1) as aside:
+        typed = aside.apply_async(_typed, (interpreter, folder))
+        total.add(_python_tests("release", interpreter))
+        total.add(typed.get())
     total.add(_python_asan())
     total.add(_python_debug())
     return total
@@ -310,10 +318,10 @@ def _meson_tally(name, result):
 
 
 def _python_tests(
-    flavour, interpreter, tests=REPOSITORY / "tests" / "python", files="test_*.py", **environment
+    flavour, interpreter, tests=REPOSITORY / "tests" / "python", files="test_*.py", without=(), **environment
 ):
     """The tests of a folder, with the package of this build."""
-    return _each_file(flavour, interpreter, tests, files=files, **environment, **_package(flavour))
+    return _each_file(flavour, interpreter, tests, files=files, without=without, **environment, **_package(flavour))
 
 
 def _package(flavour):
@@ -328,7 +336,7 @@ def _package(flavour):
     }
 
 
-def _each_file(name, interpreter, tests, top=None, files="test_*.py", **environment):
+def _each_file(name, interpreter, tests, top=None, files="test_*.py", without=(), **environment):
     """Each file of a folder of tests in a process of its own, as many at once as there are cores.
 
     The longest begin first; each is shown when it ends.
@@ -341,7 +349,8 @@ def _each_file(name, interpreter, tests, top=None, files="test_*.py", **environm
         return file.name, lines, time.monotonic() - begin
 
     total = Tally()
-    longest_first = sorted(tests.glob(files), key=lambda file: -file.stat().st_size)
+    chosen = (file for file in tests.glob(files) if file.name not in without)
+    longest_first = sorted(chosen, key=lambda file: (file.name not in _LONGEST, -file.stat().st_size))
     with ThreadPool(len(os.sched_getaffinity(0))) as pool:
         for file, lines, seconds in pool.imap_unordered(run, longest_first):
             print(f"-- {file}", *lines, sep="\n", flush=True)
@@ -369,6 +378,7 @@ def _python_asan():
     return _python_core(
         "asan",
         frameworks.machines_own(),
+        without=_WRITING,
         LD_PRELOAD=runtime,
         PYTHONMALLOC="malloc",
         ASAN_OPTIONS=_ENVIRONMENT["ASAN_OPTIONS"].replace("detect_leaks=1", "detect_leaks=0"),
@@ -380,12 +390,12 @@ def _python_debug():
     interpreter = shutil.which("python3-dbg")
     if not interpreter:
         return Tally(skipped=1, notes=["python: there is no python3-dbg to check reference counts"])
-    return _python_core("release", interpreter)
+    return _python_core("release", interpreter, without=_WRITING + _COMPARING)
 
 
-def _python_core(flavour, interpreter, **environment):
+def _python_core(flavour, interpreter, without, **environment):
     """What passes and fails without the frameworks; what is skipped for want of them has run already."""
-    tally = _python_tests(flavour, interpreter, **environment)
+    tally = _python_tests(flavour, interpreter, without=without, **environment)
     failures = [note for note in tally.notes if not re.search(r": \d+ skipped: ", note)]
     return Tally(tally.passed, tally.failed, 0, failures)
 
