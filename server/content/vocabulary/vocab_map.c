@@ -171,49 +171,43 @@ goes_straight(const struct vocab_output *output)
     return output->dtype == TUNDISH_INT64 && output->stride == 1;
 }
 
-static void
-check(const struct vocab *vocab, enum vocab_keys keys, const struct vocab_output *output)
+/* One of the terms is NULL: a vocabulary has keys of one kind. */
+static size_t
+map_blocks(const struct vocab *vocab, const struct vocab_rule *rule,
+           const struct byte_view *strings, const int64_t *integers, size_t count,
+           const struct vocab_output *output)
 {
-    must(vocab->keys == keys);
+    int64_t aside[VOCAB_BLOCK];
+
     must(output->dtype == TUNDISH_INT64 || output->dtype == TUNDISH_INT32);
+    for (size_t from = 0; from < count; from += VOCAB_BLOCK) {
+        size_t block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
+        int64_t *values = goes_straight(output) ? (int64_t *)output->data + from : aside;
+        size_t done =
+            strings != NULL
+                ? map_strings(vocab, rule, strings + from, block, values, output->absent)
+                : map_integers(vocab, rule, integers + from, block, values, output->absent);
+
+        if (values == aside)
+            put(values, done, output, from);
+        if (done < block)
+            return from + done;
+    }
+    return count;
 }
 
 size_t
 vocab_map(const struct vocab *vocab, const struct vocab_rule *rule, const struct byte_view *terms,
           size_t count, const struct vocab_output *output)
 {
-    int64_t aside[VOCAB_BLOCK];
-
-    check(vocab, VOCAB_STRINGS, output);
-    for (size_t from = 0; from < count; from += VOCAB_BLOCK) {
-        size_t block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
-        int64_t *values = goes_straight(output) ? (int64_t *)output->data + from : aside;
-        size_t done = map_strings(vocab, rule, terms + from, block, values, output->absent);
-
-        if (values == aside)
-            put(values, done, output, from);
-        if (done < block)
-            return from + done;
-    }
-    return count;
+    must(vocab->keys == VOCAB_STRINGS);
+    return map_blocks(vocab, rule, terms, NULL, count, output);
 }
 
 size_t
 vocab_map_integers(const struct vocab *vocab, const struct vocab_rule *rule, const int64_t *terms,
                    size_t count, const struct vocab_output *output)
 {
-    int64_t aside[VOCAB_BLOCK];
-
-    check(vocab, VOCAB_INTEGERS, output);
-    for (size_t from = 0; from < count; from += VOCAB_BLOCK) {
-        size_t block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
-        int64_t *values = goes_straight(output) ? (int64_t *)output->data + from : aside;
-        size_t done = map_integers(vocab, rule, terms + from, block, values, output->absent);
-
-        if (values == aside)
-            put(values, done, output, from);
-        if (done < block)
-            return from + done;
-    }
-    return count;
+    must(vocab->keys == VOCAB_INTEGERS);
+    return map_blocks(vocab, rule, NULL, terms, count, output);
 }
