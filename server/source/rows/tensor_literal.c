@@ -12,6 +12,7 @@
 
 #include "column/dims.h"
 #include "column/flush.h"
+#include "content/text/texts.h"
 #include "core/half.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
@@ -332,33 +333,6 @@ read_all(int file, void *to, uint64_t bytes, uint64_t offset)
                         : tnd_fail(TUNDISH_E_DATA, "it is shorter than its header says");
 }
 
-/* Write a UCS-4 character as UTF-8. Returns the number of bytes; 0 for a surrogate and for anything
- * after U+10FFFF. */
-static size_t
-put_utf8(uint32_t c, uint8_t *to)
-{
-    if (c < 0x80) {
-        to[0] = (uint8_t)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (uint8_t)(0xC0 | c >> 6);
-        to[1] = (uint8_t)(0x80 | (c & 63));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (uint8_t)(0xE0 | c >> 12);
-        to[1] = (uint8_t)(0x80 | (c >> 6 & 63));
-        to[2] = (uint8_t)(0x80 | (c & 63));
-        return c >= 0xD800 && c < 0xE000 ? 0 : 3;
-    }
-    to[0] = (uint8_t)(0xF0 | c >> 18);
-    to[1] = (uint8_t)(0x80 | (c >> 12 & 63));
-    to[2] = (uint8_t)(0x80 | (c >> 6 & 63));
-    to[3] = (uint8_t)(0x80 | (c & 63));
-    return c < 0x110000 ? 4 : 0;
-}
-
 /* Text items are padded with NULs to one size. NumPy drops all NULs at the end, so text that ends
  * in one loses it there too. */
 static tundish_status
@@ -380,11 +354,11 @@ views_of_items(const struct npy_header *header, const uint8_t *items, struct ten
             to += used;
         }
         for (uint64_t k = 0; header->text == NPY_UCS4 && k < used; k += 4) {
-            size_t bytes = put_utf8(load_u32(items + k), to);
+            uint32_t c = load_u32(items + k);
 
-            if (bytes == 0)
+            if ((c >= 0xD800 && c < 0xE000) || c > 0x10FFFF)
                 return tnd_fail(TUNDISH_E_DATA, "item %lld is not valid Unicode", (long long)i);
-            to += bytes;
+            to += text_utf8(c, to);
         }
         views[i] = (struct byte_view){ begin, (uint64_t)(to - begin) };
     }

@@ -191,6 +191,26 @@ npy_texts_lose_their_padding(void **state)
 }
 
 static void
+npy_texts_of_what_is_no_character_are_refused(void **state)
+{
+    static const char *const numbers[] = { "\x00\xD8\x00\x00", "\xFF\xDF\x00\x00",
+                                           "\x00\x00\x11\x00", "\xFF\xFF\xFF\xFF" };
+    struct folder folder;
+    uint8_t file[512];
+
+    (void)state;
+    folder_open(&folder);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        put_file(&folder, "a.npy", file,
+                 make_npy(file, 1, "{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }",
+                          numbers[i], 4));
+        assert_refused(&folder, "[from_tensor_slices: {x: {npy: a.npy}}]",
+                       "item 0 is not valid Unicode");
+    }
+    folder_close(&folder);
+}
+
+static void
 bad_npy_files_are_refused_with_a_reason(void **state)
 {
     static const struct {
@@ -260,6 +280,7 @@ TEST_FILE(test_source_from_tensor_slices)
         cmocka_unit_test(npy_files_in_either_order_give_the_same_rows),
         cmocka_unit_test(what_is_no_file_is_not_waited_for),
         cmocka_unit_test(npy_texts_lose_their_padding),
+        cmocka_unit_test(npy_texts_of_what_is_no_character_are_refused),
         cmocka_unit_test(bad_npy_files_are_refused_with_a_reason),
         cmocka_unit_test(sixteen_bit_floats_round_to_nearest_even),
     };
