@@ -18,6 +18,53 @@ denormalize_loop(const float *restrict x, size_t count, float mean, float deviat
         ret_y[i] = mean + x[i] * deviation;
 }
 
+/* Division is kept: multiplication by the reciprocal would round differently from Keras. */
+void
+normalize_each_loop(const float *restrict x, size_t count, const float *restrict means,
+                    const float *restrict deviations, float *restrict ret_y)
+{
+    for (size_t i = 0; i < count; i++)
+        ret_y[i] = (x[i] - means[i]) / deviations[i];
+}
+
+void
+denormalize_each_loop(const float *restrict x, size_t count, const float *restrict means,
+                      const float *restrict deviations, float *restrict ret_y)
+{
+    for (size_t i = 0; i < count; i++)
+        ret_y[i] = means[i] + x[i] * deviations[i];
+}
+
+static inline float
+between(float value, float least, float most)
+{
+    value = value > most ? most : value;
+    return value < least ? least : value;
+}
+
+void
+brighten_loop(const float *restrict x, size_t count, float delta, float least, float most,
+              float *restrict ret_y)
+{
+    for (size_t i = 0; i < count; i++)
+        ret_y[i] = between(x[i] + delta, least, most);
+}
+
+void
+contrast_loop(const float *restrict x, size_t count, float factor, const float *restrict means,
+              float least, float most, float *restrict ret_y)
+{
+    for (size_t i = 0; i < count; i++)
+        ret_y[i] = between((x[i] - means[i]) * factor + means[i], least, most);
+}
+
+void
+add_loop(const float *restrict x, size_t count, float *restrict sums)
+{
+    for (size_t i = 0; i < count; i++)
+        sums[i] += x[i];
+}
+
 void
 rescale_loop(const float *restrict x, size_t count, float least, float most, float low, float high,
              float *restrict ret_y)

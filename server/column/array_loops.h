@@ -19,6 +19,21 @@ convert_loop *convert_loop_of(tundish_dtype from, tundish_dtype to);
 void normalize_loop(const float *x, size_t count, float mean, float deviation, float *ret_y);
 void denormalize_loop(const float *x, size_t count, float mean, float deviation, float *ret_y);
 
+/* The same with a mean and a deviation for each value. */
+void normalize_each_loop(const float *x, size_t count, const float *means, const float *deviations,
+                         float *ret_y);
+void denormalize_each_loop(const float *x, size_t count, const float *means,
+                           const float *deviations, float *ret_y);
+
+/* x + delta, and (x - mean) * factor + mean with a mean for each value: from least to most. */
+void brighten_loop(const float *x, size_t count, float delta, float least, float most,
+                   float *ret_y);
+void contrast_loop(const float *x, size_t count, float factor, const float *means, float least,
+                   float most, float *ret_y);
+
+/* Add to sums. */
+void add_loop(const float *x, size_t count, float *sums);
+
 /* From least .. most, which differ, to low .. high. */
 void rescale_loop(const float *x, size_t count, float least, float most, float low, float high,
                   float *ret_y);

@@ -1,4 +1,5 @@
 /* content_random_brightness.c - keras.layers.RandomBrightness: add one number to all values. */
+#include "column/array_loops.h"
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 
@@ -20,16 +21,10 @@ static void
 brighten(const struct image_layer *layer, const struct images *images, const float *u,
          const float *from, float *to)
 {
-    float delta = delta_of(layer, u);
-    float least = (float)layer->range[0], most = (float)layer->range[1];
-    int64_t values = images->height * images->width * images->channels;
+    size_t values = (size_t)(images->height * images->width * images->channels);
 
-    for (int64_t i = 0; i < values; i++) {
-        float value = from[i] + delta;
-
-        value = value > most ? most : value;
-        to[i] = value < least ? least : value;
-    }
+    brighten_loop(from, values, delta_of(layer, u), (float)layer->range[0], (float)layer->range[1],
+                  to);
 }
 
 static tundish_status

@@ -1,24 +1,23 @@
 /* content_random_contrast.c - keras.layers.RandomContrast: stretch values around each channel's
  * mean. */
+#include <string.h>
+
+#include "column/array_loops.h"
 #include "content/draws.h"
 #include "content/images/image_layer.h"
+
+/* Channels that are done together, and values. */
+enum { TOGETHER = 64 };
 
 /* The mean in Keras' order: down the columns first, then across. A float sum depends on the
  * order. */
 static float
-channel_mean(const struct images *images, int64_t channel, const float *from)
+channel_mean(const struct images *images, int64_t channel, const float *columns)
 {
-    int64_t row_values = images->width * images->channels;
     float sum = 0;
 
-    for (int64_t x = 0; x < images->width; x++) {
-        const float *at = from + x * images->channels + channel;
-        float column = 0;
-
-        for (int64_t y = 0; y < images->height; y++)
-            column += at[y * row_values];
-        sum += column / (float)images->height;
-    }
+    for (int64_t x = 0; x < images->width; x++)
+        sum += columns[x * images->channels + channel] / (float)images->height;
     return sum / (float)images->width;
 }
 
@@ -39,19 +38,25 @@ static void
 contrast(const struct image_layer *layer, const struct images *images, const float *u,
          const float *from, float *to)
 {
-    float factor = factor_of(layer, u);
-    float least = (float)layer->range[0], most = (float)layer->range[1];
-    int64_t channels = images->channels, values = images->height * images->width * channels;
+    int64_t channels = images->channels, row_values = images->width * channels;
+    int64_t values = images->height * row_values;
+    float *columns = to, means[TOGETHER];
 
-    for (int64_t c = 0; c < channels; c++) {
-        float mean = channel_mean(images, c, from);
+    /* The sums of some channels are read before these are written over them. */
+    memset(columns, 0, (size_t)row_values * sizeof *columns);
+    for (int64_t i = 0; i < values; i += row_values)
+        add_loop(from + i, (size_t)row_values, columns);
+    for (int64_t first = 0; first < channels; first += TOGETHER) {
+        int64_t some = channels - first < TOGETHER ? channels - first : TOGETHER;
+        int64_t count = some == channels ? TOGETHER / channels * channels : some;
+        int64_t step = some == channels ? count : channels;
 
-        for (int64_t i = c; i < values; i += channels) {
-            float value = (from[i] - mean) * factor + mean;
-
-            value = value > most ? most : value;
-            to[i] = value < least ? least : value;
-        }
+        for (int64_t i = 0; i < count; i++)
+            means[i] = i < some ? channel_mean(images, first + i, columns) : means[i - some];
+        for (int64_t i = first; i < values; i += step)
+            contrast_loop(from + i, (size_t)(values - i < count ? values - i : count),
+                          factor_of(layer, u), means, (float)layer->range[0],
+                          (float)layer->range[1], to + i);
     }
 }
 

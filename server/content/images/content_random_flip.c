@@ -27,9 +27,16 @@ flip(const struct image_layer *layer, const struct images *images, const float *
     for (int64_t y = 0; y < height; y++) {
         const float *row = from + (down ? height - 1 - y : y) * width * channels;
 
-        for (int64_t x = 0; x < width; x++, to += channels)
-            memcpy(to, row + (across ? width - 1 - x : x) * channels,
-                   (size_t)channels * sizeof *to);
+        if (!across)
+            memcpy(to, row, (size_t)(width * channels) * sizeof *to);
+        else if (channels == 3) /* the usual number: no calls */
+            for (int64_t x = 0; x < width; x++)
+                memcpy(to + 3 * x, row + 3 * (width - 1 - x), 3 * sizeof *to);
+        else
+            for (int64_t x = 0; x < width; x++)
+                memcpy(to + x * channels, row + (width - 1 - x) * channels,
+                       (size_t)channels * sizeof *to);
+        to += width * channels;
     }
 }
 

@@ -10,10 +10,13 @@
 #include "content/learned/learning.h"
 #include "core/memory.h"
 
+enum { REPEATED = 96 };
+
 /* Learned statistics differ from column to column. */
 struct normalized {
     bool invert;
-    int64_t count; /* of means; 1: the same for all values */
+    int64_t count;    /* of means; 1: the same for all values */
+    int64_t repeated; /* as they are repeated for one loop */
     float *means, *deviations;
     uint32_t axes; /* bit k: dimension k has statistics of its own */
 };
@@ -111,6 +114,20 @@ learned_statistics(const struct stage_config *config, const char *column, struct
     return status;
 }
 
+static void
+repeat_statistics(struct normalized *layer)
+{
+    int64_t count = layer->count, times = count < REPEATED ? REPEATED / count : 1;
+    size_t values = (size_t)(layer->repeated = count * times);
+
+    layer->means = tnd_realloc(layer->means, values, sizeof *layer->means);
+    layer->deviations = tnd_realloc(layer->deviations, values, sizeof *layer->deviations);
+    for (int64_t i = count; i < layer->repeated; i++) {
+        layer->means[i] = layer->means[i - count];
+        layer->deviations[i] = layer->deviations[i - count];
+    }
+}
+
 static tundish_status
 read_statistics(const struct stage_config *config, const char *column, struct normalized *layer)
 {
@@ -125,6 +142,8 @@ read_statistics(const struct stage_config *config, const char *column, struct no
 
         layer->deviations[i] = deviation < 1e-7F ? 1e-7F : deviation;
     }
+    if (status == TUNDISH_OK)
+        repeat_statistics(layer);
     return status;
 }
 
@@ -205,18 +224,15 @@ describe(void *state, const struct stage_config *config, void *own, struct colum
     return status;
 }
 
-/* One row with statistics of its own for each position. Division is kept: multiplication by the
- * reciprocal would round differently from Keras. */
+/* Values with statistics of their own for each position. */
 static void
-normalize(const struct normalized *layer, const float *restrict x, float *restrict y, int64_t count,
-          const float *restrict mean, const float *restrict deviation)
+normalize(const struct normalized *layer, const float *x, float *y, int64_t count,
+          const float *mean, const float *deviation)
 {
     if (layer->invert)
-        for (int64_t i = 0; i < count; i++)
-            y[i] = mean[i] + x[i] * deviation[i];
+        denormalize_each_loop(x, (size_t)count, mean, deviation, y);
     else
-        for (int64_t i = 0; i < count; i++)
-            y[i] = (x[i] - mean[i]) / deviation[i];
+        normalize_each_loop(x, (size_t)count, mean, deviation, y);
 }
 
 static void
@@ -261,8 +277,9 @@ apply_column(const struct normalized *layer, const struct column *from, const fl
         normalize_alike(layer, x, y, from->value_count);
         /* Along the last axis the statistics repeat in memory order and need no copies. */
     } else if (axes == 1U << (rank - 1)) {
-        for (int64_t i = 0; i < from->value_count; i += layer->count)
-            normalize(layer, x + i, y + i, layer->count, layer->means, layer->deviations);
+        for (int64_t i = 0, left; (left = from->value_count - i) > 0; i += layer->repeated)
+            normalize(layer, x + i, y + i, left < layer->repeated ? left : layer->repeated,
+                      layer->means, layer->deviations);
     } else {
         normalize(layer, x, y, from->value_count, spread(layer->means, axes, from, scratch),
                   spread(layer->deviations, axes, from, scratch));

@@ -141,6 +141,84 @@ spectra_are_of_their_columns_dtype(void **state)
     stage_run_close(run);
 }
 
+enum { HEIGHT = 3, WIDTH = 5, PIXELS = HEIGHT * WIDTH, CHANNELS_MAX = 70 };
+
+/* The image that a stage makes of another. */
+static void
+make_image(const char *stage, const float *image, int64_t channels, float *ret_image)
+{
+    static const uint64_t ordinals[] = { 7 };
+    struct stage_run *run = stage_run_open(1, 0);
+
+    run->output.ordinals = ordinals;
+    stage_run_add(run, "x", TUNDISH_FLOAT32, image,
+                  (const int64_t[]){ HEIGHT, WIDTH, channels, -1 });
+    if (stage_run(run, stage) != TUNDISH_OK)
+        fail_msg("%s", run->text);
+    memcpy(ret_image, run->outputs[0].values, (size_t)(PIXELS * channels) * sizeof *ret_image);
+    stage_run_close(run);
+}
+
+/* A layer whose channels are alike does to each what it does to an image of that alone. */
+static void
+channels_are_changed_each_by_itself(void **state)
+{
+    static const char *const stages[] = { "random_contrast: {factor: 0.5, seed: 3}",
+                                          "random_flip: {seed: 3}",
+                                          "random_flip: {seed: 4}",
+                                          "random_flip: {seed: 5, mode: horizontal}",
+                                          "random_flip: {seed: 6, mode: horizontal}",
+                                          "random_brightness: {factor: 0.3, seed: 3}" };
+    static const int64_t numbers[] = { 2, 3, 64, CHANNELS_MAX };
+    static float image[PIXELS * CHANNELS_MAX], made[PIXELS * CHANNELS_MAX], one[PIXELS],
+        each[PIXELS];
+
+    (void)state;
+    for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
+        for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
+            int64_t channels = numbers[n];
+
+            for (int64_t i = 0; i < PIXELS * channels; i++)
+                image[i] = (float)(i * i % 251) + 0.25F * (float)(i % 7);
+            make_image(stages[s], image, channels, made);
+            for (int64_t c = 0; c < channels; c++) {
+                for (int64_t i = 0; i < PIXELS; i++)
+                    one[i] = image[i * channels + c];
+                make_image(stages[s], one, 1, each);
+                for (int64_t i = 0; i < PIXELS; i++)
+                    assert_true(made[i * channels + c] == each[i]);
+            }
+        }
+}
+
+/* More values than their repetitions have, and not a multiple of those. */
+static void
+means_repeat_along_the_last_axis(void **state)
+{
+    enum { ROWS = 67 };
+    static const float means[] = { 1, 20, 3 }, deviations[] = { 2, 4, 3 };
+    float values[3 * ROWS];
+
+    (void)state;
+    for (int invert = 0; invert < 2; invert++) {
+        struct stage_run *run = stage_run_open(1, 0);
+
+        for (int i = 0; i < 3 * ROWS; i++)
+            values[i] = (float)(i * 7 % 31);
+        stage_run_add(run, "x", TUNDISH_FLOAT32, values, (const int64_t[]){ ROWS, 3, -1 });
+        assert_int_equal(stage_run(run, invert ? "normalization: {mean: [1.0, 20.0, 3.0], "
+                                                 "variance: [4.0, 16.0, 9.0], invert: true}"
+                                               : "normalization: {mean: [1.0, 20.0, 3.0], "
+                                                 "variance: [4.0, 16.0, 9.0]}"),
+                         TUNDISH_OK);
+        for (int i = 0; i < 3 * ROWS; i++)
+            assert_true(((const float *)run->outputs[0].values)[i] ==
+                        (invert ? means[i % 3] + values[i] * deviations[i % 3]
+                                : (values[i] - means[i % 3]) / deviations[i % 3]));
+        stage_run_close(run);
+    }
+}
+
 TEST_FILE(test_content_images)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +229,8 @@ TEST_FILE(test_content_images)
         cmocka_unit_test(wav_values_are_parts_of_one),
         cmocka_unit_test(chunks_before_the_format_are_those_of_broadcasters),
         cmocka_unit_test(spectra_are_of_their_columns_dtype),
+        cmocka_unit_test(channels_are_changed_each_by_itself),
+        cmocka_unit_test(means_repeat_along_the_last_axis),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
