@@ -35,21 +35,24 @@ class Sanitizers(unittest.TestCase):
     def test_each_tool_that_is_installed_runs_the_test(self):
         ran = []
 
-        def ended(name, command):
+        def run(command, limit_s, **environment):
             ran.append(command)
-            return suites.Tally(passed=1)
+            return 0, ["Ran 3 tests in 1 s", "OK"] if "unittest" in command else []
 
-        lines = ["Ran 3 tests in 1 s", "OK"]
         with (
+            mock.patch.object(gpus, "look", return_value=("a GPU", "")),
+            mock.patch.object(gpus, "interpreter", return_value=(Path("/opt/python"), "")),
             mock.patch.object(gpus, "sanitizer", return_value=Path("/tools/compute-sanitizer")),
-            mock.patch.multiple(suites, _ended_well=ended, _echoed=lambda *_, **__: lines),
+            mock.patch.multiple(suites, _ran=run, build=lambda flavour: None),
             contextlib.redirect_stdout(io.StringIO()),
         ):
-            tally = suites._on_gpu()
-        self.assertEqual(tally.passed, 3 + 1 + len(gpus.TOOLS))
-        self.assertEqual([command[2] for command in ran[1:]], list(gpus.TOOLS))
+            tally = suites.gpu()
+        self.assertEqual((tally.passed, tally.failed), (1 + 3 + 3 * len(suites._GPU_FILES) + len(gpus.TOOLS), 0))
+        of_tools = {command[2]: command for command in ran if command[0] == "/tools/compute-sanitizer"}
+        self.assertEqual(set(of_tools), set(gpus.TOOLS))
         # A call that the driver refuses, as it may, is not to be counted as an error.
-        self.assertEqual(ran[1][3:-1], ["--report-api-errors", "no", "--error-exitcode", "1"])
+        memcheck = of_tools[next(iter(gpus.TOOLS))]
+        self.assertEqual(memcheck[3:-1], ["--report-api-errors", "no", "--error-exitcode", "1"])
 
 
 class Frameworks(unittest.TestCase):
