@@ -7,7 +7,7 @@
 
 #include "watch/report.h"
 
-/* Reports are long: those of so many nodes are told at once. */
+/* Reports are long: those of NODES_IN_FULL nodes are told at once. */
 enum { NODES_IN_FULL = 16 };
 
 static void
@@ -21,7 +21,7 @@ write_node(struct json *json, const struct watcher_node *node)
     json_object_end(json);
 }
 
-/* What every answer about the job begins with. */
+/* The beginning of every answer about the job. */
 static void
 write_job(struct json *json, const struct admin *admin, const uint32_t *numbers, uint32_t count)
 {

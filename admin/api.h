@@ -11,7 +11,7 @@ unsigned api_answer_status(const struct admin *admin, const struct route *route,
 unsigned api_answer_nodes(const struct admin *admin, const struct route *route, FILE *body);
 unsigned api_answer_node(const struct admin *admin, const struct route *route, FILE *body);
 
-/* Of all nodes, route->number being seconds; of one, of that rank, the whole hour. */
+/* Either all nodes, route->number being seconds, or the whole hour of the node of that rank. */
 unsigned api_answer_history(const struct admin *admin, const struct route *route, FILE *body);
 unsigned api_answer_node_history(const struct admin *admin, const struct route *route, FILE *body);
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Nodes tell of the same event within so many seconds. */
+/* Nodes tell of the same event within SAME_WITHIN_S seconds. */
 enum { SAME_WITHIN_S = 5 };
 
 static bool

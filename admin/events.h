@@ -26,7 +26,7 @@ struct events {
 
 void events_note(struct events *events, const struct event *event);
 
-/* What has changed from one snapshot of a server to the next: epochs, and trainers that died. */
+/* The changes from one snapshot of a server to the next: epochs, and trainers that died. */
 void events_compare(struct events *events, uint64_t second, const struct watch_snapshot *before,
                     const struct watch_snapshot *now);
 

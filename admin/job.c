@@ -194,7 +194,7 @@ job_note(struct job *job, const struct watch_snapshot *before, const struct watc
     }
 }
 
-/* What no node has any more has ended, as a series of a node's does. */
+/* A series that no node has any more has ended, as a series of a node's does. */
 void
 job_end(struct job *job)
 {

@@ -2,8 +2,8 @@
  *
  * Names come from the descriptions beside the values: tundish_KIND_FIELD[_seconds|_bytes][_total]
  * of a node, tundish_job_KIND_FIELD... of all nodes together. The lines of a family must be
- * together, so each field in turn is written for all nodes. What all nodes have is left out of a
- * large job, so that the answer stays below two megabytes.
+ * together, so each field in turn is written for all nodes. Series that all nodes have are left out
+ * of a large job, so that the answer stays below two megabytes.
  */
 #include "metrics.h"
 
@@ -175,7 +175,7 @@ silent_s(const struct watch_snapshot *snapshot)
     return (double)watch_silent_ns(snapshot, tnd_clock_ns()) / 1e9;
 }
 
-/* What the verdict goes by: shares of the last seconds. */
+/* The shares of the last seconds by which the verdict goes. */
 static void
 write_verdicts(const struct watcher *watcher, const char *name, const char *help,
                double (*value_of)(const struct watcher_node *), FILE *file)

@@ -7,7 +7,7 @@
 
 #include "metrics_family.h"
 
-/* So many trainers are told of: those that waited most in so many seconds, or stand still. */
+/* TRAINERS trainers are told of: those that waited most in OF_LATE_S seconds, or stand still. */
 enum { TRAINERS = 128, OF_LATE_S = 300 };
 static const double STANDS_NS = 120e9; /* as in alerts.yml */
 

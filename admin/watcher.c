@@ -13,9 +13,9 @@
 #include "core/status.h"
 #include "watch/hold.h"
 
-/* Of more nodes than this fewer snapshots are kept of each, for the sake of memory. */
+/* With more nodes than this fewer snapshots of each are kept, to save memory. */
 enum { NODES_CLOSELY = 64, LEAN_WINDOW = 4 };
-/* Of more nodes there is no history of each stage. */
+/* With more nodes there is no history of each stage. */
 enum { NODES_BY_STAGE = 16 };
 static const int64_t LEAN_NS = INT64_C(5000000000);
 

@@ -13,7 +13,8 @@
 #include "job.h"
 #include "watch/siblings.h"
 
-/* Verdicts look back over so many seconds, at most; for a job of many nodes over five at least. */
+/* Verdicts look back over WATCHER_WINDOW seconds, at most; for a job of many nodes over five at
+ * least. */
 enum { WATCHER_NODES = TND_STATS_NODES, WATCHER_WINDOW = 10 };
 
 struct watcher;

@@ -42,7 +42,7 @@ tundish_status arrow_values_take(const struct arrow_field *field, const struct A
 
 void arrow_values_close(struct arrow_values *values); /* accepts zeros */
 
-/* At least so many bytes; what is in there is lost. E_MEMORY. */
+/* At least count * size bytes; the content is lost. E_MEMORY. */
 tundish_status arrow_room_need(struct arrow_room *room, uint64_t count, size_t bytes);
 
 #endif

@@ -11,8 +11,8 @@
  * after several missed beats. */
 #define SILENCE_MIN_NS UINT64_C(5000000000)
 
-/* By default. After so many vain spins in a row only one wait in a few spins: batches take longer
- * than that to come, and the server may have a use for the processor. */
+/* By default. After SPINS_IN_VAIN spins in a row only one wait in WAITS_PER_SPIN spins: batches
+ * take longer than that to come, and the server may have a use for the processor. */
 #define SPIN_DEFAULT_NS INT64_C(20000)
 enum { SPINS_IN_VAIN = 8, WAITS_PER_SPIN = 64 };
 

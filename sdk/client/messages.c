@@ -7,8 +7,8 @@
 #include "core/status.h"
 #include "shm/place.h"
 
-/* Keep the headers of at least so many earlier epochs. A lane may hold batches of as many epochs as
- * it has slots, and a new server may have to begin at the oldest of them. */
+/* Keep the headers of at least EPOCHS_KEPT_MIN earlier epochs. A lane may hold batches of as many
+ * epochs as it has slots, and a new server may have to begin at the oldest of them. */
 enum { EPOCHS_KEPT_MIN = 2 };
 
 static tundish_status

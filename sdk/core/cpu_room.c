@@ -28,7 +28,7 @@ read_numbers(const char *folder, const char *name, int64_t *ret_first, int64_t *
     return count;
 }
 
-/* "max 100000" of version 2 and -1 of version 1 are no limit. */
+/* "max 100000" of version 2 and -1 of version 1 mean: without a limit. */
 static bool
 read_quota(const char *folder, int64_t *ret_quota, int64_t *ret_period)
 {

@@ -10,7 +10,7 @@
 
 #include "tundish/tundish.h"
 
-/* Before so many threads are started: are there addresses for their stacks, and for what they
+/* Before `count` threads are started: are there addresses for their stacks, and for what they
  * allocate first? There the allocator may crash by itself. E_MEMORY: there are not. */
 tundish_status tnd_memory_for_threads(uint32_t count);
 

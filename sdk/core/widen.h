@@ -19,7 +19,7 @@ struct tnd_widening {
     const double *scale;
     const double *offset;
     uint64_t channels; /* not 0: the length of the last dimension, each index of which gets ... */
-    uint64_t plane;    /* ... so many values side by side: pixels of an image. Not 0 then */
+    uint64_t plane;    /* ... this number of values side by side: pixels of an image. Not 0 then */
 };
 
 /* From any number or bool to any float. */

@@ -61,7 +61,7 @@ publish(struct ahead *ahead, struct region *region)
     pthread_mutex_unlock(&ahead->lock);
 }
 
-/* Some streams have no places (an evaluation); that is no failure of reading. */
+/* Some streams have no places (an evaluation); that is not a failure of reading. */
 static void
 keep_place(tundish_reader *reader, struct region *region)
 {

@@ -21,7 +21,7 @@ enum { EXPAND_THREADS = 256, EXPAND_GROUP = 8 };
 #define EXPAND_UNROLL
 #endif
 
-/* What a thread reads or writes at once. Buffers begin at multiples of PACK_ALIGN. */
+/* A thread reads or writes one at once. Buffers begin at multiples of PACK_ALIGN. */
 struct expand_words {
     uint32_t word[4];
 } __attribute__((aligned(16), may_alias));
@@ -339,7 +339,7 @@ expand_halves(const struct expansion *job, float low, float high)
 #endif
 }
 
-/* What eight floats become, none of them NaN, goes to value `to` of the result and those after it.
+/* Convert eight floats, none of them NaN, into value `to` of the result and those after it.
  */
 HALF_INLINE void
 expand_store(const struct expansion *job, uint64_t to, const float *value)

@@ -3,8 +3,8 @@
  *     op: {library: "libop_lists.so", name: pieces, parameters: 3, columns: text}
  *     op: {library: "libop_lists.so", name: unit_length, columns: embedding}
  *
- * pieces cuts a string into pieces of so many bytes and returns a number for each, as a tokenizer
- * does. The result is a ragged column. unit_length divides a vector by its length.
+ * pieces cuts a string into pieces of a number of bytes and returns a number for each, as a
+ * tokenizer does. The result is a ragged column. unit_length divides a vector by its length.
  */
 #include <math.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
 
 #include "core/clock.h"
 
-/* A spinning consumer reads the clock once in so many looks at the counter, because reading the
- * clock costs far more than a look. */
+/* A spinning consumer reads the clock once in LOOKS_PER_CLOCK looks at the counter, because reading
+ * the clock costs far more than a look. */
 enum { LOOKS_PER_CLOCK = 32 };
 
 /* Not PRIVATE: the word is shared between processes. Works on a read-only mapping. */

@@ -249,7 +249,7 @@ read_column(struct tnd_spec *spec, uint64_t spec_bytes, uint32_t index, double *
     return TUNDISH_OK;
 }
 
-/* Count the doubles of all columns. False: they cannot all lie in so many bytes. */
+/* Count the doubles of all columns. False: the bytes cannot hold them all. */
 static bool
 count_numbers(const uint8_t *storage, uint64_t spec_bytes, uint32_t column_count,
               uint64_t *ret_count)

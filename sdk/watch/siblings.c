@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node is slow that takes so much longer than the others do. */
+/* A node is slow that takes SLOW times as long as the others do. */
 static const double SLOW = 1.5;
 
 /* Less work than this share of one thread's time says nothing. */

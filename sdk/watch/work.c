@@ -90,7 +90,7 @@ name_refusals(const struct watch_observation *observation, char text[96])
 }
 
 /* The threads that work wait for files at URLs, or one waits for a single object all the time.
- * Those that read ahead wait too, which is no reason by itself. */
+ * Those that read ahead wait too, which is not a reason by itself. */
 static bool
 say_store(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {

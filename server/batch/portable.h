@@ -31,7 +31,7 @@ struct portable_elements {
 };
 void portable_write(const struct portable_elements *elements, struct portable_bytes *to);
 
-/* Read what portable_write wrote of so many elements, of this shape. The caller releases the runs
+/* Read `count` elements of this shape, as portable_write wrote them. The caller releases the runs
  * in `ret_words` (run_words_release), unless it fails. E_CORRUPT: they are something else. */
 tundish_status portable_read(struct byte_view *from, uint64_t count, uint32_t width,
                              uint64_t run_words, uint64_t *ret_words);

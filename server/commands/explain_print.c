@@ -15,7 +15,7 @@
 #include "core/redact.h"
 #include "source/files/whereabouts.h"
 
-/* Of a record as text: a picture must not fill the screen. */
+/* A record's text is cut there: a picture must not fill the screen. */
 enum { RAW_SHOWN = 256 };
 
 struct printing {
@@ -88,7 +88,7 @@ drawn_numbers(const struct origin_mark *mark, struct content_drawn *ret_drawn)
                : 0;
 }
 
-/* What the number of a mark is, as a key. */
+/* The key under which the number of a mark stands. */
 static const char *
 mark_name(const struct origin_mark *mark)
 {

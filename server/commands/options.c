@@ -56,7 +56,7 @@ read_row(const struct command *command, const struct option_row *row, const char
     return EXIT_OK;
 }
 
-/* getopt has said of the last argument that it is no option. */
+/* getopt has said of the last argument that it is not an option. */
 static void
 say_nearest(const struct option *options, const char *argument)
 {

@@ -77,7 +77,7 @@ struct serve {
     int ticker; /* a timer: metrics are brought up to date */
 };
 
-/* What all sessions have in common. */
+/* The options that all sessions share. */
 struct session_options serve_session_options(const struct serve *serve);
 
 /* Open the streams that are served, after the nodes have agreed. */
@@ -102,7 +102,7 @@ void serve_hear_others(void *user, uint32_t from, const struct link_key *key,
 /* How much was said. */
 void serve_log_link(const struct serve *serve);
 
-/* serve_control.c: What an operator may ask of a running server. Do it for all sessions, and
+/* serve_control.c: An operator's request to a running server. Do it for all sessions, and
  * describe the result or the error. */
 tundish_status serve_control(struct session **sessions, uint32_t session_count,
                              enum tnd_control what, char *text, size_t text_bytes);
@@ -119,7 +119,7 @@ void serve_forget_stores(struct shown_store **shown);
  * whether they depend on each other. After the file and the link were opened. */
 tundish_status serve_expect_trainers(struct serve *serve);
 
-/* What --ready-fd is told: with --expect-trainers also how the trainers stand to each other. */
+/* The line for --ready-fd: with --expect-trainers also how the trainers stand to each other. */
 const char *serve_ready_line(const struct serve *serve);
 
 /* serve_python.c: The figures of interpreters that run the user's own Python, among the metrics. */

@@ -45,8 +45,8 @@ serve_session_options(const struct serve *serve)
     };
 }
 
-/* A few streams have batches ready before trainers come. Of many, most may be read by nobody. Nodes
- * agree about steps that all of them deal. */
+/* A few streams have batches ready before trainers come. Where there are many, most may be read by
+ * nobody. Nodes agree about steps that all of them deal. */
 enum { AWAKE_STREAMS_MAX = 4 };
 
 static tundish_status

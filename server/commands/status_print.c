@@ -311,7 +311,7 @@ percents(const struct print *print, const struct watch_set *set, const char *suc
                         : 0);
 }
 
-/* Of the values that were looked at. Columns without NaN and infinities are only counted. */
+/* Shares of the values that were looked at. Columns without NaN and infinities are only counted. */
 static void
 put_columns(const struct print *print)
 {

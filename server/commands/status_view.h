@@ -5,7 +5,7 @@
 #include "commands/commands.h"
 #include "watch/hold.h"
 
-/* Verdicts look back over so many snapshots, at most. */
+/* Verdicts look back over STATUS_WINDOW snapshots, at most. */
 enum { STATUS_WINDOW = 10 };
 
 /* The server, and its last two snapshots: `now` was taken an interval after `before`. */

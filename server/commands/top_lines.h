@@ -24,7 +24,7 @@ void top_lines_close(struct top_lines *lines);
  * they do not fit, unless `unfolded`. */
 void top_lines_take(struct top_lines *lines, const struct status_view *view, int height, int width);
 
-/* Move the window by so many lines, or to a section (1: the first); it never leaves the lines. */
+/* Move the window by `by` lines, or to a section (1: the first); it never leaves the lines. */
 void top_lines_scroll(struct top_lines *lines, int by, int height);
 void top_lines_seek(struct top_lines *lines, int section, int height);
 

@@ -79,7 +79,7 @@ struct content_ops {
 
     const struct content_learning *learning; /* content/learned/learning.h; NULL: nothing */
 
-    /* Of a stage that reads files as they are: the column of its input with the paths of its column
+    /* In a stage that reads files as they are: the column of its input with the paths of its column
      * `column`, or -1. NULL: it reads none. */
     int32_t (*paths_of)(const void *state, uint32_t column);
 

@@ -333,7 +333,7 @@ typedef enum tundish_device_why {
     TUNDISH_DEVICE_SLOW = 5         /* COPY: the driver took too long to take it */
 } tundish_device_why;
 
-/* What was done so far. */
+/* A device's work so far. */
 typedef struct tundish_device_figures {
     size_t size; /* set by the caller */
     tundish_device_mode mode;

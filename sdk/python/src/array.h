@@ -32,7 +32,7 @@ struct array_view {
 
 void array_look(PyObject *array, struct array_view *ret_view);
 
-/* Of the type of arrays on a device, too, whose objects are the same. */
+/* Also for the type of arrays on a device, whose objects are the same. */
 int array_size(void);
 void array_dealloc(PyObject *self);
 PyObject *array_get_shape(PyObject *self, void *closure);

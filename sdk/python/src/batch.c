@@ -1,6 +1,6 @@
 /* batch.c - columns of a batch by name.
  *
- * What is needed for every column of every batch is here. What depends on a column's kind, on
+ * Work for every column of every batch is here. Whatever depends on a column's kind, on
  * widening or on a framework is in Python (tundish/batch.py), which this calls by name. */
 #include "batch.h"
 

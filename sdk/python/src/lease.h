@@ -76,14 +76,14 @@ void lease_hold(struct lease *lease);
 void lease_lend_on(struct lease *lease);
 void lease_drop(struct lease *lease); /* accepts NULL */
 const tundish_batch *lease_facts(const struct lease *lease);
-/* The SDK's batch. Of the host's memory alone. */
+/* The SDK's batch. Only for the host's memory. */
 const tundish_batch *lease_batch(const struct lease *lease);
 tundish_status lease_tensor(struct lease *lease, uint32_t index, tundish_tensor *ret_tensor);
 /* For a handler of signals: the column whose values, as lease_tensor told them, lie there. False
  * also if another thread holds a lock. */
 bool lease_find_column(uintptr_t address, struct written *ret_written);
 const struct source *lease_source(const struct lease *lease);
-/* Of a device's memory alone. Wait: the stream waits for the batch. Used: its memory serves again
+/* Only for a device's memory. Wait: the stream waits for the batch. Used: its memory serves again
  * only after what the stream has been given; as safe as a drop. */
 tundish_status lease_wait(struct lease *lease, tundish_cuda_stream stream);
 void lease_used(struct lease *lease, tundish_cuda_stream stream);

@@ -1,6 +1,6 @@
 /* schema.c - columns, and the objects that are made once for them.
  *
- * Of a batch with forty columns the names, dtypes and shapes would take longer to make than the
+ * The names, dtypes and shapes of a batch with forty columns would take longer to make than the
  * arrays. They hardly ever change, so all batches of a reader share them. */
 #include "schema.h"
 

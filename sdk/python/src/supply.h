@@ -22,14 +22,14 @@ struct supply {
     void (*release)(void *from, const void *lent);
     tundish_status (*restart)(void *from);
     tundish_status (*place)(void *from, char *token, size_t capacity, size_t *ret_bytes);
-    /* May one batch more be lent, while so many are held in their slots? */
+    /* May one batch more be lent, while `held` of them are in their slots? */
     bool (*has_room)(void *from, uint32_t held);
     /* Batches that were kept stay, and `from` with them. */
     void (*close)(void *from);
     /* Nobody uses it any more. */
     void (*free)(void *from);
     const char *(*last_error)(void);
-    /* Of a GPU alone, else NULL: tundish_cuda_wait and tundish_cuda_used. */
+    /* Only on a GPU, else NULL: tundish_cuda_wait and tundish_cuda_used. */
     tundish_status (*wait)(void *from, const void *lent, tundish_cuda_stream stream);
     void (*used)(void *from, const void *lent, tundish_cuda_stream stream);
 };

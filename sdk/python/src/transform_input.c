@@ -1,7 +1,7 @@
 /* transform_input.c - Python's rows as libtundish_transform takes them, checked, without a copy.
  *
- * What the rows lie in is kept until the call is over, since the library reads it without the GIL,
- * while other threads may drop or change what they gave. */
+ * The memory of the rows is kept until the call is over, since the library reads it without the
+ * GIL, while other threads may drop or change what they gave. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -137,7 +137,7 @@ def table(head: str, rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def first_values(values: Any) -> str:
-    """Of an array, or of Strings."""
+    """An array's, or that of Strings."""
     from .columns import Strings
 
     if isinstance(values, Strings):

@@ -56,8 +56,8 @@ class Source:
 class Mark:
     """A stage that numbered, chose or drew for a row.
 
-    Of a random stage `ordinal` is the number of the element that it drew for, and `drawn` what it drew:
-    {"degrees": 12.5}; None if that depends on the size of the image. Of `enumerate`, `index` is the
+    For a random stage `ordinal` is the number of the element that it drew for, and `drawn` what it drew:
+    {"degrees": 12.5}; None if that depends on the size of the image. For `enumerate`, `index` is the
     number it gave. `dataset` is the dataset that `sample_from_datasets`, `choose_from_datasets` or
     `concatenate` took the row from. `row`: the stage worked on a batch, of which this is a row.
     """

@@ -65,7 +65,7 @@ def _lent(numbers: Any) -> jax.Array:
     if isinstance(numbers, tundish.DeviceArray):
         there: jax.Array = jax.dlpack.from_dlpack(numbers)
         return there
-    # Of numpy's arrays JAX lets go some time after its own: the slot would wait for that.
+    # JAX lets go of numpy's arrays some time after its own: the slot would wait for that.
     array = lender(numbers) if jax.default_backend() == "cpu" else None
     taken: jax.Array
     if array is None:

@@ -37,7 +37,7 @@ _LATE_S = 60.0  # for a rank that was never seen, when local rank 0 leaves
 
 
 class Ranks:
-    """Of this job, from its environment."""
+    """This job's, from its environment."""
 
     def __init__(self, is_shared: bool) -> None:
         def number(name: str, default: int) -> int:

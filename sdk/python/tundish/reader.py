@@ -70,7 +70,7 @@ class Standing(NamedTuple):
     highest: tuple[int, int] | None  # of the first. None: not known of all
 
 
-# Of an array on a GPU: what takes it there, as far as it is known here.
+# Libraries that take an array on a GPU, as far as they are known here.
 _ON_DEVICES = ("numpy", "torch", "jax")
 # Whose module converts columns (its function `convert`), by the name of the format.
 _MODULES = {"numpy": None, "torch": "torch", "jax": "jax", "tf": "tensorflow"}

@@ -127,7 +127,7 @@ class Server:
 
     def open(self, stream: str | None = None, **options: Any) -> Reader:
         """A reader of a stream of this server: tundish.open with this address."""
-        # A forked child cannot ask: to it the server is no child.
+        # A forked child cannot ask: to it the server is not a child.
         if os.getpid() == self._owner and self._process.poll() is not None:
             raise ServerGone(f"the server of {self.socket} has ended: start it again\n{self.log}")
         reader = open_reader(stream, server=self.socket, **options)
@@ -322,7 +322,7 @@ def _batches(printed: memoryview) -> list[dict[str, Column]]:
 
 
 def _line_bytes(printed: memoryview) -> int:
-    """Of the first line."""
+    """The first line's."""
     ahead = 1 << 12
     while (size := bytes(printed[:ahead]).find(b"\n") + 1) == 0:
         ahead *= 2

@@ -6,7 +6,7 @@
         row = tf.io.parse_single_example(record, {"x": tf.io.FixedLenFeature([], tf.float32)})
         return tf.math.log1p(tf.maximum(row["x"], 0))
 
-What there is, `python -m tundish.data.table` lists.
+`python -m tundish.data.table` lists the functions.
 """
 
 from __future__ import annotations

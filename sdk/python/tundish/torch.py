@@ -81,7 +81,7 @@ def _copied(numbers: Any) -> torch.Tensor:
         return dlpack.from_dlpack(array.__dlpack__(copy=True))
     if numbers.dtype.kind == "V":  # bfloat16, which torch does not take from numpy
         return _copied(numbers.view(np.int16)).view(torch.bfloat16)
-    # What may be written to is a batch's no more, as after widening.
+    # An array that may be written to is a batch's no more, as after widening.
     return torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
 
 
@@ -101,7 +101,7 @@ def _shared(numbers: Any) -> torch.Tensor:
     return _copied(numbers) if array is None else dlpack.from_dlpack(array.__dlpack__(copy=False))
 
 
-# Of a capsule, without what torch's own function does for other objects.
+# Takes a capsule, without the work of torch's own function for other objects.
 _taken: Callable[[Any], torch.Tensor] = getattr(torch._C, "_from_dlpack", dlpack.from_dlpack)
 
 
@@ -170,7 +170,7 @@ class DataLoader:
     ragged: "nested" makes nested tensors of ragged columns; "splits" makes (values, offsets), as TorchRec's
         JaggedTensor wants them. With several ragged dimensions they are Ragged of tensors in both.
     length: what len() is where the pipeline does not tell the steps of an epoch; some libraries read ahead
-        without it. What it tells counts more.
+        without it. Its answer counts more.
     device: "cuda" or "cuda:N", an option of tundish.open: tensors are there when the stream that is
         current then comes to their use. They are the batch's own memory on the device, which may be
         written to, and keep it until they are gone.
@@ -330,7 +330,7 @@ class DataLoader:
         return _Epoch(self, batches)
 
     def _next(self, batches: Iterator[tundish.Batch]) -> list[Any] | None:
-        """What the loop gets next, in a list that gives it up."""
+        """The loop's next batch, in a list that gives it up."""
         batch = next(batches, None)
         if batch is None:
             return None
@@ -410,7 +410,7 @@ class DataLoader:
         self._numbers = tuple(dict.fromkeys(name for name in self._names if name in copied))
         self._others = [name for name in self._names if name not in copied]
 
-    # What accelerate asks. Its prepare() keeps what isinstance() calls torch's, to save it and to load it
+    # accelerate asks this. Its prepare() keeps what isinstance() calls torch's, to save it and to load it
     # with the rest of a state. To all others, who would put a sampler into it, this is not one.
 
     @property  # type: ignore[misc]

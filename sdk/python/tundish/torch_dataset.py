@@ -166,7 +166,7 @@ class DatasetLoader:
         return -1 if self._even_count(count) > count else 0
 
     def _check(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
-        """What torch refuses, in its words, and what this cannot do."""
+        """Refuse as torch does, in its words, and where this cannot follow."""
         name = self._start_method()
         length = getattr(type(self._dataset), "__len__", None)
         for is_wrong, text in (
@@ -246,7 +246,7 @@ class DatasetLoader:
         return isinstance(self.sampler, DistributedSampler) and self.sampler.drop_last
 
     def _even_count(self, count: int) -> int:
-        """Of rows, or batches, for all ranks, as DistributedSampler has it."""
+        """The number of rows, or batches, for all ranks, as DistributedSampler has it."""
         world = self._ranks.world
         if self._drops_uneven() and count % world:
             return max(0, math.ceil((count - world) / world)) * world
@@ -413,7 +413,7 @@ class DatasetLoader:
                     raise
 
     def _leave(self) -> None:
-        """Go on to the next epoch in the midst of one. What was asked for is not made any more."""
+        """Go on to the next epoch in the midst of one. Items that were asked for are not made any more."""
         self._is_begun = False
         self._epoch += 1
         if self._server is not None and self._server.run >= 0:
@@ -677,7 +677,7 @@ def _differ(leaf: Any, other: Any) -> bool:
 
 
 def _digest(order: Any) -> str:
-    """Of an epoch's order."""
+    """The digest of an epoch's order."""
     found = hashlib.blake2b(digest_size=8)
     for part in [order] if isinstance(order, np.ndarray) else order:
         found.update(part.tobytes())
@@ -685,7 +685,7 @@ def _digest(order: Any) -> str:
     return found.hexdigest()
 
 
-# What samplers draw from: generators of their own, or the program's.
+# Samplers draw from generators of their own, or from the program's.
 
 
 def _text(tensor: torch.Tensor) -> str:

@@ -270,7 +270,7 @@ class _Philox:
             return
         counters, keys, position, has_half = self._words
         if position[0] != 4 or counters[0] != 0:
-            # The row before drew. Of two normal numbers numpy.random keeps one: this drops it.
+            # The row before drew. numpy.random makes two normal numbers and keeps one: this drops it.
             mtrand.set_bit_generator(self.bits)
         counters[0] = counters[1] = counters[3] = keys[1] = 0
         counters[2] = counter
@@ -506,7 +506,7 @@ def _prepare(described: dict[str, Any]) -> None:
 
 
 def use_one_thread() -> None:
-    """Of the libraries that the module has imported."""
+    """For the libraries that the module has imported."""
     torch, cv2 = sys.modules.get("torch"), sys.modules.get("cv2")
     with contextlib.suppress(AttributeError, RuntimeError):
         if torch is not None:

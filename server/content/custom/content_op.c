@@ -203,7 +203,7 @@ op_open(void *state, const struct stage_config *config, struct schema *ret_schem
                : open_together(config, stage, ret_schema);
 }
 
-/* What apply's callbacks need. The op only sees its first member. */
+/* The state of apply's callbacks. The op only sees its first member. */
 struct call {
     tundish_op_call call; /* first: the op sees this */
     struct text_maker maker;

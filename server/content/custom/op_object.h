@@ -7,7 +7,8 @@
 
 enum { OP_COLUMNS_MAX = 64 }; /* that go in, and that go out */
 
-/* Load the stage's `library` and find `name` in it. What its table says about itself is checked. */
+/* Load the stage's `library` and find `name` in it. Its table's statements about itself are
+ * checked. */
 tundish_status op_object_find(const struct stage_config *config, const tundish_op **ret_op);
 
 #endif

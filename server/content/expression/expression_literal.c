@@ -61,7 +61,7 @@ default_dtype(struct operand operand)
                                                   : TUNDISH_UINT64;
 }
 
-/* Why an integer is no value of it; the dtype's name follows. */
+/* Why an integer is not a value of it; the dtype's name follows. */
 static const char *
 why_not(tundish_dtype dtype)
 {

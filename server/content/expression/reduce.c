@@ -95,7 +95,7 @@ INTEGER_SUM(i64, int64_t, uint64_t)
         }                                                                                          \
     }
 
-/* Of equal values the last counts, as in TensorFlow: zeros differ in their sign. */
+/* The last of equal values counts, as in TensorFlow: zeros differ in their sign. */
 #define EXTREMUM(name, T, which, START, better)                                                    \
     static void name##_##which(const void *in, void *out, struct shape3 shape)                     \
     {                                                                                              \

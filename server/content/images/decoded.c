@@ -48,8 +48,8 @@ decoded_open(struct decoded *decoded, const struct stage_config *config, struct 
     return status;
 }
 
-/* A decoder holds about so many bytes of its own for each value: coefficients, or values before
- * conversion. */
+/* A decoder holds about DECODER_BYTES bytes of its own for each value: coefficients, or values
+ * before conversion. */
 enum { DECODER_BYTES = 2 };
 
 /* Whether a picture is larger than the memory allows. A few hostile bytes can claim any size. */

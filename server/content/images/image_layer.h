@@ -12,7 +12,7 @@ struct image_layer;
 typedef void image_layer_make(const struct image_layer *layer, const struct images *images,
                               const float *u, const float *from, float *to);
 
-/* What these draws mean, for people (content_ops.drawn). */
+/* The meaning of these draws, for people (content_ops.drawn). */
 typedef uint32_t image_layer_tell(const struct image_layer *layer, const float *u,
                                   struct content_drawn *ret_drawn);
 

@@ -1,7 +1,7 @@
 /* picture.h - pixels out of the bytes of an image file, as TensorFlow's decode ops make them.
  *
  * The format is told by the first bytes, whatever stage asks. Everything in the bytes is hostile:
- * sizes are checked against what so many bytes can hold before any memory is asked for.
+ * sizes are checked against what the bytes can hold before any memory is asked for.
  *
  * Two steps, so that the pixels can be written where they are wanted: measure, then read. Any
  * thread may call; nothing is kept between calls.
@@ -36,7 +36,7 @@ struct picture_options {
     struct picture_jpeg jpeg;
 };
 
-/* What decode_image asks of a JPEG. */
+/* The options of decode_image for a JPEG. */
 extern const struct picture_jpeg picture_jpeg_default;
 
 struct picture_size {

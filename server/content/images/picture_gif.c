@@ -10,7 +10,7 @@
 
 #include "core/memory.h"
 
-/* LZW expands a byte to at most so many. */
+/* LZW expands a byte to at most UNPACKED_MAX. */
 #define UNPACKED_MAX 4096
 
 struct gif {

@@ -5,7 +5,7 @@
 #include "content/images/pixel_format.h"
 #include "content/images/png_stored.h"
 
-/* Deflate expands a byte to at most so many. */
+/* Deflate expands a byte to at most INFLATED_MAX. */
 #define INFLATED_MAX 1032
 
 struct png_job {

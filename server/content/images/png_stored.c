@@ -9,9 +9,9 @@
 enum { SIGNATURE_BYTES = 8, WORD_BYTES = 4, FRAME_BYTES = 3 * WORD_BYTES, HEADER_BYTES = 13 };
 /* Deflate expands a byte to at most INFLATED_MAX. */
 enum { INFLATED_MAX = 1032, BLOCK_BYTES = 65535, BLOCK_HEAD_BYTES = 5 };
-/* Of larger ones libpng inflates row by row: here they would lie in memory twice. */
+/* libpng inflates larger ones row by row: here they would lie in memory twice. */
 enum { UNPACKED_BYTES_MAX = 64 << 20 };
-/* Of a stream: its first bytes and its checksum. */
+/* A stream's first bytes and its checksum. */
 enum { STREAM_HEAD_BYTES = 2, STREAM_CHECK_BYTES = 4, FULL_WINDOW = 7 };
 
 struct layout {

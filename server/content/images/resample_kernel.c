@@ -106,7 +106,7 @@ resample_bicubic(const struct resample *resample, struct resample_work *work, co
 
 /* The share of source position `i` in [begin, end); area weighs each source pixel by it. */
 
-/* What share of source position `i` lies in [begin, end). */
+/* The share of source position `i` that lies in [begin, end). */
 static float
 share_of(int64_t i, float begin, float end, float scale)
 {

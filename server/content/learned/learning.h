@@ -46,10 +46,10 @@ struct content_learning {
     /* Do its parameters leave anything to be learned? NULL: always. */
     bool (*is_needed)(const struct spec_stage *stage);
 
-    /* What is learned from is made of the columns by these. NULL: it is the columns. */
+    /* These make the values to learn from of the columns. NULL: the columns are the values. */
     const struct content_ops *made_by;
 
-    /* Of Keras' vocabularies. */
+    /* For Keras' vocabularies. */
     void (*specials)(const struct spec_stage *stage, struct learned_specials *ret_specials);
 
     /* How its vocabulary lies. NULL: a term a line. */

@@ -17,7 +17,7 @@ __all__ = ["table"]
 INTRODUCTION = """\
 # From tf.data to Tundish
 
-What a program says with TensorFlow's names, and what the pipeline file that `tundish.data` writes says.
+TensorFlow's names, and the lines that `tundish.data` writes for them into the pipeline file.
 `python -m tundish.data.table` makes this page. Names of `tf.math` may be written without `math`; `tf` is
 `tundish.tf`, `tf.keras.layers` also `tundish.layers`, `tft` is `tundish.tft`. `ParquetDataset`, `WebDataset` and
 `DirectoryDataset` of `tundish.data` are readers that tf.data does not have.

@@ -57,7 +57,7 @@ def _interleaved(
     *rest: Any,
     **more: Any,
 ) -> Any:
-    """Of single elements it is interleave; after a block that ends early it goes on in another way."""
+    """For single elements it is interleave; after a block that ends early it goes on in another way."""
     if cycle_length == 1:
         return dataset.flat_map(function)
     if sloppy:  # in any order

@@ -16,7 +16,7 @@ from .calls import Call, Value
 from .proxy import has_proxy, is_proxy, real
 from .tracing import Trace, argument, current
 
-# Of a configuration: what names the object and changes no value.
+# Keys of a configuration that name the object and change no value.
 _NO_PARAMETERS = ("name", "trainable", "dtype", "vocabulary_size")
 # A Sequential of these gives what they give one after the other.
 _CHAINED = (

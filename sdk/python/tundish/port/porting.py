@@ -77,7 +77,7 @@ class Stream:
 
 
 def _replicas(noted: distribute.Distributed) -> int:
-    """Of a dataset that TensorFlow itself deals two at least, so that it is seen how."""
+    """At least two for a dataset that TensorFlow itself deals, so that it is seen how."""
     here = int(noted.sections.get("replicas", 1))
     return here if noted.sections.get("from_function") else max(here, 2)
 

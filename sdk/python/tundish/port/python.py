@@ -30,7 +30,7 @@ _STATE = (
 
 
 class InPython:
-    """Of one program: the steps whose functions run in Python, and those that are rows of a program. Each
+    """One program's: the steps whose functions run in Python, and those that are rows of a program. Each
     has the names of the calls for which there is no stage."""
 
     def __init__(self, target: str, words: list[str], is_wanted: bool) -> None:
@@ -142,7 +142,7 @@ class InPython:
         return Dataset(Node("program", params, (), fields, Origin(*step.origin)))
 
     def _fields(self, step: Step) -> Any:
-        """The components that it gives. Of unknown rank: what was seen."""
+        """The components that it gives; where the rank is unknown, those that were seen."""
         if step.name == "filter":
             return Field(Name("keep", False), Spec("bool", ()))
         ranks = self._tried.get(step, {}).get("ranks", {})

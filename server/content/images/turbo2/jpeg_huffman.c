@@ -285,7 +285,7 @@ skip_bits(struct bits *bits, unsigned count)
     bits->count -= count;
 }
 
-/* Read one code. False: there is no such code. Of 56 bits, 40 remain. */
+/* Read one code. False: there is no such code. 40 of 56 bits remain. */
 static bool
 next_code(const struct code_table *table, struct bits *bits, uint8_t *ret_symbol)
 {

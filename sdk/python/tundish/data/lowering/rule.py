@@ -1,6 +1,6 @@
 """Rules: for each function its signature, the spec of its result, and how a pipeline file says it.
 
-The tables of this folder are lists of rules. What a program may call, what is refused with which remedy,
+The tables of this folder are lists of rules. Calls that a program may make, those that are refused with which remedy,
 and the table in the documentation are all made of them.
 """
 
