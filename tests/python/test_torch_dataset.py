@@ -562,6 +562,13 @@ class Options(Case):
             loader = self.loader(map_style.Made("integer"), 4, **options)
             self.assertEqual(sum((batch.tolist() for batch in loader), []), list(range(11)))
             self.assertIn("interpreter 0 begins", loader._server._server.log)
+            options["worker_init_fn"] = cannot_begin
+            with self.assertRaisesRegex(tundish.PipelineError, "Batches: .*ValueError: there is no interpreter"):
+                list(self.loader(map_style.Made("integer"), 4, **options))
+
+
+def cannot_begin(number):
+    raise ValueError("there is no interpreter here")
 
 
 def print_number(number):

@@ -545,6 +545,7 @@ class _Interpreter:
         self._server, self._arena = server, arena
         self._workers: dict[int, _Worker] = {}
         self._forked = objects  # of the one that this is a fork of
+        self._unready = list((objects or {}).values())
         self.is_warm = False  # it makes nothing itself, and is forked
 
     def objects(self) -> dict[tuple[str, str], Any]:
@@ -560,6 +561,10 @@ class _Interpreter:
         try:
             draws = current_draws()
             self.is_warm = _Forks.here = described["warm"] and self._forked is None
+            for each in self._unready:
+                if hasattr(each, "tundish_forked"):
+                    each.tundish_forked()
+            self._unready = []
             job = _Job(described, self.objects())
             self._workers[number] = _Worker(job, draws, arena)
             use_one_thread()
@@ -695,12 +700,7 @@ def main() -> None:
         server = _Forks(server, interpreter).run()
         if server is None:
             return
-        _Forks.here = False
-        objects = interpreter.objects()
-        for each in objects.values():
-            if hasattr(each, "tundish_forked"):
-                each.tundish_forked()
-        interpreter = _introduced(server, objects)
+        interpreter = _introduced(server, interpreter.objects())
     if interpreter is not None:
         for words in _messages(server):
             interpreter.answer(*words)
