@@ -279,7 +279,8 @@ class Python(Lanes):
         return f"{cls.INTERPRETER} has no numpy" if done.returncode else None
 
     def rows_in_order(self):
-        return [*super().rows_in_order(), "python: {call: 'own:same', workers: 2}"]
+        warm = self.random.choice(("start", "fork"))
+        return [*super().rows_in_order(), f"python: {{call: 'own:same', workers: 2, warm: {warm}}}"]
 
     def disturb(self):
         if self.random.random() < 0.5:
