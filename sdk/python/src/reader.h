@@ -8,6 +8,9 @@
 #include "python.h"
 #include "tundish/tundish.h"
 
+/* A wait is cut into slices, so that Ctrl-C and other signals are heard. */
+#define SLICE_NS INT64_C(100000000)
+
 PyObject *reader_type(PyObject *module);
 
 /* Wait for the next batch, a new tundish.Batch. 0: *ret_status says how it went; -1: an exception
@@ -32,6 +35,9 @@ int reader_warn_of_nothing(PyObject *self);
 
 /* The number of the loop that was begun last: earlier ones are over. */
 uint64_t reader_loop(PyObject *self);
+
+/* opening.c: tundish_open in slices, for a server that is starting. NULL with an exception. */
+tundish_reader *opening_wait(tundish_options *options);
 
 /* taken.c: the line of the program that takes a batch: the innermost one outside the folder
  * `package` (NULL: any line). `holder` keeps the file's name alive for the caller, who drops it.
