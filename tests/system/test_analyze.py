@@ -62,6 +62,18 @@ class Analysis(Learning):
         self.assertEqual(self.results(self.path / "many"), expected)
         self.assertEqual(self.results(self.path / "small"), expected)
 
+    def test_a_mean_of_missing_values_is_told_and_may_be_learned_from_others(self):
+        stages = "dataset: [{from_tensor_slices: {x: {values: [1.0, .nan, 5.0, 9.0]}}}, %s{normalization: {axis: null}}]"
+        file = self.path / "missing.yaml"
+        file.write_text(f"streams:\n  train:\n    {stages % ''}\n")
+        _, said = self.tundish("analyze", file, "--analysis", self.path / "all")
+        self.assertIn("note: normalization (line 3): the mean of 'x' is not finite", said)
+        known = stages % "{filter: not isnan(x)}, "
+        file.write_text(f"learn_from: known\n{file.read_text()}  known:\n    {known}\n")
+        _, said = self.tundish("analyze", file, "--analysis", self.path / "known")
+        self.assertNotIn("note:", said)
+        self.assertEqual(json.loads(self.results(self.path / "known")["x.mean"])["values"], [5.0])
+
     def test_keeps_within_its_memory(self):
         chance = random.Random(4)
         with open(self.path / "terms.txt", "w") as file:

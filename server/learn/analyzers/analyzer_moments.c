@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "core/memory.h"
 #include "learn/value_groups.h"
 
@@ -16,6 +17,7 @@ struct moment {
 
 struct moments {
     struct analyzer_config config;
+    const struct spec_stage *stage;
     struct value_groups groups;
     bool is_keras; /* counts in float32, and NaN counts */
     tundish_dtype dtype;
@@ -29,6 +31,7 @@ moments_open(void *state, const struct analyzer_config *config)
     struct moments *moments = state;
 
     moments->config = *config;
+    moments->stage = config->content->stage;
     moments->is_keras = config->learning->is_keras;
     moments->dtype = !moments->is_keras && config->column->dtype == TUNDISH_FLOAT64
                          ? TUNDISH_FLOAT64
@@ -130,6 +133,20 @@ moments_feed(void *state, const struct samples *samples)
     return TUNDISH_OK;
 }
 
+/* As in Keras, where a job learns nothing of it until its loss is NaN. */
+static void
+tell_of_nan(const struct moments *moments, const double *means, int64_t count)
+{
+    for (int64_t p = 0; p < count; p++)
+        if (!isfinite(means[p])) {
+            tnd_log_print("note: %s (line %u): the mean of '%s' is not finite, because some values "
+                          "are not: leave them out with a filter before it, in the stream that "
+                          "learn_from names\n",
+                          moments->stage->info->name, moments->stage->line, moments->config.name);
+            return;
+        }
+}
+
 static tundish_status
 moments_finish(void *state)
 {
@@ -144,6 +161,7 @@ moments_finish(void *state)
         if (moments->totals[p].count > 0)
             variances[p] = moments->totals[p].squares / moments->totals[p].count;
     }
+    tell_of_nan(moments, means, count < moments->capacity ? count : moments->capacity);
     status = value_groups_write(&moments->groups, &moments->config, ".mean", moments->dtype, 0,
                                 means, NULL);
     if (status == TUNDISH_OK)
