@@ -42,6 +42,7 @@ column_wise_apply(const void *state, const struct frame *input, struct frame *ou
             .from = &input->columns[target->input],
             .output = output,
             .at = target->output,
+            .number = i,
             .to = &output->columns[target->output],
         };
 

@@ -22,6 +22,7 @@ struct column_map {
     const struct column *from;
     struct frame *output;
     uint32_t at;
+    uint32_t number; /* among the stage's columns */
     struct column *to;
 };
 

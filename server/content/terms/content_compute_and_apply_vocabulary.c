@@ -3,33 +3,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/column_wise.h"
 #include "content/learned/learning.h"
 #include "content/terms/lookup.h"
 #include "content/terms/lookup_counters.h"
 #include "core/memory.h"
 
 struct applied {
-    tundish_dtype dtype; /* of the input */
     struct vocab *vocab;
     char *name; /* of the vocabulary, for display */
     struct vocab_rule rule;
 };
 
 struct compute_and_apply_vocabulary {
-    struct content_targets targets;
-    bool needs_blanks;       /* struct learned_form */
-    struct applied *columns; /* of each target */
+    struct column_wise wise;
+    bool needs_blanks; /* struct learned_form */
 };
 
 static tundish_status
-open_column(const struct stage_config *config, struct column_spec *column, struct applied *applied)
+describe(void *state, const struct stage_config *config, void *own, struct column_spec *column,
+         bool *batch_wide)
 {
+    struct applied *applied = own;
     const char *name = learned_name_of(config, column->name);
     int64_t buckets = spec_int(config->stage, "num_oov_buckets");
     int64_t unknown = spec_int(config->stage, "default_value"), last;
     tundish_status status;
 
-    applied->dtype = column->dtype;
+    (void)state;
+    (void)batch_wide;
     if (column->dtype != TUNDISH_STRING && !tnd_dtype_is_integer(column->dtype))
         return stage_complain(config, "%s: '%s' has dtype %s; expected strings or integers",
                               config->stage->info->name, column->name,
@@ -58,23 +60,13 @@ open_column(const struct stage_config *config, struct column_spec *column, struc
 }
 
 static tundish_status
-compute_and_apply_vocabulary_open(void *state, const struct stage_config *config,
-                                  struct schema *ret_schema, bool *ret_batch_wide)
+read_form(void *state, const struct stage_config *config)
 {
     struct compute_and_apply_vocabulary *stage = state;
     const struct learned_form form = learned_form_of(config->stage);
-    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
 
-    *ret_batch_wide = false;
     stage->needs_blanks = learned_form_needs_blanks(&form);
-    if (status != TUNDISH_OK)
-        return status;
-    stage->columns = tnd_zalloc((size_t)stage->targets.count + 1, sizeof *stage->columns);
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(config, &ret_schema->columns[stage->targets.list[i].output],
-                             &stage->columns[i]);
-    content_sort_columns(ret_schema, &stage->targets);
-    return status;
+    return TUNDISH_OK;
 }
 
 /* Texts with blanks as __SPACE__: tf.Transform stores terms so where a blank separates them from
@@ -89,56 +81,54 @@ without_blanks(const struct byte_view *texts, size_t count, struct scratch *scra
     return plain;
 }
 
-static tundish_status
-compute_and_apply_vocabulary_apply(const void *state, const struct frame *input,
-                                   struct frame *output)
+static void
+map_column(const void *state, const struct column_map *map)
 {
     const struct compute_and_apply_vocabulary *stage = state;
+    const struct applied *applied = map->own;
+    struct scratch *scratch = map->output->scratch;
+    const void *terms = map->from->values;
+    size_t count = (size_t)map->from->value_count;
+    int64_t *lines = frame_values(map->output, map->at, count * sizeof *lines);
+    uint64_t absent = 0;
+    const struct vocab_output to = { lines, TUNDISH_INT64, 1, &absent };
 
-    for (uint32_t i = 0; i < stage->targets.count; i++) {
-        const struct content_target *target = &stage->targets.list[i];
-        const struct applied *applied = &stage->columns[i];
-        const struct column *from = &input->columns[target->input];
-        size_t count = (size_t)from->value_count;
-        int64_t *lines = frame_values(output, target->output, count * sizeof *lines);
-        uint64_t absent = 0;
-        const struct vocab_output to = { lines, TUNDISH_INT64, 1, &absent };
-
-        if (applied->dtype == TUNDISH_STRING)
-            vocab_map(applied->vocab, &applied->rule,
-                      stage->needs_blanks ? without_blanks(from->values, count, output->scratch)
-                                          : from->values,
-                      count, &to);
-        else
-            vocab_map_integers(applied->vocab, &applied->rule,
-                               integers_of(applied->dtype, from, output->scratch), count, &to);
-        lookup_count(output, i, count, absent);
-        column_set_like(&output->columns[target->output], from, lines);
-    }
-    return TUNDISH_OK;
+    if (map->spec->dtype == TUNDISH_STRING)
+        vocab_map(applied->vocab, &applied->rule,
+                  stage->needs_blanks ? without_blanks(terms, count, scratch) : terms, count, &to);
+    else
+        vocab_map_integers(applied->vocab, &applied->rule,
+                           integers_of(map->spec->dtype, map->from, scratch), count, &to);
+    lookup_count(map->output, map->number, count, absent);
+    column_set_like(map->to, map->from, lines);
 }
 
 static void
-compute_and_apply_vocabulary_close(void *state)
+close_applied(void *own)
 {
-    struct compute_and_apply_vocabulary *stage = state;
+    struct applied *applied = own;
 
-    for (uint32_t i = 0; stage->columns != NULL && i < stage->targets.count; i++) {
-        vocab_close(stage->columns[i].vocab);
-        free(stage->columns[i].name);
-    }
-    free(stage->columns);
-    content_targets_close(&stage->targets);
+    vocab_close(applied->vocab);
+    free(applied->name);
 }
 
-static void
-compute_and_apply_vocabulary_vocabularies(const void *state, content_say_vocabulary *say,
-                                          void *context)
-{
-    const struct compute_and_apply_vocabulary *stage = state;
+static const struct column_wise_ops columns = {
+    .own_bytes = sizeof(struct applied),
+    .sorts = true,
+    .read = read_form,
+    .describe = describe,
+    .map = map_column,
+    .close_own = close_applied,
+};
 
-    for (uint32_t i = 0; i < stage->targets.count; i++)
-        say(context, stage->columns[i].name, stage->columns[i].vocab);
+static void
+say_vocabularies(const void *state, content_say_vocabulary *say, void *context)
+{
+    const struct column_wise *wise = state;
+    const struct applied *applied = (const void *)wise->own;
+
+    for (uint32_t i = 0; i < wise->targets.count; i++)
+        say(context, applied[i].name, applied[i].vocab);
 }
 
 static struct learned_form
@@ -168,8 +158,9 @@ const struct content_ops content_compute_and_apply_vocabulary = {
     .takes_missing = true,
     .learning = &learning,
     .state_bytes = sizeof(struct compute_and_apply_vocabulary),
-    .open = compute_and_apply_vocabulary_open,
-    .apply = compute_and_apply_vocabulary_apply,
-    .close = compute_and_apply_vocabulary_close,
-    .vocabularies = compute_and_apply_vocabulary_vocabularies,
+    .columns = &columns,
+    .open = column_wise_open,
+    .apply = column_wise_apply,
+    .close = column_wise_close,
+    .vocabularies = say_vocabularies,
 };
