@@ -1,9 +1,9 @@
 /* fetch.c - rows that lie near each other in a file are read together; small ones that do not, by
  * way of the block cache.
  *
- * Rows that come as they lie in the file, as a rule those of streams without a shuffle, are grouped
- * as they come. Others are sorted by position first: a shuffled window of a file still has
- * neighbours.
+ * Rows that come as they lie in the file, as a rule those of streams without a shuffle, and of
+ * windows that overlap, are grouped as they come. Others are sorted by position first: a shuffled
+ * window of a file still has neighbours.
  */
 #include "source/files/fetch.h"
 
@@ -16,7 +16,8 @@
 enum {
     READ_BYTES_MAX = 1 << 20, /* longer only for a single row */
     AHEAD = 8,                /* rows between the prefetch of one and its copy */
-    GAP_BYTES = 512           /* copying so much costs what going on to another row does */
+    GAP_BYTES = 512,          /* copying so much costs what going on to another row does */
+    GROUP_ROWS = 16           /* of a read, on average, where sorting gains little */
 };
 
 /* A row to be read: where it lies, and which it is. */
@@ -104,6 +105,31 @@ joins_read(const struct wanted *first, uint64_t end, const struct wanted *next)
            next->offset <= end + GAP_BYTES &&
            (next->offset + next->bytes <= end ||
             next->offset + next->bytes - first->offset <= READ_BYTES_MAX);
+}
+
+/* Do they come in groups of many that overlap, as those of windows? Then they need no order. */
+static bool
+come_in_groups(const struct wanted *rows, size_t count)
+{
+    size_t first = 0, groups = 0;
+    uint64_t end = 0, bytes = 0, read_bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t own_end = rows[i].offset + rows[i].bytes;
+
+        bytes += rows[i].bytes;
+        if (groups > 0 && joins_read(&rows[first], end, &rows[i])) {
+            read_bytes += own_end > end ? own_end - end : 0;
+            end = own_end > end ? own_end : end;
+            continue;
+        }
+        if (++groups * GROUP_ROWS > count)
+            return false;
+        first = i;
+        end = own_end;
+        read_bytes += rows[i].bytes;
+    }
+    return bytes >= 2 * read_bytes;
 }
 
 /* Small pieces come from the cache, if the file is large enough for that to be worth it. */
@@ -261,6 +287,7 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
             status = fetch_from_peers(read, rows + near_count, count - near_count, ret_views);
         count = near_count;
     }
+    is_sorted = is_sorted || come_in_groups(rows, count);
     if (!is_sorted)
         rows = sort_by_position(rows, scratch_array(read->output->scratch, count, sizeof *rows),
                                 count);

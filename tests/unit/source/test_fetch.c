@@ -135,6 +135,32 @@ rows_asked_for_twice_are_read_once(void **state)
     teardown(&reading);
 }
 
+/* Of each file windows of 40 rows from every third one on, also the last of them first. */
+static void
+rows_of_windows_are_read_once(void **state)
+{
+    enum { WINDOW = 40, SHIFT = 3, WINDOWS = 20, OF_FILE = WINDOWS * WINDOW };
+
+    (void)state;
+    setup(&reading);
+    for (int backwards = 0; backwards < 2; backwards++) {
+        uint32_t rows[FILES * OF_FILE];
+
+        for (uint32_t i = 0; i < FILES * OF_FILE; i++) {
+            uint32_t window = i % OF_FILE / WINDOW;
+
+            rows[i] = (FILES - 1 - i / OF_FILE) * FILE_ROWS + i % WINDOW +
+                      SHIFT * (backwards ? WINDOWS - 1 - window : window);
+            ask(&reading, i, rows[i]);
+        }
+        assert_int_equal(fetch(&reading, FILES * OF_FILE),
+                         FILES * ROW_BYTES * ((WINDOWS - 1) * SHIFT + WINDOW));
+        for (uint32_t i = 0; i < FILES * OF_FILE; i++)
+            assert_is_row(&reading.views[i], rows[i]);
+    }
+    teardown(&reading);
+}
+
 static void
 one_row_and_none_are_read(void **state)
 {
@@ -152,6 +178,7 @@ TEST_FILE(test_fetch)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scattered_rows_of_several_files_are_those_asked_for),
         cmocka_unit_test(rows_asked_for_twice_are_read_once),
+        cmocka_unit_test(rows_of_windows_are_read_once),
         cmocka_unit_test(one_row_and_none_are_read),
     };
 
