@@ -275,7 +275,7 @@ finish_writer(struct order_iterator *iterator, struct writer *writer, bool is_ne
     if (status == TUNDISH_OK && !is_next && writer->used > writer->at)
         return tnd_fail(TUNDISH_E_DATA,
                         "program %s wrote a row although there is no row %" PRIu64
-                        ": each process must write every so many of the same rows",
+                        ": with processes, each one must write its turns of the same rows",
                         writer->name, rows);
     if (status == TUNDISH_OK)
         status = child_wait(&writer->child, writer->name, iterator->instance->services->stop);
