@@ -106,8 +106,9 @@ static lanes_values *
 magnitudes_of(int64_t length, int spoilt)
 {
     struct fourier_lanes *fourier = fourier_lanes_open(length);
-    struct lanes_complex *room = tnd_alloc_aligned(64, (size_t)length * sizeof *room);
-    lanes_values *magnitudes = tnd_alloc_aligned(64, (size_t)(length / 2 + 1) * sizeof *magnitudes);
+    struct lanes_complex *room = tnd_alloc_aligned(sizeof *room, (size_t)length * sizeof *room);
+    lanes_values *magnitudes =
+        tnd_alloc_aligned(sizeof *magnitudes, (size_t)(length / 2 + 1) * sizeof *magnitudes);
 
     for (int64_t k = 0; k < length; k++)
         for (int lane = 0; lane < FOURIER_LANES; lane++)
