@@ -42,9 +42,9 @@ _IN_PYTHON = ("-X", "faulthandler", "-m")  # see limits.py; what tests start has
 _MORE_AT_ONCE = ("--num-processes", str(2 * len(os.sched_getaffinity(0))))
 # These files of tests in Python begin first: they take much longer than their length suggests.
 _LONGEST = ("test_in_python.py", "test_trainers.py", "test_torch_dataset.py", "test_data_content.py", "test_recorder.py")
-# The meaning of a program as a pipeline file: Python alone writes the file, and `tundish peek` has its values.
-_WRITING = ("test_data_meaning.py", "test_data_specs.py")
-_COMPARING = ("test_data_content.py", "test_data_recorded.py")  # recorded cases
+# The meaning of a program as a pipeline file, and recorded cases as programs: Python alone writes the file, and
+# `tundish peek` has its values.
+_WRITING = ("test_data_meaning.py", "test_data_specs.py", "test_data_content.py", "test_data_recorded.py")
 _GPU_FILES = ("test_device.py", "test_examples.py", "test_readme.py")  # of tests/python
 _GPU_STEP_S = 150
 
@@ -65,8 +65,10 @@ def system():
 
 
 def asan():
-    """the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"""
-    return meson("asan", "unit", *_MORE_AT_ONCE, wrapper=_without_address_randomisation())
+    """the unit tests and the recorded cases under AddressSanitizer and UndefinedBehaviorSanitizer"""
+    tally = meson("asan", "unit", *_MORE_AT_ONCE, wrapper=_without_address_randomisation())
+    tally.add(conformance("asan"))
+    return tally
 
 
 def tsan():
@@ -84,7 +86,8 @@ def conformance(flavour="release"):
     broken = build(flavour)
     if broken:
         return broken
-    command = ["tests/conformance/run", "tests/conformance/cases"]
+    wrapper = _without_address_randomisation() if flavour == "asan" else ()
+    command = [*wrapper, "tests/conformance/run", "tests/conformance/cases"]
     lines = _echoed(command, TUNDISH_BUILD=str(_folder(flavour)))
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", lines[-1] if lines else "")
     if not counts:
@@ -390,7 +393,7 @@ def _python_debug():
     interpreter = shutil.which("python3-dbg")
     if not interpreter:
         return Tally(skipped=1, notes=["python: there is no python3-dbg to check reference counts"])
-    return _python_core("release", interpreter, without=_WRITING + _COMPARING)
+    return _python_core("release", interpreter, without=_WRITING)
 
 
 def _python_core(flavour, interpreter, without, **environment):
