@@ -26,7 +26,7 @@ def run(name):
 
 
 def _processor_s():
-    """Of all processes that have ended and were waited for."""
+    """The seconds of all processes that have ended and were waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -66,7 +66,7 @@ def _captured(run, name):
 
 @contextlib.contextmanager
 def _printing_to(file):
-    """What this process and those that it starts print goes into the file."""
+    """Send the output of this process and of those that it starts into the file."""
     sys.stdout.flush()
     kept = [os.dup(number) for number in (1, 2)]
     for number in (1, 2):

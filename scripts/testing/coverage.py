@@ -42,7 +42,7 @@ def _lines():
 
 
 def _report(note):
-    """What one object file counted: [(file, [(line, count)])]."""
+    """The counts of one object file: [(file, [(line, count)])]."""
     command = ["gcov", "--json-format", "--stdout", "--object-directory", note.parent, note]
     said = subprocess.run(command, cwd=BUILD, capture_output=True, text=True).stdout
     found = []

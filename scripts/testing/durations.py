@@ -20,7 +20,7 @@ def note(name, seconds, file=FILE):
 
 
 def left(names, seconds):
-    """What the suites that are still to run may take, in words; "" if none of them ever ran here."""
+    """The time that the suites still to run may take, in words; "" if none of them ever ran here."""
     told = [seconds[name] for name in names if name in seconds]
     if not told:
         return ""

@@ -46,7 +46,7 @@ def _make(folder, requirements):
 
 
 def _pip(folder, *arguments):
-    """Exactly what is named: the file names everything. What is imported is compiled then."""
+    """Exactly what is named: the file names everything. Modules are compiled when they are imported."""
     command = [folder / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
     command += ["install", "--no-deps", "--no-compile", "--only-binary", ":all:", *arguments]
     subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True, timeout=_INSTALL_S)

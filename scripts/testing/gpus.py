@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import frameworks
 
-# The options of each tool of compute-sanitizer. A call that the driver refuses is no error of memory: the
+# The options of each tool of compute-sanitizer. A call that the driver refuses is not an error of memory: the
 # library tries what not every driver can, and goes on without it.
 TOOLS = {"memcheck": ("--report-api-errors", "no"), "racecheck": (), "initcheck": (), "synccheck": ()}
 FRAMEWORKS = ("torch", "jax", "cupy")

@@ -12,7 +12,7 @@ _LAST_WORDS_S = 10  # for Python's faulthandler
 
 @contextmanager
 def of(process, seconds):
-    """End the process and all that it started, if they still run after so many seconds.
+    """End the process and all that it started, if they still run after that time.
 
     Yields a list that then names what ran. The process gets SIGABRT first: an interpreter with
     -X faulthandler prints where each of its threads is."""

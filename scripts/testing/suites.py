@@ -333,7 +333,7 @@ def _package(flavour):
     return {
         "PYTHONPATH": str(folder / "sdk" / "python"),
         "TUNDISH_BUILD": str(folder),
-        # What is imported is compiled once, in the build folder.
+        # Modules are compiled once, in the build folder.
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONPYCACHEPREFIX": str(folder / "python-cache"),
     }
@@ -397,7 +397,7 @@ def _python_debug():
 
 
 def _python_core(flavour, interpreter, without, **environment):
-    """What passes and fails without the frameworks; what is skipped for want of them has run already."""
+    """The tests that need no framework; those that are skipped for want of one have run already."""
     tally = _python_tests(flavour, interpreter, without=without, **environment)
     failures = [note for note in tally.notes if not re.search(r": \d+ skipped: ", note)]
     return Tally(tally.passed, tally.failed, 0, failures)

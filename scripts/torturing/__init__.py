@@ -1,1 +1,1 @@
-"""What scripts/torture does."""
+"""The work of scripts/torture."""

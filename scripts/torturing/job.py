@@ -24,7 +24,7 @@ HANGS_S = 300
 # Nearer to the end all may have it in the memory of their server: it has four slots. The rest is for
 # what they do while one of them, or it, is being killed.
 NEAR_END = (EPOCHS - 1, STEPS - 30)
-AHEAD = 8  # one trainer is no further ahead of another of its group: the slots, and a few
+AHEAD = 8  # one trainer is at most this far ahead of another of its group: the slots, and a few
 
 
 class Job:
@@ -139,7 +139,7 @@ class Job:
             raise Failure(f"the server ended with status {self.server.returncode} at SIGTERM")
 
     def kept(self):
-        """What --state has on disk: the next batch, and those after it that are done."""
+        """The state on disk (--state): the next batch, and those after it that are done."""
         file = self.folder / "state" / "train.place"
         if not file.exists():
             return (0, 0), set()

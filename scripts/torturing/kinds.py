@@ -244,7 +244,7 @@ class Fresh(Job):
         self.leaves_at.setdefault(trainer, key[0] * STEPS + key[1] + trainer.batches_left - 1)
 
     def check(self):
-        """Of each epoch the first steps, however many, and the rows of none twice."""
+        """Each epoch's first steps, however many, and no row twice."""
         for trainer in self.trainers:
             for epoch in range(self.EPOCHS):
                 steps = sorted(s for e, s in trainer.ledger.batches if e == epoch)

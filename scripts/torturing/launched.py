@@ -147,7 +147,7 @@ class Launched(Job):
             time.sleep(0.02)
 
     def take(self):
-        """What the trainers have printed; the last line may be half a one."""
+        """The lines that the trainers have printed; the last may be half a one."""
         for rank, ledger in enumerate(self.ledgers):
             last, has_place = None, True
             lines = self.file_of("out", rank).read_text().split("\n")[:-1]

@@ -1,4 +1,4 @@
-"""What all jobs went through, and what was seen."""
+"""The faults that all jobs went through, and the outcome."""
 
 import collections
 

@@ -14,7 +14,7 @@ SOURCES = ["range", "npy", *KINDS]
 
 
 def stages(kind, folder, rows):
-    """The stages that make a column `value` of so many rows; what they read is written to folder."""
+    """The stages that make a column `value` of `rows` rows; their files are written to folder."""
     (folder / kind).mkdir(exist_ok=True)
 
     def write(i, data):

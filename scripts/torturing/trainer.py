@@ -54,7 +54,7 @@ class Trainer:
         os.set_blocking(self.process.stdout.fileno(), False)
 
     def take(self):
-        """What it has printed since the last time; at its end it is followed by another."""
+        """Its output since the last time; at its end it is followed by another."""
         if not self.read():
             self.end()
 

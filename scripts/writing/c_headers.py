@@ -49,7 +49,7 @@ def _name_of(declared):
 
 
 def _prose(comment):
-    """The comment without its stars. What is indented after an empty line is code."""
+    """The comment without its stars. Indented lines after an empty one are code."""
     lines = [re.sub(r"^ ?\*? ?", "", line) for line in comment.strip("\n").splitlines()]
     parts, code = [], []
     for line in [*lines, "."]:

@@ -6,7 +6,7 @@ import re
 TEXTS = ("docs/**/*.md", "sdk/**/*.md", "admin/**/*.md", "server/README.md", "tests/README.md", "CONTRIBUTING.md",
          "CHANGELOG.md")  # fmt: skip
 
-# What the index leads to, part by part. Every page stands in one of them: Sphinx complains otherwise.
+# The pages of the index, part by part. Every page stands in one of them: Sphinx complains otherwise.
 PARTS = {
     "First steps": ["docs/install", "docs/tutorial", "docs/concepts", "docs/gallery/index", "docs/faq", "docs/addresses"],
     "How to": ["docs/images", "docs/learning", "docs/your-own-code", "docs/groups", "docs/resume", "docs/nodes",

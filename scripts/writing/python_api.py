@@ -6,7 +6,7 @@ import re
 
 from .reference import text_of
 
-# Modules and what they are for. Of `tundish` itself the names that its __init__ gives.
+# Modules and what they are for. `tundish` itself has the names that its __init__ gives.
 MODULES = {"torch": "tundish.torch", "jax": "tundish.jax", "keras": "tundish.keras", "tensorflow": "tundish.tensorflow",
            "lightning": "tundish.lightning", "transformers": "tundish.transformers", "rows": "tundish.rows",
            "data/dataset": "tundish.data"}  # fmt: skip

@@ -2,10 +2,10 @@
  *
  * The pages of the batch are replaced, at the same addresses, by private copies. Pointers into it
  * stay valid, also for threads that read meanwhile, and the server gets the slot back. The mapping
- * with the copies in it is no use for batches to come, which may lie at the same offsets, so they
- * are read through a new one. A page at either end may be shared with another batch of the lane:
- * one that was lent is complete, so its bytes in the copy are right; one that was not will be read
- * through the new mapping.
+ * with the copies in it is of no use for batches to come, which may lie at the same offsets, so
+ * they are read through a new one. A page at either end may be shared with another batch of the
+ * lane: one that was lent is complete, so its bytes in the copy are right; one that was not will be
+ * read through the new mapping.
  */
 #include <errno.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 struct tnd_place {
     uint64_t epoch, step;  /* the next batch wanted */
     uint64_t header_epoch; /* the epoch at whose start `header` was true: `epoch` or before */
-    uint64_t bit_count;    /* queue: of so many from there on, those with a bit are done; an
+    uint64_t bit_count;    /* queue: of this number from there on, those with a bit are done; an
                               epoch's end has a bit of its own, after its last batch */
     const uint8_t *bits;   /* (bit_count + 7) / 8 bytes */
     const uint8_t *header;

@@ -37,7 +37,7 @@ tundish_status portable_read(struct byte_view *from, uint64_t count, uint32_t wi
                              uint64_t run_words, uint64_t *ret_words);
 
 /* Visit the words of every source's rows in some elements of `node`, which are to be written to
- * only by their owner. E_CORRUPT: these are no elements of the node. */
+ * only by their owner. E_CORRUPT: these are not elements of the node. */
 typedef tundish_status (*portable_visitor)(void *user, const struct plan_node *source,
                                            uint64_t *words);
 struct portable_visit {

@@ -83,7 +83,7 @@ doctor_check_shared_memory(struct doctor *doctor)
     tnd_segment_close(&segment);
 }
 
-/* Of the mount at /dev/shm: `huge=`, or "never". */
+/* The mode of the mount at /dev/shm: `huge=`, or "never". */
 static void
 mode_of_mount(char *mode, size_t room)
 {
@@ -106,7 +106,7 @@ mode_of_mount(char *mode, size_t room)
         endmntent(mounts);
 }
 
-/* Of memory without a mount, as the kernel puts it: the chosen one of its modes in brackets. */
+/* The mode for memory without a mount, as the kernel puts it: the chosen one in brackets. */
 static void
 mode_of_kernel(char *mode, size_t room)
 {

@@ -13,7 +13,7 @@
 /* Indexes and tables are some percent of the data. */
 #define CACHE_ENOUGH (UINT64_C(1) << 30)
 
-/* Of a path's folder, or of the nearest folder above it that is there: the server makes its own. */
+/* For a path's folder, or the nearest folder above it that is there: the server makes its own. */
 static bool
 may_make(const char *path)
 {

@@ -1,7 +1,7 @@
 /* doctor.h - what usually goes wrong on a machine, looked at before it does.
  *
  * Each check looks at one thing, changes nothing that it does not put back, and reports one finding
- * or several. What a server would do there decides how bad a finding is, so checks ask the server's
+ * or several. The server's behaviour there decides how bad a finding is, so checks ask the server's
  * own code where they can.
  */
 #ifndef DOCTOR_DOCTOR_H
@@ -32,7 +32,7 @@ struct doctor {
     const char *cache;  /* NULL: the default */
     struct doctor_finding *findings;
     uint32_t count;
-    /* What the streams of a pipeline file need, once doctor_check_plan has seen them. */
+    /* The needs of a pipeline file's streams, once doctor_check_plan has seen them. */
     uint64_t shm_bytes;    /* of batches in /dev/shm */
     uint64_t memory_bytes; /* of batches, wherever they lie, and of what shuffles hold */
     uint64_t table_bytes;  /* of vocabulary tables */
@@ -41,7 +41,7 @@ struct doctor {
     bool huge_pages, huge_pages_memfd; /* deliver.huge_pages is asked for, of either memory */
 };
 
-/* Add a finding. The advice may be NULL; it is no format. */
+/* Add a finding. The advice may be NULL; it is not a format. */
 void doctor_say(struct doctor *doctor, enum doctor_level level, const char *about,
                 const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));
 void doctor_close(struct doctor *doctor);

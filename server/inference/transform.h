@@ -1,7 +1,7 @@
 /* transform.h - a stream's content part by itself: rows go in, the columns that a trainer would get
  * come out, made by the same code. No order, no files, no server.
  *
- * What goes in are the columns that the stream's last source yields: inside an interleave or
+ * The input is the columns that the stream's last source yields: inside an interleave or
  * flat_map the one in its dataset, where zip and its like unite several what they yield together,
  * if no content stage stands in those.
  * Stages that decide order are passed over; `batch` makes one batch of all rows that go in

@@ -30,7 +30,7 @@ struct learners {
     size_t block_count;
 };
 
-/* Of a stream's dataset, which the result refers to. */
+/* The learners of a stream's dataset, which the result refers to. */
 void learners_open(const struct spec_dataset *dataset, struct learners *ret_learners);
 void learners_close(struct learners *learners); /* accepts zeros */
 

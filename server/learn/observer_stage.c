@@ -321,7 +321,7 @@ observer_stage_apply(const void *state, const struct frame *input, struct frame 
                                             : input->columns[target->input];
         observation->observed = observed;
         fill_samples(observed, column, observed->spec.dtype, input, &observation->samples);
-        /* What does not depend on the order is counted here, in parallel; the rest waits for the
+        /* Counts that do not depend on the order are made here, in parallel; the rest waits for the
          * task's turn (pass.c). */
         if (observed->ops->count != NULL)
             status =

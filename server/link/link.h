@@ -186,8 +186,8 @@ typedef void (*link_subscriber)(void *user, uint32_t from, const struct link_key
                                 struct byte_view bytes);
 void link_subscribe(struct link *link, link_subscriber subscriber, void *user);
 
-/* How often rank 0 gets the LINK_COUNTERS of a node, if so many nodes post them: fewer come from
- * each, the more there are. */
+/* How often rank 0 gets the LINK_COUNTERS of a node, if that number of nodes posts them: fewer come
+ * from each, the more there are. */
 int64_t link_counters_ns(const struct link *link, uint32_t nodes);
 
 struct link_stats {

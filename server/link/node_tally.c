@@ -61,7 +61,7 @@ conclude(struct node *node, struct tally *tally, struct tally_value *total)
         node->config.arrived(node->config.user, 0, &key, bytes);
 }
 
-/* Until all have spoken, who has is no news of itself. */
+/* Until all have spoken, who has is not news of itself. */
 static bool
 is_news(const struct tally_value *merged, const struct tally_value *before, uint32_t below)
 {

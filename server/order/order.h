@@ -212,7 +212,7 @@ tundish_status order_value_int(const struct order_instance *instance,
 tundish_status order_value_text(const struct order_instance *instance,
                                 const struct spec_value *value, struct byte_view *ret_text);
 
-/* May a stage hold so many elements, of `bytes_each` bytes, at once? E_MEMORY naming the stage,
+/* May a stage hold `count` elements, of `bytes_each` bytes, at once? E_MEMORY naming the stage,
  * what it would take and the way out: less of `parameter`. Asked before room is made, never an
  * element. */
 tundish_status order_room(const struct order_iterator *iterator, const char *parameter,

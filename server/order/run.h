@@ -52,7 +52,7 @@ struct run *run_new(const uint64_t *words, uint64_t element_count, uint32_t widt
  * view hangs on the first). count 0 is an empty slice that still knows its batch. */
 struct run *run_view(struct run *parent, uint64_t begin, uint64_t count);
 
-/* A run of pieces, which it takes over, of so many rows in all. */
+/* A run of pieces, which it takes over, of `rows` rows in all. */
 struct run *run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width,
                      uint64_t run_words, uint64_t row_count);
 

@@ -127,7 +127,7 @@ evaluation_shards_of(const struct section *section)
     return -1;
 }
 
-/* What cannot be made even, and why. The rest follows from the stages (plan/rebatch.c). */
+/* Stages that cannot be made even, and why. The rest follows from the stages (plan/rebatch.c). */
 static void
 check_even(const struct section *section, const struct spec_distribute *asked)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What is written, on what, and what comes of it: an operator or a function. */
+/* An operator or a function: how it is written, its operands, and its result. */
 struct expression_entry {
     const char *group;
     const char *name; /* of a function; NULL: an operator */
@@ -22,7 +22,7 @@ extern const uint32_t expression_entry_count;
 /* The row of the examples: the entries of from_tensors, a line each. */
 extern const char expression_row[];
 
-/* What holds for all of them, as paragraphs with a title each. */
+/* Rules for all of them, as paragraphs with a title each. */
 struct expression_rule {
     const char *title, *text;
 };

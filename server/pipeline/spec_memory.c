@@ -47,7 +47,7 @@ spec_memory_close(struct spec_memory *memory)
 static struct block *
 block_with_room(struct spec_memory *memory, size_t bytes)
 {
-    /* Only the newest block is looked at. What is left of the others is a few kilobytes in a file's
+    /* Only the newest block is looked at. The rest of the others is a few kilobytes in a file's
      * life. */
     struct block *block = memory->blocks;
     size_t total_bytes = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;

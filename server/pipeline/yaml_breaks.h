@@ -18,7 +18,7 @@ struct yaml_breaks {
     unsigned char stand_ins[YAML_BREAKS][3];
 };
 
-/* False: the file has so many private letters that none is left. */
+/* False: the file uses all private letters. */
 bool yaml_breaks_hide(const char *text, size_t text_bytes, struct yaml_breaks *ret_breaks);
 void yaml_breaks_close(struct yaml_breaks *breaks);
 

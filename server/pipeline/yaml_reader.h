@@ -1,8 +1,8 @@
 /* yaml_reader.h - YAML text to a tree of values with positions.
  *
  * Mappings, lists, scalars, quotes and !!binary of YAML 1.2; anchors, aliases, merges, other tags,
- * directives and several documents are refused. What cannot be understood is complained about and
- * SPEC_BROKEN stands for it, so that everything else can still be checked.
+ * directives and several documents are refused. Text that cannot be understood is complained about
+ * and SPEC_BROKEN stands for it, so that everything else can still be checked.
  */
 #ifndef PIPELINE_YAML_READER_H
 #define PIPELINE_YAML_READER_H

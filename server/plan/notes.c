@@ -185,7 +185,7 @@ note_graph(const struct notes *notes, const struct plan_graph *graph)
     }
 }
 
-/* A scalar column is no batch. */
+/* A scalar column is not a batch. */
 static void
 note_rows(const struct notes *notes, const struct plan *plan)
 {

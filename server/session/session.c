@@ -57,7 +57,7 @@ session_replace_plan(struct session *session, struct plan *plan)
     session->plan = plan;
 }
 
-/* Of the plan as it is now. No worker runs. */
+/* For the plan as it is now. No worker runs. */
 static void
 give_kept_rows(struct session *session)
 {

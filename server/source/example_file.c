@@ -13,7 +13,7 @@ static char *first_of(const struct plan_graph *graph, const struct spec_value *l
 static char *example_of(const struct plan_graph *graph, const struct plan_node *node,
                         const char *column, const struct spec_file *file);
 
-/* What $name means in `graph`: a column of the nearest outer element that has one. */
+/* The meaning of $name in `graph`: a column of the nearest outer element that has one. */
 static char *
 example_of_outer(const struct plan_graph *graph, const char *name, const struct spec_file *file)
 {

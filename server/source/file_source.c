@@ -381,8 +381,8 @@ reader_count(struct order_iterator *iterator, uint64_t *ret_count)
     return status;
 }
 
-/* The part that holds record `index`, by binary search. Of parts with the same `first` it finds the
- * last; the others are empty files. */
+/* The part that holds record `index`, by binary search. Among parts with the same `first` it finds
+ * the last; the others are empty files. */
 static const struct reader_part *
 part_of(const struct reader_state *state, uint64_t index)
 {

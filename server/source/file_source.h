@@ -41,7 +41,7 @@ struct source_file *reader_enter(const struct reader *reader, struct source_file
 /* Was the file entered to be read as the reader does? */
 bool reader_reads(const struct reader *reader, const struct source_file *file);
 
-/* Of struct order_ops, the node's state beginning with a reader. */
+/* For struct order_ops, the node's state beginning with a reader. */
 tundish_status reader_iterate(struct order_iterator *iterator);
 enum order_result reader_next(struct order_iterator *iterator, uint64_t *words, size_t max,
                               size_t *ret_count);

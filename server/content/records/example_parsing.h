@@ -91,7 +91,7 @@ struct example_run {
     uint64_t bits[RUN_ENTRIES + 1];        /* in `seen`, of the entries before */
     uint8_t wanted[RUN_BYTES + RUN_SLACK]; /* zeros after `bytes` */
     uint8_t mask[RUN_BYTES + RUN_SLACK];   /* ones where nothing else may stand */
-    uint8_t whole[RUN_BYTES + 1];          /* of so many bytes: how many entries they hold */
+    uint8_t whole[RUN_BYTES + 1];          /* by a number of bytes: how many entries they hold */
 };
 
 /* Where in a run the next entry is expected. */
@@ -103,7 +103,7 @@ struct run_place {
 struct parsing;
 
 /* Store entries that have one value in the usual form, from `at` on. Returns the first other one or
- * `end`. Of a feature that comes twice the last counts, as in protobuf's maps. *previous is the
+ * `end`. The last of a feature that comes twice counts, as in protobuf's maps. *previous is the
  * last feature taken. */
 typedef const uint8_t *example_take_singles(struct parsing *parsing, const uint8_t *at,
                                             const uint8_t *end, uint32_t *previous);

@@ -1,9 +1,9 @@
 /* example_ragged.h - RaggedFeature: values cut into rows by partitions, as TensorFlow does it.
  *
  * The partitions of all records of a batch are joined before they are applied to the joined values,
- * so that only their sum over the batch has to fit, as it is there. What does not fit is an error
- * whether `validate` asks for it or not: TensorFlow refuses such a tensor later, when it leaves
- * the dataset.
+ * so that only their sum over the batch has to fit, as it is there. A sum that does not fit is an
+ * error whether `validate` asks for it or not: TensorFlow refuses such a tensor later, when it
+ * leaves the dataset.
  */
 #ifndef CONTENT_RECORDS_EXAMPLE_RAGGED_H
 #define CONTENT_RECORDS_EXAMPLE_RAGGED_H

@@ -13,7 +13,7 @@ enum {
     RUNS_MAX = 256
 };
 
-/* What has been learned once stays: other threads read it. */
+/* Things once learned stay: other threads read them. */
 struct learned {
     struct example_run *runs[RUNS_MAX];
     uint32_t count;
@@ -25,13 +25,13 @@ struct example_runs {
     struct learned *nothing;
 };
 
-/* What most of the things counted are: those like the candidate count for it, others against it. */
+/* The majority of the things counted: those like the candidate count for it, others against it. */
 struct vote {
     uint32_t candidate;
     int32_t all, lead;
 };
 
-/* Of a feature: the length of its entries, and the feature that comes next. */
+/* A feature's: the length of its entries, and the feature that comes next. */
 struct habit {
     struct vote length, next;
     int32_t follower; /* or NOBODY */
@@ -91,7 +91,7 @@ choose_followers(struct habit *habits, uint32_t count)
     }
 }
 
-/* Put an entry of so many bytes at the end of the run. False: it does not fit. */
+/* Put an entry of that length at the end of the run. False: it does not fit. */
 static bool
 append(const struct example_parser *parser, uint32_t f, uint32_t length, struct example_run *run)
 {

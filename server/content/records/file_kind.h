@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FILE_KIND_BYTES = 512 }; /* so many are looked at */
+enum { FILE_KIND_BYTES = 512 }; /* are looked at */
 
 /* "a TIFF image", "zstd data", or NULL. `bytes` of the file's beginning are at hand. */
 const char *file_kind(const uint8_t *begin, size_t bytes);

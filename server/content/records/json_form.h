@@ -19,7 +19,7 @@ struct json_levels {
     int64_t index[JSON_LEVELS_MAX];    /* of the item that is being read */
 };
 
-/* What a record has of a feature so far. */
+/* A record's part of a feature so far. */
 struct json_met {
     int64_t count;   /* of values; -1: not met */
     int64_t before;  /* of them, how many when its last object began */

@@ -26,7 +26,7 @@ take(struct json_parsing *json, char byte)
     return true;
 }
 
-/* What a scan of what nobody wants, or of a word, says. */
+/* The answer of a scan of something that nobody wants, or of a word. */
 static bool
 passed(struct json_parsing *json, const char *problem)
 {
@@ -101,7 +101,7 @@ list(struct json_parsing *json, int32_t feature, unsigned depth)
                            : json_fail(json, "a list without a closing ]");
 }
 
-/* Meet a member that is wanted. Of several of one name in an object the last counts; in a list,
+/* Meet a member that is wanted. The last of several of one name in an object counts; in a list,
  * each object adds to the member's values; anywhere else two members of one path contradict each
  * other. */
 static bool

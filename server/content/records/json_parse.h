@@ -8,7 +8,7 @@
  * lead to one, the record is bad. What is not asked for must still be JSON, as Python's json reads
  * it (json_scan.h).
  *
- * What tundish prints as JSON (core/json.h) can be read again by json_parse_printed: features of
+ * json_parse_printed reads the JSON that tundish prints (core/json.h): features of
  * any dtype, "nan", "inf" and "-inf" for floats, {"base64": "..."} for a string.
  */
 #ifndef CONTENT_RECORDS_JSON_PARSE_H

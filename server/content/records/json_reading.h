@@ -46,8 +46,8 @@ bool json_store_string(struct json_parsing *json, int32_t feature, struct byte_v
 bool json_store_number(struct json_parsing *json, int32_t feature, const uint8_t *text,
                        uint64_t size);
 
-/* json_hint.c: What a record has instead of a member that is missing. "; the record has 'label'",
- * the nearest name among the object's members, or "". */
+/* json_hint.c: the member that a record has instead of one that is missing. "; the record has
+ * 'label'", the nearest name among the object's members, or "". */
 void json_hint(struct byte_view record, const char *name, char *ret_text, size_t room);
 
 /* number_store.c: A number as it is written, as a value of a dtype. Store it at `to`: integers (and

@@ -5,7 +5,7 @@
 
 #include "content/records/json_string.h"
 
-/* What is open at each level is a bit: 1 for an object. */
+/* A bit for each level that is open: 1 for an object. */
 enum { LEVELS_MAX = 1 << 16 };
 
 const char *

@@ -13,7 +13,7 @@
 #include "core/printable.h"
 #include "pipeline/errors.h"
 
-/* Of bad rows there may be millions: only the first names are looked for. */
+/* There may be millions of bad rows: only the first names are looked for. */
 enum { NAMES_MAX = 5000, NOTE_BYTES = 700, LOOKS_MAX = 64 };
 
 static _Atomic int looks;

@@ -17,12 +17,12 @@ bool remote_files_is_url(struct byte_view path);
 tundish_status remote_files_open(const struct spec_remote *options, const struct byte_view *urls,
                                  size_t count, struct remote_files **ret_files);
 
-/* The next one's bytes, in scratch; waits. What fails is that one, and the next call is for the one
- * after it. */
+/* The next one's bytes, in scratch; waits. A failure is that one's, and the next call is for the
+ * one after it. */
 tundish_status remote_files_next(struct remote_files *files, struct scratch *scratch,
                                  struct byte_view *ret_bytes);
 
-/* Of the one that came last, what its store says of its version (remote/object.h); 0: nothing. */
+/* The store's word on the version of the one that came last (remote/object.h); 0: none. */
 uint64_t remote_files_version(const struct remote_files *files);
 
 void remote_files_close(struct remote_files *files); /* accepts NULL */

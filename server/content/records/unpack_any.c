@@ -58,7 +58,7 @@ damaged(const struct unpack_any *unpack)
         unpack->archive == NULL ? "no memory" : archive_error_string(unpack->archive);
     long long at = unpack->archive == NULL ? -1 : archive_filter_bytes(unpack->archive, -1);
 
-    /* libarchive forgets how far it got when it gives up. What was read is a little more. */
+    /* libarchive forgets how far it got when it gives up. It has read a little more. */
     if (at < 0)
         at = lseek(unpack->descriptor, 0, SEEK_CUR);
     return tnd_fail(TUNDISH_E_DATA,

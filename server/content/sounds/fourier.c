@@ -17,7 +17,7 @@ struct fourier {
     int64_t factors[FACTORS_MAX]; /* their product is the length; a 0 ends them */
     double complex *roots;        /* of unity: exp(-2 pi i k / length) */
 
-    /* Of a hard length; the others have none. */
+    /* For a hard length; the others have none. */
     struct fourier *powers; /* the transform of `room` values, a power of two */
     double complex *chirp;  /* exp(-pi i k * k / length) */
     double complex *filter; /* the transform of its conjugate, for both signs of k, over `room` */

@@ -5,7 +5,7 @@
 #include "column/frame.h"
 #include "content/content.h"
 
-/* Of a signal so long (-1: not known yet), the two dimensions that it becomes. False, with a
+/* The two dimensions that a signal of that length becomes (-1: not known yet). False, with a
  * sentence for the row: it is too short, and a row with it is bad. */
 typedef bool signals_dims(const void *state, int64_t length, int64_t ret_dims[2],
                           char ret_fault[160]);

@@ -147,7 +147,7 @@ frame_hard(const struct spectrum *spectrum, const float *samples, int64_t count,
         ret_magnitudes[i] = (float)cabs(out[i]);
 }
 
-/* Samples of a frame that begins where so many are left. */
+/* Samples of a frame that begins where `left` are left. */
 static int64_t
 sample_count(const struct spectrum *spectrum, int64_t available)
 {

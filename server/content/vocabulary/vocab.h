@@ -124,7 +124,7 @@ struct vocab_asked {
 bool vocab_ask(const struct vocab *vocab, const struct vocab_rule *rule, struct byte_view term,
                struct vocab_asked *ret_asked);
 
-/* What vocab_map gives for the term, by the rule asked with. */
+/* The answer of vocab_map for the term, by the rule asked with. */
 int64_t vocab_answer(const struct vocab *vocab, const struct vocab_rule *rule,
                      const struct vocab_asked *asked);
 

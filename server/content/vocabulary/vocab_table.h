@@ -176,15 +176,15 @@ vocab_fold(uint64_t word, uint64_t seed)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Of a key that is not LONG, and of an integer. The seed is odd. */
+/* The hash of a key that is not LONG, and of an integer. The seed is odd. */
 static inline uint64_t
 vocab_hash_short(uint64_t key, uint64_t seed)
 {
     return key * seed;
 }
 
-/* Of a LONG term: up to 16 bytes as two words that may overlap, longer ones by a hash made for
- * that. */
+/* The hash of a LONG term: up to 16 bytes as two words that may overlap, longer ones by a hash made
+ * for that. */
 static inline uint64_t
 vocab_hash_long(struct byte_view term, uint64_t seed)
 {
@@ -196,7 +196,7 @@ vocab_hash_long(struct byte_view term, uint64_t seed)
     return vocab_fold(tnd_hash_farm(term.data, term.size), seed);
 }
 
-/* Of the upper bits of a hash. A table has fewer than 2^32 buckets. */
+/* The bucket of the upper bits of a hash. A table has fewer than 2^32 buckets. */
 static inline uint64_t
 vocab_home(uint64_t hash, uint64_t bucket_count)
 {

@@ -15,7 +15,7 @@ struct idf_weights {
     int64_t depth;      /* zeros follow, up to so many in all; said */
 };
 
-/* The next term, which is in so many documents. */
+/* The next term, which is in that number of documents. */
 void idf_weights_add(struct idf_weights *weights, int64_t documents);
 tundish_status idf_weights_write(const struct idf_weights *weights, struct artifact_folder *folder,
                                  const char *name);

@@ -17,7 +17,7 @@ struct information {
     double least_apart;   /* a label that is as near as this to the average tells nothing */
 };
 
-/* What tf.Transform takes for least_apart where none is wanted: more the more rows there are. */
+/* tf.Transform's least_apart where none is wanted: more the more rows there are. */
 double information_least_apart(double total);
 
 /* Of a term that is in rows of these labels. TensorFlow has stored the shares of the first

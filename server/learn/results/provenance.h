@@ -32,7 +32,7 @@ char *provenance_folder(const struct spec_file *file, const char *asked);
 /* Does any stream of the file need something learned? */
 bool provenance_is_needed(const struct spec_file *file);
 
-/* What an origin is compared with, beside the stages. */
+/* Things that an origin is compared with, beside the stages. */
 enum provenance_check {
     PROVENANCE_STAGES, /* nothing */
     PROVENANCE_NAMES,  /* the names and patterns of files in the pipeline file */

@@ -34,7 +34,7 @@ shuffle_of(struct order_iterator *iterator)
     return (struct shuffle *)iterator->state;
 }
 
-/* Memory for a ring of so many elements; free releases it. */
+/* Memory for a ring of `room` elements; free releases it. */
 uint64_t *shuffle_window_alloc(uint64_t room, uint32_t width);
 
 /* A new epoch in the window, which has no element yet. */

@@ -23,7 +23,7 @@ void ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes);
 void ask_ahead_end(struct ask_ahead *asking, uint64_t epoch, uint64_t step);
 void ask_ahead_forget(struct source_files *files, uint64_t epoch, uint64_t step);
 
-/* Of all rows asked for and not forgotten. */
+/* The bytes of all rows asked for and not forgotten. */
 uint64_t ask_ahead_bytes(const struct source_files *files);
 
 #endif

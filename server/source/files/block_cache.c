@@ -24,7 +24,7 @@ enum {
     WAYS = 8,
     SAMPLE_SETS = 64,  /* one of this many takes every block */
     SAMPLE_FILLS = 32, /* between decisions */
-    WORTH_HITS = 12,   /* a block must serve so many reads */
+    WORTH_HITS = 12,   /* reads that a block must serve */
     ASKS_MAX = 12, /* rows of a block that are read without it: as many as the block itself costs */
     ASKS_SHARE = 64, /* ... but no more than one in so many that it has */
     ASKS_A_SLOT = 4  /* counters of asks: collisions only bring a block early */

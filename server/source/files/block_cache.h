@@ -23,7 +23,7 @@ enum {
     BLOCK_FILE_BYTES = 256 << 10 /* smaller files are not cached */
 };
 
-/* Memory is taken as it is used. NULL: this process may not have so many addresses. */
+/* Memory is taken as it is used. NULL: this process may not have the addresses. */
 struct block_cache *block_cache_open(uint64_t bytes);
 void block_cache_close(struct block_cache *cache); /* accepts NULL */
 

@@ -31,7 +31,7 @@ compare_names(const void *a, const void *b)
     return order != 0 ? order : x->owner < y->owner ? -1 : x->owner > y->owner;
 }
 
-/* Of several nodes that have a file the first is its owner. Their files must have equal hashes: the
+/* The first of several nodes that have a file is its owner. Their files must have equal hashes: the
  * rows of an order must not depend on the node that reads them. */
 tundish_status
 catalogue_finish(struct catalogue *catalogue, const char **ret_name, uint32_t ret_owners[2])

@@ -28,7 +28,7 @@ tundish_status class_folders_list(const struct class_folders *wanted, const stru
 tundish_status class_folders_unite(const struct class_folders *wanted, const struct path_base *base,
                                    struct glob_list *ret_found);
 
-/* What this node has of them, maybe nothing, or (base->catalogue) what all have: files, and each
+/* This node's part of them, maybe nothing, or (base->catalogue) what all have: files, and each
  * class folder, with a slash at its end, for it may have no files. */
 tundish_status class_folders_own(const struct class_folders *wanted, const struct path_base *base,
                                  struct glob_list *ret_found);

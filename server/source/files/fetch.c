@@ -16,7 +16,7 @@
 enum {
     READ_BYTES_MAX = 1 << 20, /* longer only for a single row */
     AHEAD = 8,                /* rows between the prefetch of one and its copy */
-    GAP_BYTES = 512,          /* copying so much costs what going on to another row does */
+    GAP_BYTES = 512,          /* copying these costs as much as going on to another row */
     GROUP_ROWS = 16           /* of a read, on average, where sorting gains little */
 };
 
@@ -46,7 +46,7 @@ lies_before(const struct wanted *row, const struct wanted *other)
     return row->file != other->file ? row->file < other->file : row->offset < other->offset;
 }
 
-/* Radix sort by position. Of the twelve bytes of file and offset only four or five differ among the
+/* Radix sort by position. Only four or five of the twelve bytes of file and offset differ among the
  * rows of a part, so sorting by one byte after the other takes a third of the time that comparing
  * rows does. */
 

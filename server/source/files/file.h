@@ -19,7 +19,7 @@ struct scan;
 struct scan_input_ops;
 struct stat;
 
-/* What tells a file from another, or from itself before a change. */
+/* Tells a file from another, or from itself before a change. */
 struct file_identity {
     uint64_t device, inode, size;
     int64_t modified_ns, changed_ns;

@@ -173,7 +173,7 @@ file_remote_is_here(struct source_file *file, size_t bytes, uint64_t offset)
 {
     struct remote_object *object = NULL;
 
-    /* What fails here is told to the one who reads. */
+    /* A failure here is told to the one who reads. */
     if (have_object(file, &object) != TUNDISH_OK)
         return true;
     remote_object_expect(object, offset, false);

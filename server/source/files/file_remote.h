@@ -35,7 +35,7 @@ file_is_remote(const struct source_file *file)
     return file->is_url && file->packing == PACKING_NONE;
 }
 
-/* Of a format that wants only some ranges of a file: a Parquet file's columns. One that is fetched
+/* For a format that wants only some ranges of a file: a Parquet file's columns. One that is fetched
  * for other nodes, too, comes in parts, which are kept: several ask for the same columns. */
 static inline bool
 file_has_ranges(const struct source_file *file)

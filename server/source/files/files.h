@@ -3,7 +3,7 @@
  * A file is known by a number that goes into references. Its records are found by scanning (headers
  * or line ends), by a small pool of threads that runs ahead of the order, or taken from the index
  * in the cache folder. The bytes are read again when content is made. A file that shrinks or
- * changes while it is served is an error that names it. What is packed (GZIP, ZLIB) is unpacked
+ * changes while it is served is an error that names it. A packed file (GZIP, ZLIB) is unpacked
  * once into a file without a name in the cache folder, not into memory.
  */
 #ifndef SOURCE_FILES_FILES_H
@@ -59,7 +59,7 @@ void source_files_stats(const struct source_files *files, struct source_files_st
  * files are closed): each once. NULL: none. */
 uint64_t source_files_damaged(struct source_files *files, const char **ret_text);
 
-/* What `tundish index` reports of a file. */
+/* The report of `tundish index` on a file. */
 struct source_index {
     uint64_t record_count;
     uint64_t file_bytes;

@@ -51,7 +51,7 @@ uint32_t table_enter_path(struct source_files *files, const char *path);
 /* The path of a number; lives as long as the table. Any thread, no lock. */
 const char *table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes);
 
-/* What reads files of other nodes, and what was asked of them for coming steps; or NULL. */
+/* The reader of other nodes' files, with the rows asked of them for coming steps; or NULL. */
 struct peers *table_peers(const struct source_files *files);
 struct peer_ahead *table_peer_ahead(const struct source_files *files);
 
@@ -61,13 +61,13 @@ bool table_has_urls(const struct source_files *files);
 /* Where relative paths start: an absolute path. */
 const char *table_root(const struct source_files *files);
 
-/* What rows read one by one are read through. */
+/* Rows that are read one by one are read through it. */
 struct block_cache *table_block_cache(const struct source_files *files);
 
 /* The decoded row groups of Parquet files. */
 struct row_groups *table_row_groups(const struct source_files *files);
 
-/* What its files share. */
+/* The services that its files share. */
 struct source_services *table_services(struct source_files *files);
 
 #endif

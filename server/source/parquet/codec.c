@@ -59,7 +59,7 @@ unpack_hadoop_block(struct byte_view *from, uint8_t *to, size_t bytes)
     return true;
 }
 
-/* Of the codec that was called lz4 first: Java writes Hadoop's blocks, each after its length, and
+/* The codec that was called lz4 first: Java writes Hadoop's blocks, each after its length, and
  * C++ wrote a bare block. Nothing but the bytes says which. */
 static bool
 unpack_old_lz4(struct byte_view packed, uint8_t *to, size_t unpacked_bytes)

@@ -59,7 +59,7 @@ too_large(const struct decoding *decoding, uint64_t bytes)
         (unsigned long long)bytes >> 20, (unsigned long long)decoding->decode->bytes_max >> 20);
 }
 
-/* May the column, or something that it is made with, take so many bytes? */
+/* May the column, or something that it is made with, take these bytes? */
 static tundish_status
 ask(const struct decoding *decoding, uint64_t count, size_t bytes)
 {
@@ -140,7 +140,7 @@ count_levels(const struct decoding *decoding, struct levels *levels)
         levels->slot_count = levels_count(levels->defines, count, leaf->element);
 }
 
-/* What is left of `rest` are values. */
+/* The rest of `rest` are values. */
 static tundish_status
 take_all_levels(struct decoding *decoding, const struct parquet_page *page, struct byte_view *rest,
                 struct levels *ret_levels)
@@ -332,8 +332,8 @@ read_dictionary(struct decoding *decoding, const struct parquet_page *page, stru
     return TUNDISH_OK;
 }
 
-/* Room for the texts of all pages, as the footer says: a buffer that grows is copied. What is not
- * written takes no memory. */
+/* Room for the texts of all pages, as the footer says: a buffer that grows is copied. Pages that
+ * are not written takes no memory. */
 static void
 expect_texts(struct decoding *decoding)
 {

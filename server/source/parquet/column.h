@@ -36,7 +36,7 @@ struct parquet_column {
     uint64_t bytes;              /* of memory, of all that */
 };
 
-/* What to decode. */
+/* The column to decode. */
 struct parquet_decode {
     const struct parquet_leaf *leaf;
     const struct parquet_chunk *chunk;

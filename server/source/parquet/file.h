@@ -30,7 +30,7 @@ struct parquet_file {
     struct row_group **groups; /* those in memory; the cache's (row_groups.h) */
 };
 
-/* Reads exactly so many bytes of a file. */
+/* Reads exactly that number of bytes of a file. */
 struct parquet_input {
     tundish_status (*read)(void *context, void *to, size_t bytes, uint64_t offset);
     void *context;

@@ -96,7 +96,7 @@ is_straight(const struct stretch *stretch)
     return true;
 }
 
-/* Of a few rows nobody knows, unless other row groups have a few of the same task, too. */
+/* Nobody knows of a few rows, unless other row groups have a few of the same task, too. */
 static bool
 is_scattered(const struct stretch *stretch, uint32_t stretch_count)
 {

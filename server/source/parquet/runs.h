@@ -17,7 +17,7 @@ struct parquet_runs {
 /* `width` is 0 to 32. PARQUET_SLACK bytes after the view are readable. */
 void runs_open(struct parquet_runs *runs, struct byte_view bytes, unsigned width);
 
-/* Read exactly `count` values. `to` has room for 8 more. False: there are not so many, or the bytes
+/* Read exactly `count` values. `to` has room for 8 more. False: there are fewer, or the bytes
  * are damaged. */
 bool runs_read_u32(struct parquet_runs *runs, uint32_t *to, size_t count);
 bool runs_read_u8(struct parquet_runs *runs, uint8_t *to, size_t count); /* of at most 8 bits */

@@ -494,8 +494,8 @@ refuse_leaf(struct parquet_leaf *leaf)
                                     "between a struct and its member)");
 }
 
-/* Columns that share a name cannot be told apart, and none is chosen. What cannot be read below one
- * group has the group's name, and is one column. */
+/* Columns that share a name cannot be told apart, and none is chosen. Columns that cannot be read
+ * below one group has the group's name, and is one column. */
 static void
 refuse_doubles(struct parquet_schema *schema)
 {

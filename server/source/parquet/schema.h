@@ -20,7 +20,7 @@ enum parquet_type {
     PARQUET_TYPES
 };
 
-/* What is done with a value of that type. */
+/* The change that a value of that type undergoes. */
 enum parquet_change {
     PARQUET_AS_IT_IS,   /* or cut to the dtype's width */
     PARQUET_DECIMAL,    /* to an int64, unscaled */

@@ -131,7 +131,7 @@ put_block(const struct parquet_tuples *tuples, uint32_t index, const struct parq
 #undef PUT
 }
 
-/* What is in tuples now. */
+/* The content of tuples now. */
 static void
 drop_values(const struct parquet_member *member)
 {

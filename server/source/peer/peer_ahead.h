@@ -20,7 +20,7 @@ void peer_ahead_add(struct peer_ahead *ahead, uint64_t epoch, uint64_t step,
                     struct peer_rows *rows);
 void peer_ahead_forget(struct peer_ahead *ahead, uint64_t epoch, uint64_t step);
 
-/* Of all rows that are there. */
+/* The bytes of all rows that are there. */
 uint64_t peer_ahead_bytes(struct peer_ahead *ahead);
 
 /* The rows of a reader: of several steps, in the order in which they were asked for. */

@@ -14,7 +14,7 @@
 #include "source/peer/peer.h"
 #include "source/scan/samples.h"
 
-/* Of a message, whose number is the request's. */
+/* The kind of a message, whose number is the request's. */
 enum peer_kind {
     PEER_ASK_ROWS = 1,
     PEER_ASK_RECORDS,
@@ -98,7 +98,7 @@ struct peer_responder {
     struct scratch *scratch; /* for whole files */
     struct peer_buffer raw;  /* an answer's, kept from one to the next */
 
-    /* What packing costs, for a MiB, and what comes of it, in 1/1024. */
+    /* The cost of packing a MiB, and its result in 1/1024. */
     uint64_t answers, pack_ns, ratio;
 };
 

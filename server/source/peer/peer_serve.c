@@ -147,7 +147,7 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to,
     return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
 }
 
-/* Of a file that is read in ranges: its size. */
+/* The size of a file that is read in ranges. */
 static tundish_status
 read_size(struct peers *peers, struct byte_view from, struct peer_buffer *to)
 {

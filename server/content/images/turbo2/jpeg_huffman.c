@@ -26,7 +26,8 @@ struct code {
 
 struct code_table {
     struct code short_codes[LOOKS];
-    uint32_t after[CODE_BITS_MAX + 1]; /* of codes of so many bits, the first too large; 16 wide */
+    uint32_t
+        after[CODE_BITS_MAX + 1]; /* for each length in bits, the first code too large; 16 wide */
     int32_t offset[CODE_BITS_MAX + 1]; /* from a code to its symbol's index */
     uint8_t symbols[256];
 };
