@@ -22,7 +22,7 @@
 enum { NAMES_BYTES = 512 };
 /* On a network's file system each call waits for an answer, so as many files are looked at at a
  * time; few of them are not worth a thread. */
-enum { LOOKERS = 16, FILES_A_LOOKER = 16 };
+enum { LOOKERS = 64, FILES_A_LOOKER = 4 };
 
 struct search {
     const struct spec_file *spec;
@@ -303,7 +303,7 @@ static void
 look_at_all(struct search *search, const char *cache_folder)
 {
     struct place_files *files = &search->files;
-    uint32_t lookers = files->count / FILES_A_LOOKER + 1;
+    uint32_t lookers = files->count / FILES_A_LOOKER;
     char *root = realpath(search->spec->root, NULL);
 
     if (root != NULL)
