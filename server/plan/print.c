@@ -72,7 +72,7 @@ print_value(FILE *file, const struct spec_value *value)
         fputc(']', file);
         break;
     case SPEC_MAP:
-        fprintf(file, "{%u keys}", value->count);
+        fprintf(file, "{%u key%s}", value->count, TND_PLURAL(value->count));
         break;
     case SPEC_DATASET:
         fputs("[...]", file);

@@ -11,8 +11,12 @@
 void plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *file);
 void plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *file);
 
-/* For Graphviz. A node is named by its number, so that two plans can be compared. */
-void plan_print_dot(const struct plan *plan, FILE *file);
+/* More lines of a node's label, each after "\\n". */
+typedef void plan_label_call(void *user, const struct plan_node *node, FILE *file);
+
+/* For Graphviz. A node is named by its number, so that two plans can be compared. `more`: NULL, or
+ * asked for each node. */
+void plan_print_dot(const struct plan *plan, plan_label_call *more, void *user, FILE *file);
 
 /* A stage's parameters as written, or the decision of one that distribution put in. */
 void print_arguments(const struct plan_node *node, FILE *file);

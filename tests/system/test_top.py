@@ -61,6 +61,23 @@ class Top(Rig):
         os.write(terminal, b"q")
         self.assertEqual(process.wait(timeout=DEADLINE_S), 0)
 
+    def test_a_drawing_has_the_rates_of_the_server(self):
+        file = self.pipeline(["range: 1000000", "map: {x: value * 3}", "batch: 64"])
+
+        def drawn(*options):
+            done = subprocess.run([TUNDISH, "plan", "--dot", file, *options], env=self.environment,
+                                  capture_output=True, text=True)  # fmt: skip
+            return done.returncode, done.stdout, done.stderr
+
+        self.serve(file)
+        _, text, _ = drawn("--socket", self.environment["TUNDISH_SERVER"])
+        self.assertRegex(text, r'"map \(line \d+\)\\n[^"]*\\ncontent: \d+ rows/s[^"]*"')
+        self.assertRegex(text, r'"batch \(line \d+\)\\n[^"]*\\norder: \d+ rows/s[^"]*"')
+        self.assertNotIn("rows/s", drawn()[1])
+        status, text, said = drawn("--socket", str(self.path / "nothing"))
+        self.assertEqual((status, text), (3, ""))
+        self.assertIn("no server is at", said)
+
     def test_stays_when_the_server_goes_and_follows_the_next(self):
         file = self.pipeline(PLAIN)
         server = self.serve(file)
