@@ -45,11 +45,12 @@ class Page(AdminRig):
                     wide = page.value("document.documentElement.scrollWidth")
                     self.assertLessEqual(wide, width, "the page is wider than the screen")
                     page.screenshot(self.shots / f"{name}.png")
-            colours = "getComputedStyle(document.body).backgroundColor"
+            colour = "getComputedStyle(document.body).backgroundColor"
+            painted = f"{colour} != 'rgba(0, 0, 0, 0)' && {colour}"  # which it is until the styles are there
             page.open(self.url, dark=False)
-            light = page.wait_for(colours)
+            light = page.wait_for(painted)
             page.open(self.url, dark=True)
-            self.assertNotEqual(page.wait_for(colours), light)
+            self.assertNotEqual(page.wait_for(painted), light)
             self.assertEqual(page.console, [])
 
     def test_orders_with_the_keyboard_and_shows_a_restart(self):
