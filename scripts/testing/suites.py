@@ -41,7 +41,7 @@ _IN_PYTHON = ("-X", "faulthandler", "-m")  # see limits.py; what tests start has
 # For tests whose processes and threads wait for each other, and leave the cores to those of other tests.
 _MORE_AT_ONCE = ("--num-processes", str(2 * len(os.sched_getaffinity(0))))
 # These files of tests in Python begin first: they take much longer than their length suggests.
-_LONGEST = ("test_in_python.py", "test_trainers.py", "test_torch_dataset.py", "test_data_content.py", "test_recorder.py")
+_LONGEST = ("test_in_python.py", "test_public.py", "test_trainers.py", "test_torch_dataset.py", "test_data_content.py", "test_recorder.py")
 # The meaning of a program as a pipeline file, and recorded cases as programs: Python alone writes the file, and
 # `tundish peek` has its values.
 _WRITING = ("test_data_meaning.py", "test_data_specs.py", "test_data_content.py", "test_data_recorded.py")
