@@ -21,7 +21,7 @@
 #include "cuda/region.h"
 
 enum { WARM_UP = 8, CALLS = 100, STEPS = 1 << 16 };
-#define PEAK_NS INT64_C(300000000)
+#define PEAK_NS INT64_C(200000000)
 #define PAUSE_NS INT64_C(2000000) /* of a trainer's step, at least */
 
 static const struct cuda_driver *driver;

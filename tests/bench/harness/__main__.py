@@ -129,7 +129,8 @@ def _options():
     )
     parser.add_argument("--passes", type=int, default=5, metavar="N", help="timed (default: 5)")
     parser.add_argument(
-        "--seconds", type=float, default=5, metavar="S", help="of admin's, gpu's and nodes' windows (default: 5)"
+        "--seconds", type=float, default=5, metavar="S",
+        help="of admin's and nodes' windows (default: 5); gpu's have two fifths of it",
     )
     parser.add_argument(
         "--rate", type=float, default=500, metavar="N", help="admin's requests a second (default: 500)"
