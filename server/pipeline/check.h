@@ -61,6 +61,7 @@ void check_stage_rules(struct check *check, const struct spec_stage *stage);
 /* check_dataset.c: a name or a list of stages. NULL: the dataset is unknown. */
 const struct spec_dataset *check_dataset(struct check *check, const struct spec_value *value);
 void check_named_datasets(struct check *check, const struct spec_value *datasets);
+struct named_dataset *check_find_dataset(struct check *check, const char *name); /* NULL: none */
 
 /* check_stream.c */
 void check_stream(struct check *check, const struct spec_value *name,

@@ -9,8 +9,8 @@
 
 static const struct spec_dataset *check_stages(struct check *check, const struct spec_value *list);
 
-static struct named_dataset *
-find_named(struct check *check, const char *name)
+struct named_dataset *
+check_find_dataset(struct check *check, const char *name)
 {
     for (size_t i = 0; i < check->named_count; i++)
         if (strcmp(check->named[i].key->text, name) == 0)
@@ -112,7 +112,7 @@ look_at_named(struct check *check, struct named_dataset *named)
 static const struct spec_dataset *
 dataset_by_name(struct check *check, const struct spec_value *mention)
 {
-    struct named_dataset *named = find_named(check, mention->text);
+    struct named_dataset *named = check_find_dataset(check, mention->text);
 
     if (named == NULL) {
         refuse_name(check, mention);

@@ -31,6 +31,13 @@ find_stage(struct check *check, const struct spec_value *name)
             return NULL;
         }
     }
+    if (check_find_dataset(check, name->text) != NULL) {
+        spec_complain(check->errors, name->line, name->column,
+                      "\"%.60s\" is a dataset of this file, not a stage; `concatenate: [%.60s]` "
+                      "begins with its elements",
+                      name->text, name->text);
+        return NULL;
+    }
     for (uint32_t i = 0; i < stage_count && i < 256; i++)
         words[i] = stage_table[i].name;
     nearest = spec_nearest(name->text, words, stage_count);

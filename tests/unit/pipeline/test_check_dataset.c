@@ -133,6 +133,17 @@ unused_datasets_are_checked_too(void **state)
 }
 
 static void
+a_dataset_among_stages_is_told_how_to_begin_with_it(void **state)
+{
+    (void)state;
+    assert_errors("datasets: {base: [range: 5]}\nstreams: {case: {dataset: [base, batch: 2]}}\n",
+                  "2:28: \"base\" is a dataset of this file, not a stage; `concatenate: [base]` "
+                  "begins with its elements\n");
+    spec_close(parse("datasets: {base: [range: 5]}\n"
+                     "streams: {case: {dataset: [concatenate: [base], batch: 2]}}\n"));
+}
+
+static void
 values_stands_alone(void **state)
 {
     (void)state;
@@ -154,6 +165,7 @@ TEST_FILE(test_check_dataset)
         cmocka_unit_test(depth_is_bounded_in_whatever_order_datasets_stand),
         cmocka_unit_test(what_doubles_at_each_level_is_refused_at_once),
         cmocka_unit_test(unused_datasets_are_checked_too),
+        cmocka_unit_test(a_dataset_among_stages_is_told_how_to_begin_with_it),
         cmocka_unit_test(values_stands_alone),
     };
 
