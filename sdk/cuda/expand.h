@@ -55,7 +55,7 @@ struct expansion {
 HALF_INLINE int
 expand_takes_bytes(const struct expansion *job)
 {
-    return job->from_dtype == TUNDISH_UINT8 && job->to_dtype != 0 &&
+    return job->from_dtype == TUNDISH_UINT8 && !job->is_packed && job->to_dtype != 0 &&
            job->to_dtype != TUNDISH_FLOAT64 && job->is_finite;
 }
 
@@ -339,8 +339,7 @@ expand_halves(const struct expansion *job, float low, float high)
 #endif
 }
 
-/* Convert eight floats, none of them NaN, into value `to` of the result and those after it.
- */
+/* Convert eight floats, none of them NaN, to the result's values from `to` on. */
 HALF_INLINE void
 expand_store(const struct expansion *job, uint64_t to, const float *value)
 {

@@ -49,18 +49,12 @@ struct rates {
 };
 
 static bool
-is_of(const struct watch_set *set, const struct rates *rates, const char *part, const char *node)
+has_label(const struct watch_set *set, const char *key, const char *value)
 {
     char label[TND_STATS_VALUE_BYTES];
 
-    watch_label(set, "part", label, sizeof label);
-    if (strcmp(label, part) != 0)
-        return false;
-    watch_label(set, "node", label, sizeof label);
-    if (strcmp(label, node) != 0)
-        return false;
-    watch_label(set, "stream", label, sizeof label);
-    return strcmp(label, rates->stream) == 0;
+    watch_label(set, key, label, sizeof label);
+    return strcmp(label, value) == 0;
 }
 
 static void
@@ -76,7 +70,10 @@ put_rates(void *user, const struct plan_node *node, FILE *file)
     for (uint32_t p = 0; p < sizeof parts / sizeof *parts; p++) {
         const struct watch_set *set = watch_next(now, "stage", NULL);
 
-        while (set != NULL && !is_of(set, rates, parts[p], number))
+        /* The name, too: the server may run another pipeline file. */
+        while (set != NULL &&
+               !(has_label(set, "part", parts[p]) && has_label(set, "node", number) &&
+                 has_label(set, "stage", node->name) && has_label(set, "stream", rates->stream)))
             set = watch_next(now, "stage", set);
         if (set == NULL || ns <= 0)
             continue;

@@ -27,6 +27,7 @@ from .subjects import BENCH, Tundish
 MIB = (1, 8, 64)
 SIDE, IMAGES = 224, 512
 START_S = 120
+IMAGES_CELL = cells.Cell(name="gpu-images", data="pixels", pipeline="gpu-images")
 STAND_IN = os.environ.get("TUNDISH_BENCH_STAND_IN") == "1"
 WARNING = "on the stand-in for a driver: the figures mean nothing"
 PEERS = {  # what is installed for each
@@ -95,7 +96,7 @@ def subjects():
         )
         for mode in ("copy", "pin"):
             yield f"{mib}MiB-{mode}", cell, cell.data, mode, 1
-    yield "images", cells.Cell(name="gpu-images", data="pixels", pipeline="gpu-images"), "pixels", "auto", 1
+    yield "images", IMAGES_CELL, "pixels", "auto", 1
     clicks = next(cell for cell in cells.ALL if cell.name == "criteo")
     yield "criteo", clicks, "clicks", "auto", 1
     yield "criteo-ready", replace(clicks, environment={"GROUP_COUNT": "2"}), "clicks", "auto", 2
@@ -220,7 +221,7 @@ def python_for(reader, options):
 
 def loop_cell(name):
     if name == "images":
-        return cells.Cell(name="gpu-images", data="pixels", pipeline="gpu-images")
+        return IMAGES_CELL
     return next(cell for cell in cells.ALL if cell.name == {"jpegs": "jpeg"}.get(name, name))
 
 

@@ -5,34 +5,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 
-#include "core/clock.h"
 #include "core/crc32c.h"
 #include "session/checkpoint/place_hashes.h"
+#include "unit/source/file_clock.h"
 #include "unit/test_file.h"
 
 /* Eight large files are as many reads as are worth keeping. */
 enum { FILES = 8, FILE_BYTES = 300000, KEY = 77 };
 enum { HEADER_BYTES = 24, CRC_AT = 12, HASH_AT = HEADER_BYTES + 40, KEPT_BYTES = 48 };
 
-static const int64_t OLD_NS = 2100000000, YOUNG_NS = 1900000000;
-static int64_t age_ns;
-static struct stat written;
 static struct folder folder;
 static uint64_t hashes[FILES];
-
-static int64_t
-standing(void *context)
-{
-    (void)context;
-    return 1;
-}
-
-static int64_t
-wall(void *context)
-{
-    (void)context;
-    return written.st_ctim.tv_sec * INT64_C(1000000000) + written.st_ctim.tv_nsec + age_ns;
-}
 
 static void
 path_of(int number, char path[300])
@@ -91,11 +74,10 @@ open_kept(void)
 static int
 begin(void **state)
 {
-    static const struct tnd_clock clock = { standing, wall, NULL };
 
     (void)state;
     folder_open(&folder);
-    tnd_clock_install(&clock);
+    tnd_clock_install(&file_clock);
     age_ns = OLD_NS;
     for (int i = 0; i < FILES; i++)
         write_file(i, 1);

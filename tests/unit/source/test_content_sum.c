@@ -5,35 +5,18 @@
 #include <dirent.h>
 #include <fcntl.h>
 
-#include "core/clock.h"
 #include "core/status.h"
 #include "source/files/content_sum.h"
 #include "source/files/files_private.h"
 #include "source/scan/scanner.h"
+#include "unit/source/file_clock.h"
 #include "unit/test_file.h"
 
 enum { FILE_BYTES = (2 << 20) + 77 };
 
-static const int64_t OLD_NS = 2100000000, YOUNG_NS = 1900000000;
-static int64_t age_ns;
-static struct stat written;
 static struct folder folder;
 static struct source_files *files;
 static _Atomic int stop;
-
-static int64_t
-standing(void *context)
-{
-    (void)context;
-    return 1;
-}
-
-static int64_t
-wall(void *context)
-{
-    (void)context;
-    return written.st_ctim.tv_sec * INT64_C(1000000000) + written.st_ctim.tv_nsec + age_ns;
-}
 
 /* The file, with one byte changed if `changed` is not 0. */
 static void
@@ -81,11 +64,10 @@ make(struct source_file *file)
 static int
 begin(void **state)
 {
-    static const struct tnd_clock clock = { standing, wall, NULL };
 
     (void)state;
     folder_open(&folder);
-    tnd_clock_install(&clock);
+    tnd_clock_install(&file_clock);
     age_ns = OLD_NS;
     write_file(0);
     return 0;

@@ -4,41 +4,23 @@
 #include <dirent.h>
 #include <sys/wait.h>
 
-#include "core/clock.h"
 #include "core/status.h"
 #include "source/files/files_private.h"
 #include "source/scan/index.h"
 #include "source/scan/scan.h"
+#include "unit/source/file_clock.h"
 #include "unit/test_file.h"
 
-static const int64_t OLD_NS = 2100000000, YOUNG_NS = 1900000000;
-
-static int64_t
-standing(void *context)
-{
-    (void)context;
-    return 1;
-}
-
-static int64_t
-wall(void *context)
-{
-    return *(const int64_t *)context;
-}
-
-/* From now on it is `age_ns` after the last change of the file. */
+/* From now on it is `age` after the last change of the file. */
 static void
-set_age(const struct folder *folder, int64_t age_ns)
+set_age(const struct folder *folder, int64_t age)
 {
-    static int64_t wall_ns;
-    static const struct tnd_clock clock = { standing, wall, &wall_ns };
     char path[256];
-    struct stat about;
 
     snprintf(path, sizeof path, "%s/a", folder->path);
-    assert_int_equal(stat(path, &about), 0);
-    wall_ns = about.st_ctim.tv_sec * INT64_C(1000000000) + about.st_ctim.tv_nsec + age_ns;
-    tnd_clock_install(&clock);
+    assert_int_equal(stat(path, &written), 0);
+    age_ns = age;
+    tnd_clock_install(&file_clock);
 }
 
 static int
