@@ -19,7 +19,8 @@ from . import building, libraries
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
-WORK = REPOSITORY / "build-wheel"
+BUILD = REPOSITORY / "build-wheel"  # as deep as build/, so that ccache knows its files
+WORK = BUILD / "packing"
 DIST = REPOSITORY / "dist"
 SETUP = ("-Dmpi=disabled", "-Dchartjs=Chart.min.js")
 CHART = Path("/usr/share/javascript/chart.js/Chart.min.js")
@@ -72,7 +73,7 @@ def _environment():
 def _build(python, environment, raw):
     """The wheel of the binding; the programs lie in the build folder then."""
     settings = [f"setup-args={option}" for option in SETUP]
-    settings += [f"build-dir={WORK / 'build'}", "install-args=--tags=runtime,python-runtime"]
+    settings += [f"build-dir={BUILD}", "install-args=--tags=runtime,python-runtime"]
     words = [word for setting in settings for word in ("-C", setting)]
     options = ["--verbose", "--no-deps", "--no-build-isolation", "--wheel-dir", raw]
     command = [python, "-m", "pip", "wheel", *options, *words, REPOSITORY]
@@ -82,7 +83,7 @@ def _build(python, environment, raw):
 def _server(environment, package):
     """The tree of the wheel with the programs, made from what the same build installs."""
     stage, tree = _fresh("stage"), _fresh("tundish-server")
-    _run("meson", "install", "-C", WORK / "build", "--no-rebuild", "--quiet", "--tags", "bin,man",
+    _run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--tags", "bin,man",
          "--destdir", stage, env=environment)  # fmt: skip
     version = package.name.removeprefix("tundish-")
     module, info = tree / "tundish_server", tree / f"tundish_server-{version}.dist-info"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Not the wheels' own: Meson keeps what it found, and they are to find a smaller libarchive.
-BUILD = REPOSITORY / "build-wheel" / "source"
+BUILD = REPOSITORY / "build-source"
 DEADLINE_S = int(os.environ.get("TUNDISH_TEST_DEADLINE_S", "1800"))
 
 READ = """
