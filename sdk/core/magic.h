@@ -25,11 +25,13 @@
 
 /* Files of the cache folder: vocabularies and notes on them (content/vocabulary), indexes of
  * records (source/scan/index.h), sums and hashes of files (source/files/content_sum.h,
- * session/checkpoint/place_hashes.h). */
+ * session/checkpoint/place_hashes.h), landmarks of orders (session/checkpoint/place_landmarks.h).
+ */
 #define TND_VOCABULARY_MAGIC UINT64_C(0x31434f56444e5554) /* "TUNDVOC1" */
 #define TND_NOTE_MAGIC UINT64_C(0x31544f4e444e5554)       /* "TUNDNOT1" */
 #define TND_INDEX_MAGIC UINT64_C(0x5849434552444e54)      /* "TNDRECIX" */
 #define TND_SUM_MAGIC UINT64_C(0x314d5553444e5554)        /* "TUNDSUM1" */
 #define TND_HASHES_MAGIC UINT64_C(0x31485348444e5554)     /* "TUNDHSH1" */
+#define TND_LANDMARKS_MAGIC UINT64_C(0x314d4e4c444e5554)  /* "TUNDLNM1" */
 
 #endif

@@ -85,6 +85,7 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
         .samples = options->samples,
         .counters = options->counters != NULL ? options->counters->order : NULL,
         .looks = options->looks,
+        .landmarks = options->landmarks,
         .look_ns = tnd_zalloc(plan->node_count, sizeof *dealer->services.look_ns),
     };
     dealer->memory.budget = content_budget_open_for_order(plan);

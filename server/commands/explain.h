@@ -28,6 +28,7 @@ struct explain {
 
     struct pipeline pipeline;
     struct source_files *files;
+    struct place_landmarks *landmarks; /* or NULL */
     struct dealer *dealer;
     struct deal_round round;
     struct fill fill;

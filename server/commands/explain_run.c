@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "core/plural.h"
+#include "session/checkpoint/place_landmarks.h"
 #include "source/source.h"
 
 tundish_status
@@ -94,6 +95,7 @@ open_dealer(const struct explain *explain, const struct plan *plan, struct deale
     const struct dealer_options options = {
         .files = explain->files,
         .skip_bad = plan->stream->deliver.skip_errors,
+        .landmarks = plan == explain_plan(explain) ? place_landmarks_all(explain->landmarks) : NULL,
     };
 
     return dealer_open(plan, &options, ret_dealer);
@@ -189,6 +191,7 @@ deal(struct explain *explain)
     };
     tundish_status status = source_files_open(&options, &explain->files);
 
+    explain->landmarks = place_landmarks_open(plan, NULL);
     if (status == TUNDISH_OK)
         status = open_dealer(explain, plan, &explain->dealer);
     if (status == TUNDISH_OK)
@@ -248,6 +251,7 @@ explain_close(struct explain *explain)
     budget_close(explain->memory.budget);
     deal_round_release(&explain->round);
     dealer_close(explain->dealer);
+    place_landmarks_close(explain->landmarks);
     source_files_close(explain->files);
     pipeline_close(&explain->pipeline);
     free(explain->place_bytes);

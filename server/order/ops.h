@@ -176,6 +176,10 @@ struct order_ops {
     enum order_result (*pass_over)(struct order_iterator *iterator, uint64_t count,
                                    uint64_t *ret_passed);
 
+    /* Where content decides: how many elements an iterator has that has brought none, at least, as
+     * is known from an earlier run; none of them fails. */
+    uint64_t (*surely)(struct order_iterator *iterator);
+
     /* Sources of files, or of their names: see that those they will read are there, without reading
      * any. */
     tundish_status (*check)(struct order_iterator *iterator);

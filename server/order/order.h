@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "order/digest.h"
+#include "order/landmarks.h"
 #include "order/look.h"
 #include "order/ops.h"
 #include "order/run.h"
@@ -45,7 +46,8 @@ struct order_services {
     uint64_t memory_limit; /* of what a stage holds, in bytes; 0: what the machine has */
     bool resumed;          /* it stands where a place was taken */
     bool samples;          /* any elements will do, if they come soon: shuffles need not mix far */
-    struct order_digest *digest; /* of the input of the last shard; NULL: none */
+    struct order_digest *digest;       /* of the input of the last shard; NULL: none */
+    struct order_landmarks *landmarks; /* of filters; NULL: they note none */
 
     /* Where each node counts what its iterators do, by plan_node.index. NULL, or an entry that is:
      * nobody looks, and it goes to `unseen`. */

@@ -235,6 +235,8 @@ surely_left(const struct sample *sample, const struct plan_node *node, uint32_t 
 
     if (iterator == NULL)
         return 0;
+    if (taken == 0 && iterator->ops->surely != NULL)
+        return iterator->ops->surely(iterator);
     if (order_is_indexed(node->inputs[input]))
         return iterator->ops->count(iterator, &count) == TUNDISH_OK && count > taken ? count - taken
                                                                                      : 0;

@@ -434,16 +434,19 @@ order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
         if (peek->count == 0 || chunk->at == chunk->count || chunk->is_away) {
             enum order_result result = refill(peek, max);
 
+            peek->has_bad |= result == ORDER_FAILED;
             if (result != ORDER_OK)
                 return result;
             chunk = chunk_of(peek, 0);
         }
         at = chunk->at++;
+        peek->taken++;
         words = chunk->words + at * node->width;
         /* The chunk failed as a whole. Its own evaluation tells whether this element is the bad
          * one. */
         if (!chunk->is_seen && see(peek, chunk, at, 1) != TUNDISH_OK) {
             run_words_release(words, 1, node->width, node->run_words);
+            peek->has_bad = true;
             return ORDER_FAILED;
         }
         if (!chunk->left_out[at]) {
@@ -456,6 +459,7 @@ order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
             return ORDER_OK;
         }
         run_words_release(words, 1, node->width, node->run_words);
+        peek->has_bad = true;
     }
 }
 

@@ -124,6 +124,16 @@ making_sentence(const struct plan_node *node, const char *stage)
         "%s unpacks its files again from the epoch's start: resuming takes as long as that", stage);
 }
 
+/* Filters of the stream itself note how many elements pass (order/landmarks.h). */
+static bool
+is_noted(const struct plan *plan, const struct plan_node *node)
+{
+    for (uint32_t i = 0; i < plan->graph->node_count; i++)
+        if (plan->graph->nodes[i] == node)
+            return node->order->surely != NULL;
+    return false;
+}
+
 enum plan_resume
 plan_resume_cost(const struct plan *plan, char **ret_sentence)
 {
@@ -152,9 +162,10 @@ plan_resume_cost(const struct plan *plan, char **ret_sentence)
                                     "references only, tens of millions per second",
                                     stage);
     else if (cost == COST_LOOKING)
-        *ret_sentence = tnd_sprintf("the order is replayed from the epoch's start, and %s reads "
-                                    "its columns again: resuming takes as long as reading them",
-                                    stage);
+        *ret_sentence = tnd_sprintf(
+            "the order is replayed from the epoch's start, and %s reads its columns again%s: "
+            "resuming takes as long as reading them",
+            stage, is_noted(plan, node) ? ", but for rows noted in the cache folder" : "");
     else
         *ret_sentence = making_sentence(node, stage);
     free(stage);

@@ -1,5 +1,6 @@
 /* session.c - a session opened, stopped and closed. */
 #include "session/session.h"
+#include "session/checkpoint/place_landmarks.h"
 #include "session/checkpoint/place_words.h"
 
 #include <stdio.h>
@@ -82,8 +83,12 @@ session_open_dealer(struct session *session)
     };
 
     session->dealing.skipped = 0;
-    if (session->is_measured)
+    if (session->is_measured) {
         give_kept_rows(session);
+        place_landmarks_close(session->landmarks);
+        session->landmarks = place_landmarks_open(session->plan, &session->place_files);
+        options.landmarks = place_landmarks_all(session->landmarks);
+    }
     return dealer_open(session->plan, &options, &session->dealer);
 }
 
@@ -388,6 +393,7 @@ session_close(struct session *session)
     budget_close(session->budget);
     free(session->kept.place);
     dealer_close(session->dealer);
+    place_landmarks_close(session->landmarks);
     source_files_close(session->files);
     place_files_close(&session->place_files);
     if (session->fill.columns != NULL)

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/log.h"
+#include "session/checkpoint/place_landmarks.h"
 #include "session/checkpoint/session_state.h"
 #include "source/files/ask_ahead.h"
 
@@ -67,6 +69,7 @@ deal_steps(struct session *session, uint64_t epoch, uint64_t number)
         }
         if (status == TUNDISH_OK && !cut)
             status = deal_step(session, &round);
+        place_landmarks_keep(session->landmarks);
         if (status == TUNDISH_OK && !cut)
             status = session->nodes->step(session, number, round.present_count, &step);
         if (status != TUNDISH_OK || step == JOB_STEP_END)
@@ -137,6 +140,21 @@ publish_place(struct session *session, uint64_t epoch)
     return feed_set_place(session->feed, epoch, bytes, place_bytes(&place));
 }
 
+static void
+tell_leap(struct session *session)
+{
+    struct order_landmarks *landmarks = place_landmarks_all(session->landmarks);
+
+    if (landmarks == NULL || landmarks->leapt == 0)
+        return;
+    tnd_log(
+        TND_LOG_NOTICE, "resume",
+        "stream %s: of %llu elements the cache folder says how many pass, so they are not looked "
+        "at again",
+        session->plan->stream->name, (unsigned long long)landmarks->leapt);
+    landmarks->leapt = 0;
+}
+
 /* Go to the start that the session was given. The place's state is of its own epoch, so run through
  * the epochs after it whole. */
 static tundish_status
@@ -156,6 +174,7 @@ go_to_start(struct session *session)
     place_own_state(session->plan, dealer_state_words(session->dealer), &standing.words,
                     &standing.word_count);
     status = dealer_go_to(session->dealer, &standing);
+    tell_leap(session);
     start->given = false;
     return status;
 }

@@ -63,7 +63,8 @@ struct session {
     struct budget *budget;       /* of the parts being made */
     struct kept_rows *kept_rows; /* of looks, or NULL */
     struct place_files place_files;
-    _Atomic bool has_noted_code; /* session_note_code */
+    struct place_landmarks *landmarks; /* or NULL */
+    _Atomic bool has_noted_code;       /* session_note_code */
     struct dealer *dealer;
     struct feed *feed;
     struct wakeup *wakeup;

@@ -1,5 +1,6 @@
 """Places: taken from one job and opened by another, on other replicas, of other files."""
 
+import re
 import unittest
 
 from rig import Rig, batches, place, stop
@@ -19,6 +20,11 @@ class Places(Rig):
         token = place(self.lines(self.read("--batches", str(count))))
         stop(server)
         return token
+
+    def serve_through(self, file):
+        server = self.serve(file)
+        self.lines(self.read())
+        return server
 
     def test_are_short(self):
         token = self.taken_after(self.pipeline(ROWS), 3)
@@ -40,6 +46,27 @@ class Places(Rig):
         halves = [batches(self.lines(reader)) for reader in readers]
         whole = [(e, s, one + other) for (e, s, one), (_, _, other) in zip(*halves)]
         self.assertEqual(whole, expected[11:])
+
+    def test_deep_in_a_filtered_source_decide_few_rows_again(self):
+        (self.path / "rows.txt").write_text("".join(f"{row}\n" for row in range(30000)))
+        file = self.pipeline(["text_line: rows.txt", "string_to_number: {out_type: int64}",
+                              'filter: "value % 3 != 1"', "shuffle: {buffer_size: 100}", "batch: 100"])
+        expected = self.peek(file)[0]
+        token = self.taken_after(file, 150)
+        stop(self.serve_through(file))  # it notes all landmarks
+        kept = next((self.path / "cache").glob("*.landmarks"))
+
+        def passed_over():
+            (self.path / "log").unlink()
+            server = self.serve(file)
+            self.assertEqual(batches(self.lines(self.read("--place", token))), expected[150:])
+            stop(server)
+            return [int(count) for count in re.findall(r"of (\d+) elements the cache folder", self.log())]
+
+        # Of 22,500; and what the buffer holds was drawn of the last about 100 * log(100).
+        self.assertGreater(passed_over()[0], 18000)
+        kept.write_bytes(kept.read_bytes()[:-1])
+        passed_over()
 
     def test_of_changed_files_are_refused_by_name(self):
         stages = [

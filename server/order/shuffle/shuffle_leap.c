@@ -249,6 +249,27 @@ leap_far(struct order_iterator *iterator, const struct order_counts *before, uin
     return ORDER_OK;
 }
 
+/* Content is not made twice, so an input that decides by content must be sure to go far enough. */
+static bool
+is_far_enough(struct order_iterator *iterator, uint64_t draws)
+{
+    struct shuffle *shuffle = shuffle_of(iterator);
+    const struct order_ops *ops = order_node(iterator->node->inputs[0])->order;
+    struct order_counts before;
+    uint64_t end;
+    bool is_far = false;
+
+    if (ops->surely == NULL || __builtin_add_overflow(draws, shuffle->limit - 1, &end))
+        return false;
+    order_counts_save(iterator->instance, &before);
+    if (open_input(iterator) == TUNDISH_OK)
+        is_far = ops->surely(shuffle->input) >= end;
+    order_drop(&shuffle->input);
+    order_counts_restore(iterator->instance, &before);
+    order_counts_close(&before);
+    return is_far;
+}
+
 /* Leaps start only at the very beginning. A failure is hidden here: the elements are pulled
  * instead, and it occurs again at its own position. */
 enum order_result
@@ -263,7 +284,7 @@ shuffle_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret
     if (shuffle->epochs_begun > 0 || shuffle->epochs == 0 || shuffle->cannot_leap)
         return ORDER_OK;
     shuffle->cannot_leap = true;
-    if (!order_can_rewind(iterator->node->inputs[0]))
+    if (!order_can_rewind(iterator->node->inputs[0]) && !is_far_enough(iterator, count))
         return ORDER_OK;
     order_counts_save(iterator->instance, &before);
     result = leap_in_epoch(iterator, count, &reached);

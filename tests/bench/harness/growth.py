@@ -176,6 +176,13 @@ def _resume(run, size):
     return run.tundish("explain", "--step", str(size))
 
 
+def _resume_filter(run, size):
+    """The step that filtered rows are resumed at, where an earlier run has come so far."""
+    run.write(["range: 1000000000", 'filter: "value % 3 != 0"', "batch: 64"])
+    run.tundish("explain", "--step", str(size))
+    return run.tundish("explain", "--step", str(size))
+
+
 def _rows(run, size):
     """Rows that discretization learns bins of, each by itself."""
     run.write([f"range: {size}", "discretization: {num_bins: 10}", "batch: 100"])
@@ -279,6 +286,7 @@ AXES = {
     "files": (_files, (100, 1000, 10000)),
     "files-again": (_files_again, (100, 1000, 10000)),
     "resume-window": (_resume, (1000, 10000, 100000)),
+    "resume-filter": (_resume_filter, (1000, 10000, 100000)),
     "discretization": (_rows, (10000, 100000, 1000000)),
     "stft": (_lengths, (100, 1000, 10000)),
     "vocabulary": (_terms, (100000, 1000000, 10000000)),
