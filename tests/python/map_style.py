@@ -64,6 +64,7 @@ def nested(n): return {"x": (np.full(2, n, np.int16), {"y": [n, n / 2]}), "name"
 def sizes(n): return np.arange(n % 4 + 1, dtype=np.float32), n
 def drawn(n): return n, random.random(), np.random.rand(), np.random.default_rng(random.getrandbits(32)).random()
 def torn(n): return 1 // (n - 7)
+def ended(n): return n if n != 7 else os._exit(3)
 def segmented(n):
     """A picture and its mask, cropped and flipped alike."""
     image = (np.arange(12 * 12 * 3).reshape(12, 12, 3) * (n + 1) % 251).astype(np.uint8)
@@ -86,6 +87,12 @@ def padded(batch):
     longest = max(len(values) for values, _ in batch)
     rows = [np.pad(values, (0, longest - len(values))) for values, _ in batch]
     return torch.from_numpy(np.stack(rows)), {"lengths": [len(values) for values, _ in batch], "of": "rows"}
+
+
+def kept(batch):
+    import torch
+
+    return [torch.stack(values) for values in zip(*batch)]
 
 
 def transposed(batch):
@@ -136,3 +143,28 @@ class Pairs:
 
     def __iter__(self):
         return iter([[n] if n % 2 else [n, n + 12] for n in range(12)])
+
+
+class Endless:
+    """A sampler, or a batch_sampler."""
+
+    def __init__(self, unit):
+        self.unit = unit
+
+    def __iter__(self):
+        while True:
+            yield self.unit
+
+
+class Indexed:
+    """Takes lists of indices, as an array does."""
+
+    def __init__(self, count):
+        self.values = np.arange(count) * 10
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, indices):
+        assert isinstance(indices, list)
+        return self.values[indices]

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copyreg
 import importlib
+import io
 import os
 import pickle
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -213,15 +216,16 @@ class Order(NamedTuple):
     positions: Any  # of the first row of each batch
     ends: Any  # of its indices
     indices: Any
+    objects: int  # the number of the data set's file
 
 
-_HEAD = 4
+_HEAD = 5
 
 
 def write_order(folder: str, run: int, order: Order) -> None:
     """Have the server go through it in its epoch `run`, which it begins when the list is there."""
     count = len(order.ends)
-    head = np.array([order.seed, order.epoch, order.size, count], np.int64)
+    head = np.array([order.seed, order.epoch, order.size, count, order.objects], np.int64)
     with open(os.path.join(folder, f"batches-{run}"), "wb") as file:
         for part in (head, order.positions, order.ends, order.indices):
             np.asarray(part, np.int64).tofile(file)
@@ -233,9 +237,10 @@ def write_order(folder: str, run: int, order: Order) -> None:
 
 def read_order(folder: str, run: int) -> Order:
     words = np.memmap(os.path.join(folder, f"batches-{run}"), np.int64, "r")
-    seed, epoch, size, count = words[:_HEAD].tolist()
+    seed, epoch, size, count, objects = words[:_HEAD].tolist()
     parts = [_HEAD, _HEAD + count, _HEAD + 2 * count]
-    return Order(seed, epoch, size, *np.split(words, parts)[1:])
+    positions, ends, indices = np.split(words, parts)[1:]
+    return Order(seed, epoch, size, positions, ends, indices, objects)
 
 
 def remove_order(folder: str, run: int) -> None:
@@ -244,29 +249,88 @@ def remove_order(folder: str, run: int) -> None:
             os.unlink(os.path.join(folder, name))
 
 
-# The data set as a file.
+# The data set as files, one more where it was changed between two epochs.
 
 
-def save(path: str, value: Any) -> None:
-    """Write it, pickled, to a file."""
-    content = pickled(value)
-    with open(path, "wb") as file:
+def latest(folder: str) -> int:
+    """The number of the last one."""
+    found = (name.partition("objects-")[2] for name in os.listdir(folder))
+    return max(int(number) for number in found if number.isdigit())
+
+
+
+class _Sum:
+    """The number of bytes written, and their checksum."""
+
+    def __init__(self) -> None:
+        self.value = 0, 0
+
+    def write(self, content: Any) -> int:
+        size = memoryview(content).nbytes
+        self.value = self.value[0] + size, zlib.crc32(content, self.value[1])
+        return size
+
+
+def save(path: str, value: Any) -> tuple[int, int]:
+    """Write it, pickled, to a file. Returns its sum."""
+    content, found = pickled(value), _Sum()
+    with open(f"{path}.new", "wb") as file:
         file.write(content)
+    os.rename(f"{path}.new", path)
+    found.write(content)
+    return found.value
+
+
+def sum_of(value: Any) -> tuple[int, int] | None:
+    """The sum that save() would return, which is another one where the value was changed. None: nobody can tell,
+    as it cannot be pickled any more."""
+    found = _Sum()
+    try:
+        _pickler(found).dump(value)
+    except Exception:
+        return None
+    return found.value
+
+
+def _pickler(to: Any) -> pickle.Pickler:
+    """One that writes tensors as arrays: torch's own form is slower, and not made for all dtypes."""
+    kind: type[pickle.Pickler] = (_by_value() or pickle).Pickler
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        table = getattr(kind, "dispatch_table", None)  # cloudpickle has one
+        others = table if isinstance(table, collections.ChainMap) else copyreg.dispatch_table
+        reducers: Any = collections.ChainMap({torch.Tensor: _reduced}, others)
+        kind = type("Pickler", (kind,), {"dispatch_table": reducers})
+    return kind(to, protocol=5)
+
+
+def _reduced(tensor: Any) -> Any:
+    try:
+        return _tensor, (tensor.resolve_conj().resolve_neg().numpy(),)
+    except (RuntimeError, TypeError):  # it is sparse, of a GPU, wants a gradient, or numpy has no such dtype
+        return tensor.__reduce_ex__(5)
+
+
+def _tensor(array: Any) -> Any:
+    import torch
+
+    return torch.from_numpy(array)
 
 
 def pickled(value: Any) -> bytes:
     """By name what can be imported, and by value what cannot. Raises ArgumentError."""
     from .errors import ArgumentError
 
-    cloudpickle = _by_value()
+    cloudpickle, to = _by_value(), io.BytesIO()
     try:
-        content: bytes = (cloudpickle or pickle).dumps(value, protocol=5)
+        _pickler(to).dump(value)
     except Exception as error:
         remedy = "" if cloudpickle else "; pip install cloudpickle sends functions and classes by value"
         raise ArgumentError(
             f"the data set cannot be sent to the server's interpreters: {error}: open files and connections "
             f"in its __getitem__, or in worker_init_fn{remedy}"
         ) from error
+    content = to.getvalue()
     if cloudpickle is None and b"__main__" in content:
         raise ArgumentError(
             "the data set's class, or a function of its DataLoader, is of this script or notebook, which "
@@ -295,38 +359,51 @@ class Batches:
 
     def __init__(self, folder: str) -> None:
         job = load(os.path.join(folder, "loader"))
-        self._dataset, self._collate, begin = load(os.path.join(folder, "objects"))
         self._signature: Any = job["signature"]
         self._columns = columns(self._signature)
         self._folder = folder
         self._stride: int = job["stride"]
         self._is_single: bool = job["is_single"]
+        self._takes_lists: bool = job["takes_lists"]
         self._cuts = np.memmap(os.path.join(folder, "cuts"), np.int64, "r")
         self._orders: dict[int, Order] = {}  # of the last epochs
         self._seed = 0  # of the epoch
-        self._fetch: Any = getattr(self._dataset, "__getitems__", None)
         self._draws = worker.current_draws()
         self._seeds_rows = False
         self._has_made = False
         self._info: Any = None
-        self._told = job["workers"], job["seed"], begin
+        self._workers: int = job["workers"]
+        self._worker_seed: int = job["seed"]
+        self._number: int | None = None  # of the interpreter that makes batches
+        self._load(latest(folder))
         if not worker.is_forked():
             self.tundish_forked()
 
     def tundish_forked(self) -> None:
         """Begin, in the interpreter that makes batches."""
-        self._tell_worker(*self._told)
+        self._number = _number(self._folder)
+        self._tell_worker()
 
-    def _tell_worker(self, count: int, seed: int, begin: Callable[[int], Any] | None) -> None:
-        number = _number(self._folder)
-        torch_worker = sys.modules.get("torch.utils.data._utils.worker")
+    def _load(self, objects: int) -> None:
+        """The data set, as it was when this number was given."""
+        self._dataset, self._collate, self._begin = load(os.path.join(self._folder, f"objects-{objects}"))
+        self._objects = objects
+        self._fetch: Any = getattr(self._dataset, "__getitems__", None)
+        if self._number is not None:
+            self._tell_worker()
+
+    def _tell_worker(self) -> None:
+        """As torch's workers: with num_workers=0 there is none to be told."""
+        number, torch_worker = self._number, sys.modules.get("torch.utils.data._utils.worker")
+        if self._workers == 0 or number is None:
+            return
         if torch_worker is not None:
             self._info = torch_worker.WorkerInfo(
-                id=number, num_workers=count, seed=seed + number, dataset=self._dataset
+                id=number, num_workers=self._workers, seed=self._worker_seed + number, dataset=self._dataset
             )
         self._inform(self._info)
-        if begin is not None:
-            begin(number)
+        if self._begin is not None:
+            self._begin(number)
         self._inform(None)
 
     def _inform(self, info: Any) -> None:
@@ -343,6 +420,8 @@ class Batches:
             return self._empty()
         try:
             order = self._order(run)
+            if order.objects != self._objects:
+                self._load(order.objects)
         except FileNotFoundError:  # all ranks have gone on to a later epoch
             return self._empty()
         first = int(order.positions[number])
@@ -400,6 +479,9 @@ class Batches:
         return made
 
     def _items(self, indices: list[int], place_of: Callable[[int], int]) -> Sequence[Any]:
+        if self._takes_lists:
+            self._draws.begin(self._seed, place_of(0))
+            return [self._dataset[indices]]
         if self._fetch is not None and not self._is_single:
             self._draws.begin(self._seed, place_of(0))
             items: Sequence[Any] = self._fetch(indices)
@@ -428,8 +510,9 @@ class Batches:
 
 
 def _pickled(made: Any) -> bytes:
-    pickled: bytes = (_by_value() or pickle).dumps(_plain(made), protocol=5)
-    return pickled
+    to = io.BytesIO()
+    _pickler(to).dump(_plain(made))
+    return to.getvalue()
 
 
 def _plain(value: Any) -> Any:

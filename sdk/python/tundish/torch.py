@@ -200,11 +200,15 @@ class DataLoader:
     seed: of orders and of what items draw. None: torch's generator draws it when the loader is first used, so
         that a new loader has another, and torch.manual_seed() the same in each run; among several ranks
         it is the number of the loader in the program.
-    sampler, batch_sampler: asked once for each epoch, at its beginning, for all its indices, which are integers.
-    num_workers: interpreters of the node, for all its ranks; 0: one for each processor.
+    sampler, batch_sampler: asked once for each epoch, at its beginning, for all its indices, which are integers. So
+        they must end. With batch_size=None, a BatchSampler as sampler asks the data set for lists of indices.
+    num_workers: interpreters of the node, for all its ranks; 0: one for each processor, of which torch's
+        get_worker_info() knows none, and for which worker_init_fn is not called.
     prefetch_factor: batches made ahead for each of them.
     timeout: as in torch, and the longest that one batch may take to be made.
-    persistent_workers, in_order: they persist, and batches come in order, whatever these say.
+    persistent_workers: interpreters persist in any case. False: they see what the program has changed, between two
+        epochs, in the data set and its functions, which are pickled at each epoch's beginning to find that out.
+    in_order: batches come in order, whatever it says.
     multiprocessing_context: "forkserver": interpreters are forks of one that has the data set, and share its
         memory. "spawn", and None: each has its own. "fork" is refused.
     is_shared: ranks of a job (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE) share a server on each node, and

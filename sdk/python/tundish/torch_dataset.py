@@ -19,6 +19,7 @@ import math
 import operator
 import os
 import random
+import re
 import sys
 import time
 import warnings
@@ -32,7 +33,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 from . import loading
 from .columns import Strings, lent
-from .errors import ArgumentError, MisuseError, PlaceError, ServerGone, Timeout
+from .errors import ArgumentError, DataError, MisuseError, PlaceError, ServerGone, Timeout
 from .node_server import NodeServer, Ranks
 from .reader import Reader
 from .torch import DataLoader, EachBatch, convert, gradient_state, itself
@@ -41,6 +42,8 @@ __all__ = ["DatasetLoader"]
 
 _FOREVER_S = 7 * 24 * 3600
 _ROUND = 2**20  # numbers of rows in a batch of a batch_sampler
+_SET_ONCE = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+_MANY, _MANY_BATCHES = 2**24, 2**20  # of an epoch, besides sixteen rounds of the data set
 
 # Loaders are numbered in the order in which a program makes them, which is the same on all ranks.
 _numbers = itertools.count()
@@ -119,9 +122,10 @@ class DatasetLoader:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if type(batch_sampler) is BatchSampler:
             sampler, self.batch_size, self.drop_last = _parts(batch_sampler)
-        self._by_batches = batch_sampler is not None and type(batch_sampler) is not BatchSampler
-        if self._by_batches:
-            self.batch_size = None
+        self._takes_lists = batch_size is None and isinstance(sampler, BatchSampler)  # of the data set itself
+        self._by_batches = self._takes_lists
+        if batch_sampler is not None and type(batch_sampler) is not BatchSampler:
+            self._by_batches, self.batch_size = True, None
         elif batch_sampler is not None:
             pass
         elif batch_size is not None:
@@ -135,6 +139,9 @@ class DatasetLoader:
         self._signature: Any = None
         self._epoch = 0  # of the loop that comes next
         self._kept_run = 0  # the first of the server's epochs whose files are there
+        self._version = 0  # the epoch of the server since which the data set is as it is
+        self._replaced: collections.deque[tuple[int, int]] = collections.deque()  # versions, and when they were
+        self._sum: Any = None
         self._base = 0  # rows, or batches of a batch_sampler, that all ranks had before this loop
         self._steps = 0  # batches that this loop has given
         self._is_begun = False  # a loop is in the midst of an epoch
@@ -149,6 +156,23 @@ class DatasetLoader:
         self._skipped = 0
         self._loop = 0
         self._is_closed = False
+        self._owner = os.getpid()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _SET_ONCE and "_owner" in self.__dict__:
+            raise ArgumentError(f"{name} cannot be set after a DataLoader is made: make another")
+        super().__setattr__(name, value)
+
+    # A copy, a pickled one and a forked process's have the options and the place that was loaded, and a server of
+    # their own.
+
+    def __getstate__(self) -> dict[str, Any]:
+        fresh: dict[str, Any] = {"_server": None, "_reader": None, "_order_now": (), "_digest_now": None}
+        begin = {"_is_begun": False, "_base": 0, "_steps": 0, "_count": 0}
+        return {**self.__dict__, **fresh, **begin}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _number=next(_numbers), _owner=os.getpid())
 
     @property
     def dataset(self) -> Any:
@@ -200,7 +224,7 @@ class DatasetLoader:
     def _collation(self, collate_fn: Any) -> Any:
         from torch.utils.data import default_collate, default_convert
 
-        is_single = self.batch_size is None and not self._by_batches
+        is_single = self.batch_size is None and (self._takes_lists or not self._by_batches)
         self._is_single = is_single
         self._has_own_collation = collate_fn not in (None, default_convert if is_single else default_collate)
         if self._has_own_collation:
@@ -218,10 +242,27 @@ class DatasetLoader:
             key = hashlib.blake2b(f"{self._seed} {self._epoch}".encode(), digest_size=16).digest()
             generator = np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
             return generator.permutation(count)
-        sampler = self.batch_sampler if self._by_batches else self.sampler
+        sampler = self._of_all(self._asked())
+        limit = self._longest(sampler)
         if self._by_batches:
-            return [_indices(batch) for batch in self._of_all(sampler)]
-        return _indices(self._of_all(sampler))
+            order = [_indices(batch, limit) for batch in itertools.islice(sampler, limit)]
+        else:
+            order = _indices(sampler, limit)
+        if len(order) == limit:
+            raise ArgumentError(
+                f"the sampler has not ended after {limit} indices, and a loop needs all of an epoch to begin: give "
+                "the sampler an end, as by itertools.islice in its __iter__"
+            )
+        return order
+
+    def _longest(self, sampler: Any) -> int:
+        """The number of indices, or batches, after which a sampler is taken for one without end."""
+        sized = [each for each in (self._dataset, sampler) if hasattr(type(each), "__len__")]
+        return (_MANY_BATCHES if self._by_batches else _MANY) + 16 * max(map(len, sized), default=0)
+
+    def _asked(self) -> Any:
+        """The sampler that gives the units of an epoch."""
+        return self.batch_sampler if self._by_batches and not self._takes_lists else self.sampler
 
     def _of_all(self, sampler: Any) -> Any:
         """The sampler as one rank alone would have it."""
@@ -261,7 +302,7 @@ class DatasetLoader:
 
     def __len__(self) -> int:
         """The batches of an epoch for this rank. TypeError if the sampler has no length."""
-        return self._step_count(len(self._of_all(self.batch_sampler if self._by_batches else self.sampler)))
+        return self._step_count(len(self._of_all(self._asked())))
 
     def _of_node(self, order: Any) -> loading.Order:
         """The batches of this node's ranks, from where this loop begins."""
@@ -275,24 +316,44 @@ class DatasetLoader:
             batches = [order[unit] for unit in units.tolist()]
             ends = np.cumsum([len(batch) for batch in batches])
             indices = np.concatenate(batches)
-            return loading.Order(self._seed, self._epoch, count * _ROUND, units * _ROUND, ends, indices)
+            return loading.Order(
+                self._seed, self._epoch, count * _ROUND, units * _ROUND, ends, indices, self._version
+            )
         size = self.batch_size or 1
         places = (first * size + local)[:, :, None] + np.arange(size) * ranks.world
         is_there = places < self._even_count(count - self._base)  # the last step may have fewer rows
         places += self._base
         ends = np.cumsum(is_there.sum(-1))
         positions = places[:, :, 0].reshape(-1)
-        return loading.Order(self._seed, self._epoch, count, positions, ends, order[places[is_there] % count])
+        return loading.Order(
+            self._seed, self._epoch, count, positions, ends, order[places[is_there] % count], self._version
+        )
 
     def _write_order(self, order: Any, run: int) -> None:
         assert self._server is not None
         folder = self._server.folder
         if self._ranks.local_world > 1:
             loading.save(os.path.join(folder, f"drawn-{run}"), (_digest(order), self._draws))
+        if run > 0:
+            self._save_changed(folder, run)
         loading.write_order(folder, run, self._of_node(order))
         while self._kept_run < self._server.first_run():
             loading.remove_order(folder, self._kept_run)
             self._kept_run += 1
+        while self._replaced and self._replaced[0][0] <= self._kept_run:
+            os.unlink(os.path.join(folder, f"objects-{self._replaced.popleft()[1]}"))
+
+    def _objects(self) -> tuple[Any, Any, Any]:
+        return self._dataset, self.collate_fn, self.worker_init_fn
+
+    def _save_changed(self, folder: str, run: int) -> None:
+        """The data set and its functions, where the program has changed them since the epoch before: torch's
+        workers see that, unless they persist."""
+        if self.persistent_workers or loading.sum_of(self._objects()) in (None, self._sum):
+            return
+        self._replaced.append((run, self._version))
+        self._sum = loading.save(os.path.join(folder, f"objects-{run}"), self._objects())
+        self._version = run
 
     # Loops.
 
@@ -302,6 +363,8 @@ class DatasetLoader:
         return self._batches_of_loop(self._loop)
 
     def _check_open(self) -> None:
+        if self._owner != os.getpid():
+            self.__setstate__(self.__getstate__())
         if self._is_closed:
             raise MisuseError("the loader is closed, or has failed among several ranks: make another")
 
@@ -411,6 +474,9 @@ class DatasetLoader:
             except Timeout:  # a batch may take long, or another rank
                 if 0 < self.timeout and deadline < time.monotonic():
                     raise
+            except DataError as error:
+                error.args = (_of_program(str(error)),)
+                raise
 
     def _leave(self) -> None:
         """Go on to the next epoch in the midst of one. Items that were asked for are not made any more."""
@@ -435,14 +501,15 @@ class DatasetLoader:
 
     def _begin_to_serve(self, order: Any) -> None:
         ranks = self._ranks
-        first = order[0] if self._by_batches else order[: 1 if self._is_single else self.batch_size].tolist()
+        first = (order[0] if self._by_batches else order[: 1 if self._is_single else self.batch_size]).tolist()
         if ranks.local > 0:
             self._signature = self._learn(first)
             self._server = NodeServer(ranks, self._number)  # waits for it
         else:
             self._server = NodeServer(ranks, self._number)
-            objects = (self._dataset, self.collate_fn, self.worker_init_fn)
-            loading.save(os.path.join(self._server.folder, "objects"), objects)
+            self._kept_run = self._version = 0
+            self._replaced.clear()
+            self._sum = loading.save(os.path.join(self._server.folder, "objects-0"), self._objects())
             self._signature = self._learn(first)
             self._write_order(order, 0)
             self._server.start(self._text(), self._facts())
@@ -450,12 +517,12 @@ class DatasetLoader:
 
     def _learn(self, indices: list[int]) -> Any:
         """The signature of a batch, by making one. The program's random numbers stay as they are."""
-        if not self._has_own_collation:
+        if not self._has_own_collation and not self._takes_lists:
             indices = indices[:1]
         with _drawing([], _draws_of([])):
             items = self._items(indices)
         if self._ranks.local == 0:
-            self._warn_of_own_draws(indices[0], items[0])
+            self._warn_of_own_draws(indices if self._takes_lists else indices[:1], items[0])
         with _drawing([], _draws_of([])):
             made = self.collate_fn(items[0] if self._is_single else items)
         try:
@@ -464,15 +531,17 @@ class DatasetLoader:
             return None
 
     def _items(self, indices: list[int]) -> Any:
+        if self._takes_lists:
+            return [self._dataset[indices]]
         if not self._is_single and getattr(self._dataset, "__getitems__", None):
             return self._dataset.__getitems__(indices)
         return [self._dataset[index] for index in indices]
 
-    def _warn_of_own_draws(self, index: int, item: Any) -> None:
+    def _warn_of_own_draws(self, indices: list[int], item: Any) -> None:
         """If the item is another one when it is made again, of the same seeds."""
         try:
             with _drawing([], _draws_of([])):
-                again = self._items([index])[0]
+                again = self._items(indices)[0]
             found = [loading.flatten(loading.convert(each)) for each in (item, again)]
         except Exception:  # it cannot be compared
             return
@@ -492,6 +561,7 @@ class DatasetLoader:
             "seed": self._seed,
             "stride": 1 if self._by_batches else self._ranks.world,
             "is_single": self._is_single,
+            "takes_lists": self._takes_lists,
             "workers": self.num_workers,
         }
 
@@ -661,11 +731,17 @@ def _leaf(column: Any, shapes: Iterator[int]) -> Any:
     return tensor if len(shape) == 1 else tensor.reshape(shape)
 
 
-def _indices(indices: Any) -> Any:
+def _indices(indices: Any, limit: int) -> Any:
     try:
-        return np.fromiter(map(operator.index, indices), np.int64)
+        return np.fromiter(map(operator.index, itertools.islice(indices, limit)), np.int64)
     except (TypeError, OverflowError) as error:
         raise ArgumentError(f"the sampler gives what is no index: {error}: indices are integers") from None
+
+
+def _of_program(sentence: str) -> str:
+    """Without the pipeline, which the program has not written."""
+    sentence = re.sub(r" \(python, line \d+ of \S+\)", "", sentence)
+    return sentence.replace("tundish.loading:Batches: ", "").replace("program tundish.loading:Batches", "an interpreter")
 
 
 def _drawn_seed(generator: torch.Generator | None) -> int:
