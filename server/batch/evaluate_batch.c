@@ -14,17 +14,22 @@ run_at(const struct evaluate_request *request, int64_t element)
     return run_of_word(request->words[(size_t)element * request->stride]);
 }
 
+static void
+split_at_runs(const struct evaluate_request *request, int64_t *splits)
+{
+    splits[0] = 0;
+    for (int64_t i = 0; i < request->count; i++)
+        splits[i + 1] = splits[i] + (int64_t)run_at(request, i)->element_count;
+}
+
 /* Request the rows of all runs at once, so that stages before the batch work on many rows. The rows
  * of a single run need no copy. */
 static void
 rows_of_runs(struct evaluation *evaluation, const struct evaluate_request *request, uint32_t width,
-             struct evaluate_request *rows, int64_t *splits)
+             struct evaluate_request *rows, const int64_t *splits)
 {
     uint64_t *words;
 
-    splits[0] = 0;
-    for (int64_t i = 0; i < request->count; i++)
-        splits[i + 1] = splits[i] + (int64_t)run_at(request, i)->element_count;
     *rows = (struct evaluate_request){ .stride = width, .count = splits[request->count] };
     if (request->count == 1) {
         rows->words = run_at(request, 0)->words;
@@ -203,6 +208,12 @@ evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
     };
     tundish_status status;
 
+    split_at_runs(request, splits);
+    if (!pads(node) &&
+        evaluate_overlapping(evaluation, node, request, splits, &batching.rows, &status)) {
+        batching.rows_request = NULL;
+        return status == TUNDISH_OK ? put_together(evaluation, &batching, ret_frame) : status;
+    }
     rows_of_runs(evaluation, request, input->width, &rows_request, splits);
     rows_request.outer = outer_of_rows(evaluation, request->outer, splits, request->count);
     status = evaluate(evaluation, input, &rows_request, &batching.rows);

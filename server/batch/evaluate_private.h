@@ -107,6 +107,12 @@ tundish_status evaluate_body(struct evaluation *evaluation, const struct plan_no
 tundish_status evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
                               const struct evaluate_request *request, struct frame *ret_frame);
 
+/* The rows of batches that have many rows in common, each made once. False: they have not, or not
+ * all rows are there and of one shape. */
+bool evaluate_overlapping(struct evaluation *evaluation, const struct plan_node *node,
+                          const struct evaluate_request *request, const int64_t *splits,
+                          struct frame *ret_rows, tundish_status *ret_status);
+
 /* The element of `node` that holds just this row, which `unbatch` took off, in temporary runs. They
  * live in scratch and are never released. */
 uint64_t *evaluate_element_of_row(struct evaluation *evaluation, const struct plan_node *node,

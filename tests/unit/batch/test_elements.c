@@ -232,6 +232,79 @@ batches_are_cut_anew(void **state)
                    "t: [[\"a\"] [\"\"]] [[\"b\" \"c\" \"\"] [\"d\" \"e\" \"f\"]]");
 }
 
+#define NUMBERS(bad)                                                                               \
+    "{from_tensor_slices: {t: ['1', '2', " bad ", '4', '5', '6', '7']}}, "                         \
+    "{string_to_number: {columns: t, out_type: int32}}, "
+
+/* At once each of their rows is made once. */
+static void
+windows_have_rows_in_common(void **state)
+{
+    (void)state;
+    assert_columns("{range: 7}, {window: {size: 4, shift: 1}}",
+                   "value: [0 1 2 3] [1 2 3 4] [2 3 4 5] [3 4 5 6] [4 5 6] [5 6] [6]");
+    assert_columns("{range: 8}, {window: {size: 5, shift: 2, drop_remainder: true}}, {batch: 2}",
+                   "value: [[0 1 2 3 4] [2 3 4 5 6]]");
+    assert_columns("{range: 9}, {window: {size: 3, shift: 2, stride: 2}}",
+                   "value: [0 2 4] [2 4 6] [4 6 8] [6 8] [8]");
+    assert_columns("{range: 9}, {window: {size: 3, shift: 1, stride: 3}}, {skip: 1}, {take: 2}",
+                   "value: [1 4 7] [2 5 8]");
+    assert_columns("{range: 1}, {repeat: 5}, {window: {size: 3, shift: 1}}",
+                   "value: [0 0 0] [0 0 0] [0 0 0] [0 0] [0]");
+    assert_columns("{concatenate: [[{range: 5}], [{range: 3}]]}, "
+                   "{window: {size: 3, shift: 1, drop_remainder: true}}",
+                   "value: [0 1 2] [1 2 3] [2 3 4] [3 4 0] [4 0 1] [0 1 2]");
+    assert_columns("{from_tensor_slices: {t: [a, bb, '', d, e], v: [[1, 2], [3, 4], [5, 6], "
+                   "[7, 8], [9, 0]]}}, {window: {size: 3, shift: 1, drop_remainder: true}}",
+                   "t: [\"a\" \"bb\" \"\"] [\"bb\" \"\" \"d\"] [\"\" \"d\" \"e\"]; "
+                   "v: [[1 2] [3 4] [5 6]] [[3 4] [5 6] [7 8]] [[5 6] [7 8] [9 0]]");
+    assert_columns(NUMBERS("'3'") "{window: {size: 6, shift: 1, drop_remainder: true}}",
+                   "t: [1 2 3 4 5 6] [2 3 4 5 6 7]");
+    assert_bad(LISTS ", {window: {size: 3, shift: 1, drop_remainder: true}}", "t: ! !",
+               "in column 't'");
+}
+
+static void
+each_row_of_windows_is_made_once(void **state)
+{
+    struct tnd_stats_stage values[COLUMNS] = { 0 };
+    struct evaluation_stage stages[COLUMNS] = { 0 };
+    struct evaluation_counters counters = { .stages = stages, .is_untimed = true };
+    struct pipeline pipeline;
+    struct folder folder;
+    uint64_t words[AT_ONCE];
+    size_t count;
+
+    (void)state;
+    folder_open(&folder);
+    assert_int_equal(
+        pipeline_open(&pipeline, &folder, 0, "[{range: 100}, {window: {size: 10, shift: 2}}]"),
+        TUNDISH_OK);
+    assert_in_range(pipeline.plan->node_count, 2, COLUMNS);
+    for (uint32_t i = 0; i < pipeline.plan->node_count; i++)
+        stages[i].values = &values[i];
+    pipeline.evaluation.counters = &counters;
+    assert_int_equal(order_next(pipeline.iterator, words, 20, &count), ORDER_OK);
+    assert_int_equal(count, 20);
+    assert_int_equal(pipeline_content(&pipeline, words, 20), TUNDISH_OK);
+    assert_int_equal(tnd_stats_get(&values[order_node(pipeline.node)->inputs[0]->index].rows),
+                     10 + 19 * 2);
+    run_words_release(words, count, 1, 1);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+}
+
+/* As often as it is in one. */
+static void
+a_bad_row_of_windows_counts_for_each(void **state)
+{
+    (void)state;
+    assert_bad(NUMBERS("x") "{window: {size: 4, shift: 1, drop_remainder: true}}",
+               "t: ! ! ! [4 5 6 7]", "x");
+    assert_skipped(NUMBERS("x") "{window: {size: 4, shift: 1, drop_remainder: true}}",
+                   "t: [1 2 4] [2 4 5] [4 5 6] [4 5 6 7]", 3);
+}
+
 static void
 a_bad_element_is_told_with_its_stage(void **state)
 {
@@ -274,6 +347,9 @@ TEST_FILE(test_elements)
         cmocka_unit_test(elements_of_several_branches_keep_their_order),
         cmocka_unit_test(functions_see_the_outer_element),
         cmocka_unit_test(batches_are_cut_anew),
+        cmocka_unit_test(windows_have_rows_in_common),
+        cmocka_unit_test(each_row_of_windows_is_made_once),
+        cmocka_unit_test(a_bad_row_of_windows_counts_for_each),
         cmocka_unit_test(a_bad_element_is_told_with_its_stage),
         cmocka_unit_test(bad_rows_are_left_out),
         cmocka_unit_test(bad_rows_of_a_batch_are_left_out_alone),
