@@ -19,10 +19,8 @@ struct tnd_lock {
 
 #ifdef TND_CHECKS
 #define must_hold(lock) must(atomic_load(&(lock)->owner) == pthread_self())
-#define must_in_debug(condition) must(condition)
 #else
 #define must_hold(lock) ((void)0)
-#define must_in_debug(condition) ((void)0)
 #endif
 
 static inline void

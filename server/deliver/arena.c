@@ -43,6 +43,7 @@ arena_take(struct arena *arena, uint64_t bytes, uint64_t *ret_offset)
         return false;
     memmove(&arena->extents[index + 1], &arena->extents[index],
             (arena->count - index) * sizeof *arena->extents);
+    must_in_debug(offset % TND_BUFFER_ALIGN == 0);
     arena->extents[index] = (struct arena_extent){ .offset = offset, .bytes = bytes };
     arena->count++;
     arena->used_bytes += bytes;
@@ -60,6 +61,7 @@ arena_put(struct arena *arena, uint64_t offset)
     /* An offset that was never taken is an error in the lane's own book: no trainer can cause
      * it. */
     must(index < arena->count);
+    must_in_debug(arena->used_bytes >= arena->extents[index].bytes);
     arena->used_bytes -= arena->extents[index].bytes;
     arena->count--;
     memmove(&arena->extents[index], &arena->extents[index + 1],

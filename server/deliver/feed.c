@@ -141,6 +141,7 @@ feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot)
 struct group *
 feed_find_group(struct feed *feed, const char *name)
 {
+    must_hold(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         if (!group->ended && group->awaited == AWAITED_NOT && strcmp(group->name, name) == 0)
             return group;
@@ -238,6 +239,7 @@ look_at_start(struct feed *feed, const char *name, uint32_t replica, struct lane
     uint64_t position, before;
     bool found;
 
+    must_hold(&feed->lock);
     position = start_position(feed, name, replica);
     do {
         before = position;
@@ -277,6 +279,7 @@ feed_reaches(struct feed *feed, const char *name, uint32_t replica, uint64_t epo
 static bool
 is_unused(const struct feed *feed)
 {
+    must_hold(&feed->lock);
     for (const struct group *group = feed->groups; group != NULL; group = group->next) {
         if (group->awaited != AWAITED_NOT)
             continue;
@@ -318,6 +321,7 @@ feed_is_untouched(struct feed *feed)
 static void
 forget_places_and_votes(struct feed *feed)
 {
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < feed->place_count; i++) {
         free(feed->places[i].bytes);
         feed->places[i] = (struct epoch_place){ 0 };
@@ -357,12 +361,12 @@ feed_has_trainers(struct feed *feed)
     return found;
 }
 
-/* The lock is held. */
 static tundish_status
 rewind_if(struct feed *feed, bool unused)
 {
     bool untouched = feed_is_untouched(feed);
 
+    must_hold(&feed->lock);
     if (!unused && !untouched)
         return tnd_fail(
             TUNDISH_E_ARGUMENT,

@@ -41,6 +41,7 @@ look_behind(struct feed *feed, const struct member *member, uint32_t replica,
     struct lane_reader_stats stats;
     uint64_t position = feed_lowest_position(feed);
 
+    must_hold(&feed->lock);
     if (member != NULL) {
         lane_reader_stats(member->reader, &stats);
         position = member->connection != NULL ? stats.taken
@@ -82,6 +83,7 @@ is_ahead_of(struct feed *feed, const struct member *ahead, const struct member *
 {
     struct lane_look look;
 
+    must_hold(&feed->lock);
     return ahead->is_ahead && (!look_behind(feed, member, member->replica, &look) ||
                                is_after(ahead->ahead_epoch, ahead->ahead_step, &look));
 }
@@ -159,6 +161,7 @@ tell_unplaced(const struct feed *feed, const struct feed_elsewhere *ahead, struc
 {
     char text[TEXT_BYTES];
 
+    must_in_debug(member->connection != NULL);
     member->is_refused = true;
     describe(feed, ahead, member->replica, text);
     connection_post_text(member->connection, TND_LOST, TUNDISH_E_PLACE, text);
@@ -173,6 +176,7 @@ note_ahead(const struct feed *feed, struct member *member, const struct feed_sta
     struct group *group = member->group;
     struct feed_elsewhere here = { .group = group->name };
 
+    must_hold(&feed->lock);
     member->is_ahead = true;
     member->ahead_epoch = start->epoch;
     member->ahead_step = start->step;
@@ -189,6 +193,7 @@ forget_ahead(struct feed *feed, const struct member *member)
 {
     struct group *group = member->group;
 
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < group->member_count; i++) {
         struct member *other = &group->members[i];
 
@@ -212,6 +217,7 @@ note_come(struct feed *feed, struct member *member)
 void
 feed_note_start(struct feed *feed, struct member *member, const struct feed_start *start)
 {
+    must_hold(&feed->lock);
     note_come(feed, member);
     member->is_refused = feed->admits_unplaced;
     if (feed->admits_ahead)
@@ -223,6 +229,7 @@ feed_note_start(struct feed *feed, struct member *member, const struct feed_star
 void
 feed_tell_refused(struct feed *feed, struct member *member)
 {
+    must_hold(&feed->lock);
     if (!feed->admits_unplaced)
         return;
     feed->unplaced_by.group = member->group->name;

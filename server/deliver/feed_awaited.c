@@ -16,6 +16,7 @@ count_groups(const struct feed *feed, uint32_t *ret_present, uint32_t *ret_gone)
 {
     uint32_t present = 0, gone = 0;
 
+    must_hold(&feed->lock);
     for (const struct group *group = feed->groups; group != NULL; group = group->next) {
         bool has_trainers = group->awaited == AWAITED_PRESENT || feed_count_present(group) > 0;
 
@@ -31,6 +32,7 @@ feed_tell_groups(struct feed *feed)
 {
     uint32_t present, gone;
 
+    must_hold(&feed->lock);
     /* A server that ends detaches its trainers one by one. The survivors must see the counts from
      * before that. */
     if (feed->is_ending)
@@ -87,6 +89,7 @@ feed_forget_awaited(struct feed *feed)
 {
     struct group *group;
 
+    must_hold(&feed->lock);
     while ((group = feed_find_awaited(feed)) != NULL)
         feed_unlink_group(feed, group);
 }
@@ -98,6 +101,7 @@ await_one(struct feed *feed, uint32_t number, enum awaited awaited, int64_t wait
     struct group *group;
     char name[32];
 
+    must_hold(&feed->lock);
     snprintf(name, sizeof name, "(awaited %u)", number);
     if (feed_make_group(feed, name, &group) != TUNDISH_OK)
         return false;

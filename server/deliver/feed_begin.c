@@ -70,6 +70,7 @@ feed_begin_is_between(const struct member *member)
 bool
 feed_begin_is_shared(const struct feed *feed, const struct group *but)
 {
+    must_hold(&feed->lock);
     for (const struct group *group = feed->groups; group != NULL; group = group->next)
         if (group != but && !group->ended && (feed_count_present(group) > 0 || has_dead(group)))
             return true;
@@ -94,6 +95,7 @@ tell(struct member *member, uint64_t epoch)
     struct lane_reader_stats stats;
     struct tnd_message_head head = { .type = TND_FROM, .id = epoch };
 
+    must_in_debug(member->connection != NULL && member->waits != WAITS_NOT);
     lane_reader_pass_no_more(member->reader);
     lane_reader_stats(member->reader, &stats);
     head.offset = stats.released;
@@ -137,6 +139,7 @@ has_reached(struct feed *feed, const struct member *member)
     struct lane_reader_stats stats;
     struct lane_look look;
 
+    must_hold(&feed->lock);
     lane_reader_stats(member->reader, &stats);
     return lane_look(lane_of(feed, member), stats.released, &look) &&
            look.epoch >= member->group->begin_epoch;
@@ -164,6 +167,7 @@ decide(struct feed *feed, struct group *group)
 {
     uint64_t epoch = 0;
 
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < group->member_count; i++) {
         const struct member *member = &group->members[i];
         struct lane_look next;
@@ -203,6 +207,7 @@ note_leaving(struct feed *feed, struct member *member, const struct lane_reader_
     bool found = lane_look(lane, stats->taken, &next);
     bool is_end = next.published && next.kind == TND_SLOT_END;
 
+    must_hold(&feed->lock);
     member->leaving = died || is_stopping(feed, lane, stats) ? MEMBER_DIED : MEMBER_CLOSED;
     member->closed_at = stats->taken + is_end;
     member->is_between_epochs = found && (next.step == 0 || is_end);
@@ -214,6 +219,8 @@ feed_begin_note(struct feed *feed, struct member *member, bool died)
 {
     struct lane_reader_stats stats;
 
+    must_in_debug(member->connection != NULL);
+    must_hold(&feed->lock);
     if (!feed->delivery->outlives_trainers)
         return;
     lane_reader_stats(member->reader, &stats);
@@ -225,6 +232,8 @@ feed_begin_note(struct feed *feed, struct member *member, bool died)
 void
 feed_begin_left(struct feed *feed, const struct member *member)
 {
+    must_in_debug(member->connection == NULL);
+    must_hold(&feed->lock);
     if (!feed->delivery->outlives_trainers)
         return;
     if (member->leaving == MEMBER_DIED)
@@ -251,6 +260,7 @@ begin_new_group(struct feed *feed, struct group *group)
     bool shared = feed_begin_is_shared(feed, group);
     struct lane_look look;
 
+    must_hold(&feed->lock);
     /* An endless epoch that others read has no end that could be waited for. */
     if ((epoch == 0 && (shared || !has_closed_group(feed))) || (shared && feed->config.is_endless))
         return;
@@ -304,6 +314,7 @@ begin_again(struct member *member)
 static void
 begin_at_epoch(struct feed *feed, struct member *member, struct tnd_welcome *welcome)
 {
+    must_hold(&feed->lock);
     if (member->begins == BEGINS_EPOCH) {
         welcome->begin_epoch = member->group->begin_epoch;
         pass_over(member->group);
@@ -343,6 +354,8 @@ void
 feed_begin_attach(struct feed *feed, struct member *member, const struct feed_request *request,
                   bool is_new, struct tnd_welcome *welcome)
 {
+    must_in_debug(member->connection == NULL);
+    must_hold(&feed->lock);
     welcome->begin_epoch = UINT64_MAX;
     if (!feed->delivery->outlives_trainers)
         return;
@@ -371,6 +384,7 @@ feed_begin_attached(struct member *member, const struct tnd_welcome *welcome)
 {
     struct lane_reader_stats stats;
 
+    must_in_debug(member->connection != NULL);
     lane_reader_stats(member->reader, &stats);
     member->attached_at = stats.released;
     if ((welcome->flags & TND_WELCOME_FROM) == 0 || member->is_refused)
@@ -419,6 +433,7 @@ learn_epoch(struct feed *feed, struct group *group)
 static void
 tell_those_there(struct feed *feed, struct group *group)
 {
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < group->member_count; i++)
         if (group->members[i].begins == BEGINS_WHOLE) {
             learn_epoch(feed, group);
@@ -454,6 +469,7 @@ feed_begin_tick(struct feed *feed, int64_t now_ns)
 {
     int64_t next_ns = TND_CLOCK_NEVER;
 
+    must_hold(&feed->lock);
     if (!feed->delivery->outlives_trainers)
         return next_ns;
     for (struct group *group = feed->groups; group != NULL; group = group->next) {

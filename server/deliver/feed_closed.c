@@ -10,6 +10,7 @@
 static void
 forget_closed(struct feed *feed, uint32_t index)
 {
+    must_in_debug(index < feed->closed_count);
     free(feed->closed[index].name);
     feed->closed_count--;
     memmove(feed->closed + index, feed->closed + index + 1,
@@ -21,6 +22,7 @@ feed_begin_take_closed(struct feed *feed, const char *name)
 {
     uint64_t epoch = 0;
 
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < feed->closed_count && epoch == 0; i++)
         if (strcmp(feed->closed[i].name, name) == 0) {
             epoch = feed->closed[i].epoch;
@@ -45,6 +47,7 @@ feed_begin_ended(struct feed *feed, const struct group *group)
 {
     bool had_any = false;
 
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < group->member_count; i++)
         had_any |= group->members[i].leaving != MEMBER_NEW;
     if (!had_any)

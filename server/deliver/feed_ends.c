@@ -23,6 +23,8 @@ earlier(int64_t a_ns, int64_t b_ns)
 static void
 end_group(struct feed *feed, struct group *group, enum group_end how, const char *text)
 {
+    must_in_debug(!group->ended);
+    must_hold(&feed->lock);
     group->ended = true;
     if (group->awaited != AWAITED_NOT)
         tnd_log(TND_LOG_WARNING, "groups",
@@ -107,6 +109,7 @@ is_whole_job(const struct feed *feed)
 static struct ending
 end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
 {
+    must_hold(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next) {
         int64_t until_ns = gone_until_ns(feed, group);
         char text[TEXT_BYTES] = "";
@@ -162,6 +165,7 @@ held_up_for(struct feed *feed, const struct group *slow)
 static struct ending
 detach_slow_group(struct feed *feed)
 {
+    must_hold(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next) {
         int64_t held_up_ns = group->ended ? 0 : held_up_for(feed, group);
         char text[TEXT_BYTES];
@@ -223,6 +227,7 @@ find_left_first(const struct feed *feed)
     struct group *first = NULL;
     int64_t first_ns = INT64_MAX;
 
+    must_hold(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next) {
         int64_t since_ns = left_since_ns(group);
 

@@ -47,6 +47,7 @@ feed_unlink_group(struct feed *feed, struct group *group)
 {
     struct group **link = &feed->groups;
 
+    must_hold(&feed->lock);
     while (*link != group)
         link = &(*link)->next;
     *link = group->next;
@@ -60,6 +61,7 @@ feed_lowest_position(struct feed *feed)
 {
     uint64_t position = 0;
 
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < feed->lane_count; i++) {
         uint64_t lowest = lane_lowest(feed->lanes[i]);
 
@@ -77,6 +79,7 @@ level_group(struct group *group)
     uint64_t lowest = UINT64_MAX;
     struct lane_reader_stats stats;
 
+    must_in_debug(feed_count_present(group) == 0);
     for (uint32_t i = 0; i < group->member_count; i++) {
         lane_reader_stats(group->members[i].reader, &stats);
         lowest = stats.released < lowest ? stats.released : lowest;
@@ -91,6 +94,7 @@ feed_make_group(struct feed *feed, const char *name, struct group **ret_group)
     uint32_t member_count = feed->config.replica_count;
     struct group *group = tnd_alloc(sizeof *group + member_count * sizeof group->members[0]);
 
+    must_hold(&feed->lock);
     memset(group, 0, sizeof *group + member_count * sizeof group->members[0]);
     group->name = tnd_strdup(name);
     group->member_count = member_count;
@@ -121,6 +125,7 @@ must_be_admitted(struct feed *feed, const struct feed_request *request)
 {
     struct group *group = feed->delivery->find_group(feed, request->group);
 
+    must_hold(&feed->lock);
     return request->start.has_place || request->start.survivor || group == NULL ||
            feed_count_present(group) == 0 || feed_has_ahead(group) ||
            !group->members[request->replica].was_taken;
@@ -155,6 +160,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     bool is_new = false;
     tundish_status status = TUNDISH_OK;
 
+    must_hold(&feed->lock);
     snprintf(welcome.stream, sizeof welcome.stream, "%s", feed->stream);
     if (group == NULL) {
         is_new = true;
@@ -203,6 +209,8 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
 static void
 drop_group(struct feed *feed, struct group *group)
 {
+    must_in_debug(feed_count_present(group) == 0);
+    must_hold(&feed->lock);
     feed_begin_ended(feed, group);
     feed_unlink_group(feed, group);
 }
@@ -223,6 +231,7 @@ drop_closed(struct feed *feed, const struct feed_request *request)
     bool begins_anew = !request->start.has_place && !feed_begin_is_shared(feed, NULL);
     struct group *next;
 
+    must_hold(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = next) {
         next = group->next;
         if (strcmp(group->name, request->group) != 0 &&
@@ -300,6 +309,7 @@ feed_group_has_finished(struct feed *feed, const struct group *group)
 {
     bool finished = true;
 
+    must_hold(&feed->lock);
     for (uint32_t i = 0; i < group->member_count; i++)
         finished &= feed->delivery->has_read_all(feed, &group->members[i]);
     return finished;
@@ -313,6 +323,7 @@ departure_of(struct feed *feed, const struct member *member, bool died)
     const struct group *group = member->group;
     enum departed how = DEPARTED_EARLY;
 
+    must_hold(&feed->lock);
     if (delivery->outlives_trainers && delivery->has_read_all(feed, member))
         how = DEPARTED_FINISHED;
     else if (died)
@@ -350,6 +361,8 @@ leave_group(struct feed *feed, struct member *member, const struct departure *de
 {
     struct group *group = member->group;
 
+    must_in_debug(member->connection != NULL);
+    must_hold(&feed->lock);
     if (departure->warns_group && !group->ended)
         tell_of_death(feed, member);
     feed_note_reached(member);

@@ -13,6 +13,7 @@ check_replica(struct feed *feed, const struct feed_request *request)
     struct group *group = feed_find_group(feed, request->group);
     struct member *member;
 
+    must_hold(&feed->lock);
     if (request->replica >= feed->config.replica_count)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "stream %s has %u replicas on this server (distribute.replicas): there is "
@@ -32,6 +33,7 @@ take_group(struct feed *feed, const struct feed_request *request)
 {
     struct group *group = feed_find_group(feed, request->group);
 
+    must_hold(&feed->lock);
     return group != NULL ? group : feed_take_awaited(feed, request->group, request->start.survivor);
 }
 

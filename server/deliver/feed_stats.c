@@ -56,6 +56,7 @@ fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *l
     struct lane_stats lane;
     int64_t now_ns = tnd_clock_ns();
 
+    must_hold(&feed->lock);
     lane_reader_stats(member->reader, &stats);
     lane_stats(feed->lanes[member->replica % feed->lane_count], &lane);
     observe_member(member, &stats, now_ns);

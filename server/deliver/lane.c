@@ -195,6 +195,8 @@ lane_free_slot(struct lane *lane, uint32_t index)
 {
     struct lane_slot *slot = &lane->slots[index];
 
+    must_in_debug(index < lane->config.slots && slot->state != SLOT_FREE);
+    must_hold(&lane->lock);
     if (slot->in_arena)
         arena_put(&lane->arena, slot->arena_offset);
     if (slot->own != NULL)

@@ -12,6 +12,7 @@ only_reader(const struct lane *lane)
 {
     struct lane_reader *found = NULL;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 
@@ -31,6 +32,7 @@ take_back(struct lane *lane, uint64_t from, uint64_t until)
     struct lane_reader *reader = only_reader(lane);
     uint64_t claim = TND_CLAIM(from);
 
+    must_hold(&lane->lock);
     if (reader == NULL || !lane->config.takes_back || reader->taken != from ||
         reader->released < reader->back_until || lane->published <= from)
         return false;

@@ -19,6 +19,7 @@ clamp(uint64_t value, uint64_t low, uint64_t high)
 bool
 lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, uint64_t position)
 {
+    must_in_debug(index < reader->lane->config.slots);
     return atomic_load_explicit(&tnd_returns_slots(lane_reader_page(reader))[index],
                                 memory_order_acquire) == position + 1;
 }
@@ -29,6 +30,7 @@ count_taken(const struct lane_reader *reader, uint64_t taken)
 {
     uint64_t from = reader->taken;
 
+    must_hold(&reader->lane->lock);
     if (taken > from && lane_reader_lost(reader, from))
         from = taken < reader->back_until ? taken : reader->back_until;
     return taken > from ? taken - from : 0;

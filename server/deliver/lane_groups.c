@@ -20,6 +20,7 @@ released_by_group(const struct lane_reader *reader)
 {
     uint64_t lowest = reader->released;
 
+    must_hold(&reader->lane->lock);
     if (reader->tie.released == NULL)
         return lowest;
     atomic_store_explicit(&reader->tie.released[reader->tie.index], lowest, memory_order_relaxed);
@@ -60,6 +61,7 @@ pass_over(const struct lane *lane, struct lane_reader *reader)
 {
     struct lane_look look;
 
+    must_hold(&lane->lock);
     while (lane_look_at(lane, reader->released, &look) && is_passed(&look, reader->passes))
         reader->released++;
     if (reader->taken < reader->released)
@@ -117,12 +119,14 @@ open_reader(struct lane_reader *reader, uint64_t position)
 static void
 reset_reader(struct lane_reader *reader)
 {
+    must_hold(&reader->lane->lock);
     (void)reader; /* the trainer goes on where the one before was */
 }
 
 static void
 attach_reader(struct lane_reader *reader)
 {
+    must_hold(&reader->lane->lock);
     (void)reader;
 }
 
@@ -141,6 +145,7 @@ welcome(const struct lane_reader *reader, struct tnd_welcome *welcome)
 static bool
 take_holdings(struct lane_reader *reader)
 {
+    must_hold(&reader->lane->lock);
     (void)reader; /* the group's next trainer finds them */
     return false;
 }

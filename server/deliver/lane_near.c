@@ -8,6 +8,7 @@ count_trainers(const struct lane *lane)
 {
     uint32_t count = 0;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++)
         count += lane->readers[i] != NULL && lane->readers[i]->connection != NULL;
     return count;

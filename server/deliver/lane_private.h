@@ -119,6 +119,7 @@ struct lane {
 static inline struct tnd_slot *
 lane_slot_memory(struct lane *lane, uint32_t index)
 {
+    must_in_debug(index < lane->config.slots);
     return (struct tnd_slot *)(void *)(lane->segment.bytes + lane->slots_offset +
                                        index * lane->slot_stride);
 }
@@ -126,6 +127,7 @@ lane_slot_memory(struct lane *lane, uint32_t index)
 static inline struct tnd_line *
 lane_line(struct lane *lane, uint32_t line)
 {
+    must_in_debug(line <= TND_CONSUMERS_MAX);
     return (struct tnd_line *)(void *)(lane->segment.bytes + lane->lines_offset +
                                        line * tnd_line_bytes(lane->config.slots));
 }

@@ -26,6 +26,7 @@ write_columns(struct lane *lane, const struct slot *slot, struct tnd_slot *memor
     struct tnd_column *columns = (struct tnd_column *)(void *)(memory + 1);
     struct tnd_buffer *buffers = (struct tnd_buffer *)(void *)(columns + lane->column_capacity);
 
+    must_in_debug(slot->column_count == lane->column_capacity);
     for (uint32_t i = 0; i < slot->column_count; i++) {
         const tundish_column_spec *spec = tundish_column_spec_at(&lane->spec.spec, i);
 
@@ -62,6 +63,7 @@ write_slot(struct lane *lane, const struct slot *slot)
     bool is_batch = slot_has_payload(slot);
     size_t text_bytes = slot->text == NULL ? 0 : strlen(slot->text);
 
+    must_hold(&lane->lock);
     if (text_bytes > TND_SLOT_TEXT)
         text_bytes = TND_SLOT_TEXT;
     *memory = (struct tnd_slot){
@@ -91,6 +93,7 @@ note_next(struct lane *lane, const struct lane_slot *slot)
 {
     bool is_end = slot->kind == TND_SLOT_END;
 
+    must_hold(&lane->lock);
     lane->next_epoch = slot->epoch + is_end;
     lane->next_step = is_end ? 0 : slot->step + 1;
 }
@@ -102,6 +105,7 @@ publish_ready(struct lane *lane)
     _Atomic uint32_t *entries = lane_line_slots(lane, 0);
     uint64_t published = lane->published, newest = 0;
 
+    must_hold(&lane->lock);
     for (;;) {
         uint32_t *index = &lane->index_of[published % lane->config.slots];
 
@@ -115,6 +119,7 @@ publish_ready(struct lane *lane)
                               memory_order_relaxed);
         newest = TND_NEWEST(published, *index);
         *index = LANE_NO_SLOT;
+        must_in_debug(lane->reserved_count > 0);
         lane->reserved_count--;
         lane->visible_count++;
         published++;
@@ -143,6 +148,7 @@ seal(struct lane *lane, struct slot *slot)
 {
     struct lane_slot *book;
 
+    must_hold(&lane->lock);
     must(slot->index < lane->config.slots);
     book = &lane->slots[slot->index];
     must(book->state == SLOT_RESERVED && book->position == slot->position);
@@ -158,6 +164,7 @@ seal(struct lane *lane, struct slot *slot)
 static void
 publish(struct lane *lane, struct slot *slot)
 {
+    must_hold(&lane->lock);
     must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_SEALED);
     must(lane->slots[slot->index].position == slot->position);
     lane->slots[slot->index].state = SLOT_READY;

@@ -28,6 +28,7 @@ end_is_done(const struct lane *lane, uint32_t index)
     const struct lane_slot *slot = &lane->slots[index];
     uint64_t waited_for = all_lines(lane);
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++)
         if ((waited_for >> i & 1) != 0 && slot->position < lane->readers[i]->begins_at)
             waited_for &= ~(UINT64_C(1) << i);
@@ -61,6 +62,7 @@ free_batches(struct lane *lane)
 {
     uint64_t lowest = lane->published;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         if (lane->slots[i].state != SLOT_PUBLISHED ||
             (lane->slots[i].kind != TND_SLOT_BATCH && !lane->slots[i].passed))
@@ -118,6 +120,7 @@ find_grant(const struct lane *lane, uint32_t reader)
 {
     int64_t found = NOBODY;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         const struct lane_slot *slot = &lane->slots[i];
         bool wanted;
@@ -142,6 +145,7 @@ pass_old_ends(struct lane *lane, uint32_t index, uint64_t position)
 {
     struct lane_reader *reader = lane->readers[index];
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->config.slots && reader->begins_at > 0; i++) {
         struct lane_slot *slot = &lane->slots[i];
 
@@ -166,6 +170,8 @@ grant_one(struct lane *lane, uint32_t index)
     if (found < 0)
         return false;
     slot = &lane->slots[found];
+    must_in_debug(slot->holder == NOBODY && slot->state == SLOT_PUBLISHED);
+    must_in_debug(reader->granted - reader->released < lane->config.slots);
     slot->seen |= UINT64_C(1) << index;
     slot->was_given = true;
     pass_old_ends(lane, index, slot->position);
@@ -221,6 +227,7 @@ tell_left_behind(const struct lane *lane, const char *what)
     int64_t found = find_left_behind(lane);
     uint32_t count = 0;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->config.slots; i++)
         count += is_left_behind(lane, i);
     if (count > 0)
@@ -239,6 +246,8 @@ begin_reader(struct lane *lane, uint32_t reader)
 {
     uint64_t begins_at = 0;
 
+    must_in_debug(lane->readers[reader] != NULL);
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->config.slots; i++)
         if (lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_END &&
             lane->slots[i].seen != 0 && lane->slots[i].position >= begins_at)
@@ -277,6 +286,7 @@ grant_round(struct lane *lane)
 {
     bool waits = false;
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
         uint64_t wanted;
@@ -317,6 +327,7 @@ tell_starving(struct lane *lane)
 {
     bool is_full = !lane_can_publish(lane);
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
         _Atomic uint32_t *starves;
@@ -371,6 +382,7 @@ lane_note_ending(struct lane *lane)
 void
 lane_set_visited(struct lane *lane, const uint8_t *bits, uint64_t bit_count)
 {
+    must_in_debug(bit_count <= TND_SLOTS_MAX);
     tnd_lock_take(&lane->lock);
     memcpy(lane->visited, bits, (bit_count + 7) / 8);
     lane->visited_count = bit_count;
@@ -382,6 +394,7 @@ set_bit(struct lane_queue_state *state, uint64_t bit, bool is_set)
 {
     uint8_t mask = (uint8_t)(1u << bit % 8);
 
+    must_in_debug(bit < TND_SLOTS_MAX);
     state->bits[bit / 8] =
         (uint8_t)(is_set ? state->bits[bit / 8] | mask : state->bits[bit / 8] & ~mask);
 }
@@ -393,6 +406,7 @@ tell_visited(const struct lane *lane, struct lane_queue_state *state)
 {
     uint64_t told = lane->visited_count > lane->published ? lane->visited_count : lane->published;
 
+    must_hold(&lane->lock);
     state->bit_count = (uint32_t)(told - lane->released);
     for (uint64_t p = lane->released; p < lane->published; p++)
         set_bit(state, p - lane->released, true);
@@ -445,6 +459,7 @@ count_held(const struct lane_reader *reader)
     const struct lane *lane = reader->lane;
     uint64_t count = 0;
 
+    must_hold(&reader->lane->lock);
     for (uint32_t i = 0; i < lane->config.slots; i++)
         count += lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_BATCH &&
                  lane->slots[i].holder == (int)reader->line - 1;
@@ -476,6 +491,7 @@ reset_reader(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
 
+    must_hold(&reader->lane->lock);
     reader->released = reader->taken = reader->granted = 0;
     atomic_store(&lane_line(lane, reader->line)->granted, 0);
     atomic_store(&lane_line(lane, reader->line)->starves, 0);
@@ -484,6 +500,7 @@ reset_reader(struct lane_reader *reader)
 static void
 attach_reader(struct lane_reader *reader)
 {
+    must_hold(&reader->lane->lock);
     begin_reader(reader->lane, reader->line - 1);
 }
 
@@ -501,6 +518,7 @@ take_holdings(struct lane_reader *reader)
     struct lane *lane = reader->lane;
     bool held = false;
 
+    must_hold(&reader->lane->lock);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         struct lane_slot *slot = &lane->slots[i];
 
@@ -519,6 +537,7 @@ take_holdings(struct lane_reader *reader)
 static void
 tell_holdings(struct lane *lane)
 {
+    must_hold(&lane->lock);
     if (!lane->grants_no_more)
         (void)tell_left_behind(lane, "the next reader that comes takes them");
 }

@@ -47,13 +47,13 @@ close_descriptor(int *descriptor)
     *descriptor = -1;
 }
 
-/* The lock is held. */
 static void
 forget_trainer(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
     bool held;
 
+    must_hold(&reader->lane->lock);
     if (reader->connection == NULL)
         return;
     lane_collect(lane);
@@ -147,6 +147,7 @@ lane_look_at(const struct lane *lane, uint64_t position, struct lane_look *ret_l
 {
     bool found = position == lane->published && position > 0;
 
+    must_hold(&lane->lock);
     if (found)
         *ret_look = (struct lane_look){ .epoch = lane->next_epoch, .step = lane->next_step };
     for (uint32_t i = 0; i < lane->config.slots && !found; i++) {
@@ -169,6 +170,7 @@ welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
                           reader->wakeup, reader->event };
     struct tnd_message_head head = { .type = TND_WELCOME, .bytes = sizeof *welcome };
 
+    must_hold(&reader->lane->lock);
     welcome->line = reader->line;
     if (lane->config.takes_back)
         welcome->flags |= TND_WELCOME_CLAIMS;
@@ -310,6 +312,7 @@ owes(const struct lane *lane, const struct lane_reader *reader)
 {
     struct lane_look look;
 
+    must_hold(&lane->lock);
     return reader != NULL && !reader->cut_off && reader->connection != NULL &&
            lane_look_at(lane, lane->delivery->owes_from(reader), &look) && look.published &&
            (look.kind == TND_SLOT_BATCH || look.kind == TND_SLOT_END);

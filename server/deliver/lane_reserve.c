@@ -33,6 +33,7 @@ reserve_own(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_sl
     bool is_due = is_awaited || (bytes > lane->arena.arena_bytes && lane->own_bytes <= bytes);
     tundish_status status;
 
+    must_hold(&lane->lock);
     if (slot->position != lane->published)
         return TUNDISH_E_TIMEOUT;
     slot->lacks_room = !is_awaited;
@@ -56,6 +57,7 @@ reserve_payload(struct lane *lane, struct slot *slot, struct lane_slot *book)
 {
     uint64_t bytes = payload_bytes(slot);
 
+    must_hold(&lane->lock);
     if (lane->config.max_batch_bytes != 0 && bytes > lane->config.max_batch_bytes)
         return tnd_fail(TUNDISH_E_MEMORY,
                         "%s: the batch of epoch %" PRIu64 ", step %" PRIu64 " needs %" PRIu64
@@ -129,6 +131,7 @@ is_next_to_reserve(const struct lane *lane, uint64_t position)
 {
     uint64_t next = lane->published;
 
+    must_hold(&lane->lock);
     while (next < position && lane->index_of[next % lane->config.slots] != LANE_NO_SLOT)
         next++;
     return next == position;
@@ -141,6 +144,7 @@ reserve_locked(struct lane *lane, struct slot *slot)
     struct lane_slot book = { .state = SLOT_RESERVED, .kind = slot->kind, .holder = NOBODY };
     tundish_status status = TUNDISH_OK;
 
+    must_hold(&lane->lock);
     must(slot->position >= lane->published);
     slot->lacks_room = false;
     if (!has_slot(lane, slot->position))
@@ -154,6 +158,7 @@ reserve_locked(struct lane *lane, struct slot *slot)
         status = reserve_payload(lane, slot, &book);
     if (status != TUNDISH_OK)
         return status;
+    must_in_debug(lane->reserved_count + lane->visible_count < lane->config.slots);
     book.position = slot->position;
     *index_of = slot->index = find_free_slot(lane);
     lane->slots[slot->index] = book;
@@ -181,6 +186,7 @@ lane_cancel(struct lane *lane, struct slot *slot)
     tnd_lock_take(&lane->lock);
     must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_RESERVED);
     must(lane->slots[slot->index].position == slot->position);
+    must_in_debug(lane->reserved_count > 0);
     lane->index_of[slot->position % lane->config.slots] = LANE_NO_SLOT;
     lane->reserved_count--;
     lane_free_slot(lane, slot->index);

@@ -33,6 +33,7 @@ tell_all(struct lane *lane, const struct own_segment *own, bool is_new)
 {
     struct tnd_message_head retired = { .type = TND_RETIRE, .id = own->id };
 
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 
@@ -53,6 +54,8 @@ retire_segment(struct lane *lane, uint32_t index)
 {
     struct own_segment *own = lane->own[index];
 
+    must_in_debug(index < lane->own_count && !own->busy);
+    must_hold(&lane->lock);
     tell_all(lane, own, false);
     tnd_segment_close(&own->memory);
     free(own);
@@ -81,6 +84,7 @@ retire_free_ones(struct lane *lane, uint32_t keep)
 {
     uint32_t free_count = 0;
 
+    must_hold(&lane->lock);
     /* Backwards, since retire_segment moves the last one into the gap. */
     for (uint32_t i = lane->own_count; i-- > 0;)
         if (!lane->own[i]->busy && ++free_count > keep)
@@ -136,6 +140,7 @@ lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
     struct own_segment *own = find_free(lane, bytes);
     tundish_status status;
 
+    must_hold(&lane->lock);
     if (own == NULL) {
         /* The free ones do not fit. Their memory is better used for this one. */
         retire_free_ones(lane, 0);
@@ -167,6 +172,8 @@ lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
 void
 lane_own_put(struct lane *lane, struct own_segment *own)
 {
+    must_in_debug(own->busy && lane->own_bytes >= own->memory.segment_bytes);
+    must_hold(&lane->lock);
     own->busy = false;
     lane->own_bytes -= own->memory.segment_bytes;
     retire_free_ones(lane, KEPT_MAX);
@@ -175,6 +182,7 @@ lane_own_put(struct lane *lane, struct own_segment *own)
 void
 lane_own_announce(struct lane *lane, struct connection *connection)
 {
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < lane->own_count; i++)
         announce_segment(lane->own[i], connection);
 }

@@ -25,12 +25,14 @@ lane_encoding_name(enum lane_encoding encoding)
 {
     static const char *const names[] = { "raw", "narrow", "bitpack", "zstd", "other" };
 
+    must_in_debug(encoding < LANE_ENCODINGS);
     return names[encoding];
 }
 
 void
 lane_count_encoded(struct lane *lane, const struct slot *slot)
 {
+    must_hold(&lane->lock);
     for (uint32_t i = 0; i < slot->buffer_count; i++) {
         struct lane_encoded *encoded = &lane->encoded[encoding_of(&slot->buffers[i].codec)];
 
