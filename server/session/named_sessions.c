@@ -1,7 +1,6 @@
 /* named_sessions.c - sessions by name, as trainers ask for them. */
 #include "session/named_sessions.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/hash_farm.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "deliver/wakeup.h"
@@ -25,7 +25,7 @@ struct named_session {
 struct named_sessions {
     struct named_sessions_options options;
     uint64_t readers;     /* of evaluations, ever */
-    pthread_mutex_t lock; /* of the rest */
+    struct tnd_lock lock; /* of the rest */
     struct named_session *list;
     bool stopping;
 };
@@ -36,7 +36,7 @@ named_sessions_open(const struct named_sessions_options *options)
     struct named_sessions *sessions = tnd_zalloc(1, sizeof *sessions);
 
     sessions->options = *options;
-    pthread_mutex_init(&sessions->lock, NULL);
+    pthread_mutex_init(&sessions->lock.mutex, NULL);
     return sessions;
 }
 
@@ -70,6 +70,7 @@ open_named(struct named_sessions *sessions, const struct spec_stream *stream,
     struct spec_errors errors = { 0 };
     tundish_status status = wakeup_open(&named->wakeup);
 
+    must_hold(&sessions->lock);
     if (options.plan.worker_count > 1 && !stream->distribute.from_function &&
         stream->distribute.evaluation_shards == 0)
         return tnd_fail(TUNDISH_E_ARGUMENT,
@@ -110,6 +111,7 @@ count_used(const struct named_sessions *sessions)
 {
     uint32_t used = 0;
 
+    must_hold(&sessions->lock);
     for (const struct named_session *named = sessions->list; named != NULL; named = named->next)
         used += !session_is_abandoned(named->session);
     return used;
@@ -122,6 +124,7 @@ check_job(const struct named_sessions *sessions, const struct spec_stream *strea
 {
     struct link *link = sessions->options.base.link;
 
+    must_hold(&sessions->lock);
     return link != NULL && stream->distribute.evaluation_shards == 0 ? link_check(link)
                                                                      : TUNDISH_OK;
 }
@@ -134,6 +137,7 @@ abandon_left(struct named_sessions *sessions)
     struct session *first = NULL;
     int64_t first_ns = INT64_MAX;
 
+    must_hold(&sessions->lock);
     for (const struct named_session *named = sessions->list; named != NULL; named = named->next) {
         int64_t since_ns = session_left_since_ns(named->session);
 
@@ -168,6 +172,7 @@ make_session(struct named_sessions *sessions, const struct spec_stream *stream, 
     struct named_session *named = tnd_zalloc(1, sizeof *named);
     tundish_status status;
 
+    must_hold(&sessions->lock);
     named->name = tnd_strdup(name);
     status = open_named(sessions, stream, named);
     if (status == TUNDISH_OK)
@@ -192,13 +197,13 @@ make_locked(struct named_sessions *sessions, const struct spec_stream *stream, c
     bool has_abandoned = false;
     tundish_status status;
 
-    pthread_mutex_lock(&sessions->lock);
+    tnd_lock_take(&sessions->lock);
     status = check_room(sessions, &has_abandoned);
     if (status == TUNDISH_OK)
         status = check_job(sessions, stream);
     if (status == TUNDISH_OK)
         status = make_session(sessions, stream, name, ret_feed);
-    pthread_mutex_unlock(&sessions->lock);
+    tnd_lock_release(&sessions->lock);
     if (has_abandoned && sessions->options.abandoned != NULL)
         sessions->options.abandoned(sessions->options.user);
     return status;
@@ -226,20 +231,20 @@ named_sessions_make(struct named_sessions *sessions, const struct hub_request *r
 void
 named_sessions_show(struct named_sessions *sessions)
 {
-    pthread_mutex_lock(&sessions->lock);
+    tnd_lock_take(&sessions->lock);
     for (struct named_session *named = sessions->list; named != NULL; named = named->next)
         session_show(named->session);
-    pthread_mutex_unlock(&sessions->lock);
+    tnd_lock_release(&sessions->lock);
 }
 
 void
 named_sessions_link_hear(struct named_sessions *sessions, uint32_t from, const struct link_key *key,
                          struct byte_view bytes)
 {
-    pthread_mutex_lock(&sessions->lock);
+    tnd_lock_take(&sessions->lock);
     for (struct named_session *named = sessions->list; named != NULL; named = named->next)
         session_link_hear(named->session, from, key, bytes);
-    pthread_mutex_unlock(&sessions->lock);
+    tnd_lock_release(&sessions->lock);
 }
 
 static struct named_session *
@@ -247,7 +252,7 @@ take_abandoned(struct named_sessions *sessions)
 {
     struct named_session *found = NULL;
 
-    pthread_mutex_lock(&sessions->lock);
+    tnd_lock_take(&sessions->lock);
     for (struct named_session **link = &sessions->list; *link != NULL && found == NULL;) {
         if (session_is_abandoned((*link)->session)) {
             found = *link;
@@ -256,7 +261,7 @@ take_abandoned(struct named_sessions *sessions)
             link = &(*link)->next;
         }
     }
-    pthread_mutex_unlock(&sessions->lock);
+    tnd_lock_release(&sessions->lock);
     return found;
 }
 
@@ -279,9 +284,9 @@ named_sessions_stop(struct named_sessions *sessions)
 {
     if (sessions == NULL)
         return;
-    pthread_mutex_lock(&sessions->lock);
+    tnd_lock_take(&sessions->lock);
     sessions->stopping = true;
-    pthread_mutex_unlock(&sessions->lock);
+    tnd_lock_release(&sessions->lock);
     /* From here on the list stays as it is: the hub's thread adds nothing. */
     for (struct named_session *named = sessions->list; named != NULL; named = named->next) {
         session_stop(named->session);
@@ -300,6 +305,6 @@ named_sessions_close(struct named_sessions *sessions)
         sessions->list = named->next;
         close_named(named);
     }
-    pthread_mutex_destroy(&sessions->lock);
+    pthread_mutex_destroy(&sessions->lock.mutex);
     free(sessions);
 }

@@ -37,6 +37,7 @@ ring_open(struct ring *ring, const char *stream, uint64_t skip_limit)
 void
 ring_size(struct ring *ring, uint32_t few, uint32_t ahead, uint32_t workers, uint32_t lanes)
 {
+    must_in_debug(few > 0 && workers > 0 && lanes > 0);
     ring->few = few;
     ring->capacity = few + ahead;
     wake_open(&ring->wake, workers, lanes);
@@ -187,6 +188,7 @@ ring_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint
     step->dealt_ns = session->dealing.now_ns;
     session->ring.next_position++;
     session->ring.count++;
+    must_in_debug(session->ring.count <= session->ring.capacity);
     if (wake_on_push(&session->ring.wake))
         ring_unlock_and_wake(session);
     else
@@ -359,6 +361,7 @@ ring_shut(struct session *session)
 void
 ring_rewind(struct session *session)
 {
+    must_in_debug(session->ring.count == 0);
     session->ring.next_position = 0;
 }
 
@@ -382,6 +385,7 @@ ring_stop(struct session *session)
 void
 ring_clear(struct session *session)
 {
+    must_in_debug(session->ring.draining);
     for (uint32_t i = 0; i < session->ring.count; i++) {
         struct step *step = ring_step(session, i);
 

@@ -79,6 +79,7 @@ drop_waiting(struct ring *ring, struct order_look *look)
 {
     struct order_look *before = NULL;
 
+    must_in_debug(look->state == LOOK_WAITS);
     must_hold(&ring->lock);
     for (struct order_look *one = ring->first_look; one != look; one = one->next)
         before = one;
@@ -125,6 +126,7 @@ ring_take_look(struct session *session, struct part *ret_part)
     must_hold(&ring->lock);
     if (look == NULL)
         return false;
+    must_in_debug(look->state == LOOK_WAITS);
     ring->first_look = look->next;
     look->state = LOOK_RUNS;
     /* Another one waits for trainers meanwhile. */

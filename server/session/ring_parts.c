@@ -24,6 +24,7 @@ ring_step(struct session *session, uint32_t index)
 {
     uint32_t entry = session->ring.first + index;
 
+    must_in_debug(index < session->ring.capacity);
     /* No division: this is called several times a step. */
     if (entry >= session->ring.capacity)
         entry -= session->ring.capacity;
@@ -47,12 +48,14 @@ unlock_for(struct session *session, struct wake_whom whom)
 void
 ring_unlock_and_wake(struct session *session)
 {
+    must_hold(&session->ring.lock);
     unlock_for(session, wake_a_worker(&session->ring.wake));
 }
 
 void
 ring_unlock_due(struct session *session)
 {
+    must_hold(&session->ring.lock);
     if (wake_is_anyone_due(&session->ring.wake))
         unlock_for(session, wake_due(&session->ring.wake));
     else
@@ -143,6 +146,7 @@ has_part(const struct session *session, struct step *step)
 {
     uint32_t replicas = session->plan->replicas;
 
+    must_hold(&session->ring.lock);
     while (step->next_share < replicas && step->shares[step->next_share].fill->in_place &&
            step->shares[step->next_share].next_row == step->shares[step->next_share].rows)
         step->next_share++;
@@ -153,9 +157,11 @@ has_part(const struct session *session, struct step *step)
 static bool
 take_of_step(const struct session *session, struct step *step, struct part *ret_part)
 {
+    must_hold(&session->ring.lock);
     must_in_debug(step->state == STEP_OPEN && step->next_share != UINT32_MAX);
     if (step->status != TUNDISH_OK || !has_part(session, step))
         return false;
+    must_in_debug(step->next_share < session->plan->replicas);
     *ret_part = (struct part){ .step = step, .replica = step->next_share };
     if (step->shares[step->next_share].fill->in_place) {
         struct share *share = &step->shares[step->next_share];
@@ -187,6 +193,7 @@ ring_take_more(struct part *part, int64_t times)
         return;
     more = share->rows_of_part * (times - 1);
     part->end += more < left ? more : left;
+    must_in_debug(part->end <= share->rows);
     share->next_row = part->end;
 }
 
@@ -196,6 +203,7 @@ has_parts_left(const struct session *session, const struct step *step)
 {
     uint32_t last = session->plan->replicas - 1;
 
+    must_hold(&session->ring.lock);
     return step->next_share < last ||
            (step->next_share == last && step->shares[last].fill->in_place &&
             step->shares[last].next_row < step->shares[last].rows);
@@ -299,6 +307,7 @@ step_to_fail(struct session *session)
     if (index == session->ring.capacity)
         return NULL;
     step = ring_step(session, index);
+    must_in_debug(step->state == STEP_EMPTY);
     *step = (struct step){
         .shares = step->shares,
         .kind = TND_SLOT_ERROR,
@@ -316,6 +325,7 @@ step_to_fail(struct session *session)
 static bool
 can_fail(const struct session *session)
 {
+    must_hold(&session->ring.lock);
     return !session->ring.failed && !session->ring.draining && !session->ring.ended;
 }
 
@@ -416,6 +426,7 @@ add_skips(struct session *session, struct worker *worker)
 {
     uint64_t fresh = worker->evaluation.skipped - worker->skipped;
 
+    must_hold(&session->ring.lock);
     worker->skipped = worker->evaluation.skipped;
     return skips_add(&session->ring.skips, fresh, worker->evaluation.skipped_text);
 }
@@ -437,6 +448,7 @@ ring_finish(struct worker *worker, const struct part *part, tundish_status statu
 static enum worker_wait
 waits_for(struct session *session)
 {
+    must_hold(&session->ring.lock);
     return session->ring.count > 0 &&
                    ring_step(session, session->ring.count - 1)->state == STEP_WAITS
                ? WAITS_FOR_SLOTS

@@ -193,8 +193,8 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     session->options = *options;
     session->dealing.shard = -1;
     session->wakeup = options->wakeup;
-    pthread_mutex_init(&session->control.lock, NULL);
-    pthread_mutex_init(&session->kept.lock, NULL);
+    pthread_mutex_init(&session->control.lock.mutex, NULL);
+    pthread_mutex_init(&session->kept.lock.mutex, NULL);
     ring_open(&session->ring, options->stream->name, options->stream->deliver.skip_limit);
     session_link_open(session, options);
     status = plan_open(options->file, options->stream, &options->plan, errors, &session->plan);
@@ -242,6 +242,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
 static void
 wait_for_groups(struct session *session)
 {
+    must_hold(&session->control.lock);
     if (!session->control.barrier.closed)
         start_barrier_close(session);
     session->control.barrier.deadline_ns = TND_CLOCK_NEVER;
@@ -252,7 +253,7 @@ session_start(struct session *session)
 {
     tundish_status status = TUNDISH_OK;
 
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     if (session->options.shards != NULL)
         status = session_shards_start(session);
     else if (session->plan->stream->distribute.groups > 1)
@@ -263,7 +264,7 @@ session_start(struct session *session)
         session->control.sleeps = true;
     else
         status = session_run(session);
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     return status;
 }
 
@@ -357,10 +358,10 @@ session_stop(struct session *session)
 {
     if (!ring_is_open(&session->ring))
         return;
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     session->control.stopping = true;
     session_halt(session);
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     patience_begin(session->options.patience);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         publish_stopped(session, r);
@@ -406,8 +407,8 @@ session_close(struct session *session)
     plan_close(session->plan);
     session_link_close(session);
     ring_close(&session->ring);
-    pthread_mutex_destroy(&session->control.lock);
-    pthread_mutex_destroy(&session->kept.lock);
+    pthread_mutex_destroy(&session->control.lock.mutex);
+    pthread_mutex_destroy(&session->kept.lock.mutex);
     free(session);
 }
 
@@ -416,9 +417,9 @@ session_is_abandoned(struct session *session)
 {
     bool abandoned;
 
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     abandoned = session->kept.abandoned;
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     return abandoned;
 }
 
@@ -431,9 +432,9 @@ session_left_since_ns(struct session *session)
 void
 session_abandon(struct session *session)
 {
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     session->kept.abandoned = true;
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
 }
 
 struct feed *

@@ -36,6 +36,7 @@ move_start(struct session *session, const char *group, const struct place *place
     uint8_t *standing = stays ? session_state_place(session, &standing_bytes) : NULL;
     tundish_status status;
 
+    must_hold(&session->control.lock);
     session_halt(session);
     status = feed_rewind(session->feed);
     if (status != TUNDISH_OK) {
@@ -75,6 +76,7 @@ refuse_place(const struct session *session, const struct feed_start *start)
 static bool
 is_first_back(const struct session *session, const char *group, const struct feed_start *start)
 {
+    must_hold(&session->control.lock);
     return start->has_kept && feed_is_unused(session->feed) && !feed_knows(session->feed, group);
 }
 
@@ -131,6 +133,7 @@ is_ahead(const struct session *session, const char *group, uint32_t replica,
     const struct start *own = &session->dealing.start;
     bool known, is_beyond;
 
+    must_hold(&session->control.lock);
     if (start->survivor || (start->epoch == 0 && start->step == 0) ||
         (barrier->has_kept && !feed_was_taken(session->feed, group, replica)))
         return false;
@@ -154,6 +157,7 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
     bool near = false, reached;
     tundish_status status = read_place(session, start, &place);
 
+    must_hold(&session->control.lock);
     if (status != TUNDISH_OK)
         return status;
     if (session->control.barrier.closed)
@@ -182,6 +186,7 @@ take_place(struct session *session, const char *group, uint32_t replica,
     bool ahead = is_ahead(session, group, replica, start);
     tundish_status status = admit_at_place(session, group, replica, start);
 
+    must_hold(&session->control.lock);
     if (status != TUNDISH_OK)
         return status;
     if (strcmp(barrier->brought_by, group) == 0 && barrier->epoch == start->epoch &&
@@ -200,6 +205,7 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
     struct place place;
     tundish_status status = read_place(session, start, &place);
 
+    must_hold(&session->control.lock);
     if (status != TUNDISH_OK)
         return status;
     if (!session->control.barrier.closed &&
@@ -221,6 +227,7 @@ lacks_what_was_brought(const struct session *session, const char *group, uint32_
 {
     const struct start_barrier *barrier = &session->control.barrier;
 
+    must_hold(&session->control.lock);
     return strcmp(barrier->brought_by, group) == 0 && barrier->brought_by[0] != '\0' &&
            !barrier->has_kept && !session->control.restored &&
            feed_lacks(session->feed, group, replica);
@@ -235,6 +242,7 @@ admit_without_place(struct session *session, const char *group, uint32_t replica
     const struct start_barrier *barrier = &session->control.barrier;
     struct feed_elsewhere ahead = { .group = group };
 
+    must_hold(&session->control.lock);
     if (barrier->has_kept && !feed_was_taken(session->feed, group, replica))
         return;
     if (!feed_find_ahead(session->feed, group, replica, &ahead.ahead) &&
@@ -262,7 +270,7 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
     tundish_status status = TUNDISH_OK;
 
     (void)feed;
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     if (session->control.stopping)
         status = tnd_fail(TUNDISH_E_SERVER_GONE, "the server is stopping");
     else if (session->options.shards != NULL && start->survivor)
@@ -283,7 +291,7 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
         status = take_place(session, group, replica, start);
     if (status == TUNDISH_OK)
         session_state_note_server(session);
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     return status;
 }
 
@@ -297,7 +305,7 @@ trainer_joined(void *user, struct feed *feed, const char *group, uint32_t replic
     (void)replica;
     (void)present;
     session_ahead_tell(session, group);
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     session->kept.abandoned = false;
     session_link_mute(session, false); /* earlier deaths have been handled */
     if (!session->control.stopping)
@@ -306,7 +314,7 @@ trainer_joined(void *user, struct feed *feed, const char *group, uint32_t replic
         session_cut_tell_read(session, true);
         session_replay_tell(session, NULL);
     }
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
 }
 
 static int64_t
@@ -316,10 +324,10 @@ tick_session(void *user, struct feed *feed, int64_t now_ns)
     int64_t next_ns = TND_CLOCK_NEVER;
 
     (void)feed;
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     if (!session->control.stopping)
         next_ns = start_barrier_tick(session, now_ns);
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     return next_ns;
 }
 
@@ -329,14 +337,14 @@ note_abandoned(struct session *session, struct feed *feed)
 {
     bool abandoned;
 
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     abandoned = session->kept.abandoned = feed_is_unused(feed);
     if (abandoned) {
         session_split_tell(session, false);
         session_seeds_withdraw(session);
         session_cut_tell_read(session, false);
     }
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     /* Without the lock: named_sessions takes it while it holds its own, so a callback under it
      * could deadlock. */
     if (abandoned && session->options.abandoned != NULL)
@@ -348,7 +356,7 @@ note_abandoned(struct session *session, struct feed *feed)
 static void
 give_shards_back(struct session *session)
 {
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     session->control.stopping = true;
     session_halt(session);
     /* After the threads have stopped, so that nothing is published any more: shards that were
@@ -357,7 +365,7 @@ give_shards_back(struct session *session)
     if (session->dealing.shard_share.reader != 0)
         shards_leave(session->options.shards, session->dealing.shard_share.reader);
     session->dealing.shard_share.reader = 0;
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
 }
 
 static void

@@ -11,9 +11,9 @@
 #ifndef SESSION_SESSION_PRIVATE_H
 #define SESSION_SESSION_PRIVATE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/lock.h"
 #include "deliver/lane_reader.h"
 #include "helpers/helpers.h"
 #include "session/compress.h"
@@ -28,7 +28,7 @@
 
 /* Starting and stopping. */
 struct session_control {
-    pthread_mutex_t lock;
+    struct tnd_lock lock;
     struct start_barrier barrier;
     struct start_barrier brought; /* its start, of the places alone that trainers have brought where
                                    * a kept one is lower */
@@ -42,7 +42,7 @@ struct session_control {
 
 /* The place that the server keeps in a file (serve --state). */
 struct session_kept {
-    pthread_mutex_t lock; /* of the file, too */
+    struct tnd_lock lock; /* of the file, too */
     uint8_t *place;       /* the one last written */
     size_t place_bytes;
     bool failed;    /* the failure was logged; once is enough */

@@ -82,6 +82,7 @@ session_split_tell(struct session *session, bool is_read)
     struct link_key key = split_key(session);
     bool tells = is_read && split->workers > 0 && (split->epoch > 0 || split->step > 0);
 
+    must_hold(&session->control.lock);
     if (session->linked.link == NULL || session->plan->policy != SHARD_DATA ||
         (!tells && !session->linked.told_split))
         return;

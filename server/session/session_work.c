@@ -49,6 +49,7 @@ make_whole(struct worker *worker, const struct part *part)
     struct filled filled;
     tundish_status status;
 
+    must_in_debug(!share->reserved && step->state == STEP_OPEN);
     step_name_slot(step, share);
     status = fill_make(share->fill, &worker->evaluation, worker->context,
                        &step->round.slices[part->replica], &share->slot, &filled);

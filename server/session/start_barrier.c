@@ -69,6 +69,7 @@ start_barrier_close(struct session *session)
 void
 start_barrier_return(struct session *session)
 {
+    must_hold(&session->control.lock);
     close_barrier(session);
     wait_until(&session->control.barrier,
                tnd_clock_deadline_ns(session->plan->stream->deliver.rejoin_ns));
@@ -77,6 +78,7 @@ start_barrier_return(struct session *session)
 void
 start_barrier_reclose(struct session *session)
 {
+    must_hold(&session->control.lock);
     session->control.barrier = (struct start_barrier){ 0 };
     start_barrier_return(session);
 }
@@ -167,6 +169,7 @@ take_start_of(struct start_barrier *barrier, const struct feed_start *start)
 void
 start_barrier_begin(struct session *session)
 {
+    must_in_debug(session->control.barrier.closed);
     /* From here on places no longer move the start: a replica without a place needs the
      * beginning. */
     session->control.barrier.is_beginning = true;
@@ -295,6 +298,8 @@ choose_start(struct session *session)
     struct start_barrier *barrier = &session->control.barrier;
     const struct start_barrier *brought = &session->control.brought;
 
+    must_in_debug(session->control.barrier.closed);
+    must_hold(&session->control.lock);
     if (!session->control.restored || barrier->has_kept || !brought->has_start ||
         !feed_are_all_placed(session->feed))
         return;
@@ -314,6 +319,8 @@ take_start(struct session *session)
 {
     const struct start_barrier *barrier = &session->control.barrier;
 
+    must_in_debug(session->control.barrier.closed);
+    must_hold(&session->control.lock);
     session->dealing.start = (struct start){ .split = session_split_from(session, 0, 0) };
     if (!barrier->has_start)
         return;
@@ -347,6 +354,8 @@ await_groups(struct session *session)
     };
     uint32_t awaited = session->control.barrier.has_kept ? feed_await(session->feed, &groups) : 0;
 
+    must_in_debug(session->control.barrier.closed);
+    must_hold(&session->control.lock);
     if (awaited > 0)
         tnd_log(TND_LOG_WARNING, "groups",
                 "stream %s: %u of %u groups of the previous server have not reattached yet; the "
@@ -365,6 +374,7 @@ fail_start(struct session *session)
     const struct start *start = &session->dealing.start;
     char text[1024];
 
+    must_hold(&session->control.lock);
     snprintf(text, sizeof text, "%s", tnd_error_text());
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, text);
     session_link_tell_error(session, start->epoch, start->step, TUNDISH_E_SYSTEM, text);
@@ -382,6 +392,7 @@ fail_start(struct session *session)
 void
 start_barrier_open(struct session *session)
 {
+    must_hold(&session->control.lock);
     must(session->control.barrier.closed);
     choose_start(session);
     take_start(session);
@@ -402,10 +413,11 @@ start_barrier_open(struct session *session)
         fail_start(session);
 }
 
-/* Start its threads, if it sleeps. control.lock is held. */
+/* Start its threads, if it sleeps. */
 static void
 session_wake(struct session *session)
 {
+    must_hold(&session->control.lock);
     if (session->control.sleeps && session_run(session) != TUNDISH_OK)
         fail_start(session);
 }
@@ -415,6 +427,7 @@ tell_of_waiting(struct session *session)
 {
     const struct spec_stream *stream = session->plan->stream;
 
+    must_hold(&session->control.lock);
     show_missing(session);
     if (stream->distribute.groups > 1 && !session->control.barrier.is_told)
         tnd_log(
@@ -431,6 +444,7 @@ start_barrier_joined(struct session *session, uint32_t full_group_count)
     uint32_t wanted = session->plan->stream->distribute.groups;
     int64_t wait_ns = session->plan->stream->deliver.group_wait_ns;
 
+    must_hold(&session->control.lock);
     if (!session->control.barrier.closed) {
         session->control.barrier.is_restored = false;
         session_wake(session);
@@ -453,6 +467,7 @@ start_barrier_tick(struct session *session, int64_t now_ns)
 {
     const struct spec_stream *stream = session->plan->stream;
 
+    must_hold(&session->control.lock);
     if (!session->control.barrier.closed)
         return TND_CLOCK_NEVER;
     if (now_ns < session->control.barrier.deadline_ns)

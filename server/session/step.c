@@ -8,6 +8,7 @@
 void
 step_fail(struct step *step, tundish_status status)
 {
+    must_in_debug(status != TUNDISH_OK);
     if (step->status != TUNDISH_OK)
         return;
     step->status = status;
@@ -42,6 +43,7 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
     struct lane *lane = feed_lane(session->feed, replica);
     tundish_status status;
 
+    must_in_debug(step->kind != TND_SLOT_BATCH || share->fill != NULL);
     if (share->reserved)
         return true;
     if (step->kind == STEP_PASSED) {
@@ -82,6 +84,7 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
 static void
 choose_fills(struct session *session, struct step *step)
 {
+    must_in_debug(step->state == STEP_OPENING);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         if (step->shares[r].fill == NULL)
             step->shares[r].fill =
@@ -96,6 +99,7 @@ step_find_room(struct session *session, struct step *step, tundish_status *failu
 {
     bool all = true;
 
+    must_in_debug(step->state == STEP_OPENING);
     if (step->kind == TND_SLOT_BATCH)
         choose_fills(session, step);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
@@ -125,6 +129,8 @@ publish_shares(struct session *session, struct step *step)
         return;
     }
     for (uint32_t r = 0; r < session->plan->replicas; r++)
+        must_in_debug(step->shares[r].reserved);
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
         lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
@@ -135,6 +141,7 @@ step_publish(struct session *session, struct step *step)
 {
     uint64_t rows = 0;
 
+    must_in_debug(step->state == (step->kind == TND_SLOT_BATCH ? STEP_PUBLISHING : STEP_OPEN));
     if (step->kind == TND_SLOT_BATCH)
         for (uint32_t r = 0; r < session->plan->replicas; r++)
             rows += rows_of(&step->shares[r].slot);

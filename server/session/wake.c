@@ -1,6 +1,8 @@
 /* wake.c - whom to wake. */
 #include "session/wake.h"
 
+#include "core/must.h"
+
 void
 wake_open(struct wake *wake, uint32_t worker_count, uint32_t lane_count)
 {
@@ -18,6 +20,7 @@ wake_on_made(struct wake *wake, int64_t part_ns, int64_t busy_ns, int64_t now_ns
 bool
 wake_on_wait(struct wake *wake)
 {
+    must_in_debug(wake->idle_workers < wake->worker_count);
     wake->idle_workers++;
     if (wake->a_worker_polls || wake_has_enough(wake, 1))
         return false;
@@ -28,6 +31,7 @@ wake_on_wait(struct wake *wake)
 void
 wake_on_return(struct wake *wake, bool polled)
 {
+    must_in_debug(wake->idle_workers > 0);
     wake->idle_workers--;
     if (polled)
         wake->a_worker_polls = false;

@@ -25,7 +25,7 @@ connection_open(struct connection *connection, int socket,
                 void (*backed_up)(struct connection *connection))
 {
     *connection = (struct connection){ .socket = socket, .backed_up = backed_up };
-    pthread_mutex_init(&connection->lock, NULL);
+    pthread_mutex_init(&connection->lock.mutex, NULL);
 }
 
 static void
@@ -57,7 +57,7 @@ connection_close(struct connection *connection)
     drop_outgoing(connection);
     close(connection->socket);
     connection->socket = -1;
-    pthread_mutex_destroy(&connection->lock);
+    pthread_mutex_destroy(&connection->lock.mutex);
 }
 
 static void
@@ -96,7 +96,7 @@ connection_post(struct connection *connection, struct tnd_message_head head, con
     tundish_status status = TUNDISH_E_TIMEOUT;
     bool backed_up;
 
-    pthread_mutex_lock(&connection->lock);
+    tnd_lock_take(&connection->lock);
     /* Messages that wait go first, to keep the order. */
     if (!connection->broken && connection->first == NULL)
         status = tnd_channel_send(connection->socket, head, bytes, descriptors, descriptor_count);
@@ -105,7 +105,7 @@ connection_post(struct connection *connection, struct tnd_message_head head, con
     else if (status != TUNDISH_OK)
         connection->broken = true;
     backed_up = connection->first != NULL || connection->broken;
-    pthread_mutex_unlock(&connection->lock);
+    tnd_lock_release(&connection->lock);
     /* Without the lock: the hub's thread may flush as soon as epoll is told. */
     if (backed_up && connection->backed_up != NULL)
         connection->backed_up(connection);
@@ -145,7 +145,7 @@ connection_flush(struct connection *connection)
 {
     bool empty;
 
-    pthread_mutex_lock(&connection->lock);
+    tnd_lock_take(&connection->lock);
     while (connection->first != NULL && !connection->broken) {
         struct outgoing *message = connection->first;
         tundish_status status = tnd_channel_send(connection->socket, message->head, message->bytes,
@@ -162,6 +162,6 @@ connection_flush(struct connection *connection)
         outgoing_free(message);
     }
     empty = connection->first == NULL;
-    pthread_mutex_unlock(&connection->lock);
+    tnd_lock_release(&connection->lock);
     return empty;
 }

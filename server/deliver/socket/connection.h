@@ -7,9 +7,9 @@
 #ifndef DELIVER_SOCKET_CONNECTION_H
 #define DELIVER_SOCKET_CONNECTION_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
+#include "core/lock.h"
 #include "shm/channel.h"
 
 struct outgoing;
@@ -17,7 +17,7 @@ struct outgoing;
 struct connection {
     int socket;
     int pid; /* 0: not known (another PID namespace) */
-    pthread_mutex_t lock;
+    struct tnd_lock lock;
     bool broken;                                      /* no more is sent; the hub will close it */
     void (*backed_up)(struct connection *connection); /* called when messages wait; any thread */
     struct outgoing *first, *last;                    /* not sent yet */

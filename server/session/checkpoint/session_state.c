@@ -321,6 +321,7 @@ session_state_note_server(struct session *session)
     char *path;
     int file, error;
 
+    must_hold(&session->control.lock);
     if (session->options.state == NULL || session->control.is_noted)
         return;
     session->control.is_noted = true;
@@ -363,6 +364,7 @@ replace_file(const struct session *session, const uint8_t *bytes, size_t count)
                                 ? write_whole(fresh, bytes, count)
                                 : tnd_fail_errno(errno, "cannot open %s", session->options.state);
 
+    must_hold(&session->kept.lock);
     if (status == TUNDISH_OK && (rename(fresh, path) != 0 || fsync(directory) != 0))
         status = tnd_fail_errno(errno, "cannot replace %s", path);
     if (directory >= 0)
@@ -427,10 +429,11 @@ session_state_token(struct session *session)
     return token;
 }
 
-/* kept.lock is held. Takes ownership of the bytes, which may be NULL. */
+/* Takes ownership of the bytes, which may be NULL. */
 static bool
 keep_state(struct session *session, uint8_t *bytes, size_t count)
 {
+    must_hold(&session->kept.lock);
     if (bytes == NULL ||
         (count == session->kept.place_bytes && memcmp(bytes, session->kept.place, count) == 0)) {
         free(bytes);
@@ -464,10 +467,10 @@ session_state_keep(struct session *session)
 
     if (session->options.state == NULL)
         return false;
-    pthread_mutex_lock(&session->kept.lock);
+    tnd_lock_take(&session->kept.lock);
     bytes = session_state_place(session, &count);
     is_written = keep_state(session, bytes, count);
-    pthread_mutex_unlock(&session->kept.lock);
+    tnd_lock_release(&session->kept.lock);
     return is_written;
 }
 
@@ -493,8 +496,8 @@ session_state_begin(struct session *session, uint64_t epoch, uint64_t step)
         !feed_place_of(session->feed, epoch, &header, &place.header_bytes))
         return;
     place.header = header;
-    pthread_mutex_lock(&session->kept.lock);
+    tnd_lock_take(&session->kept.lock);
     keep_state(session, bytes_of(&place), tnd_place_bytes(&place));
-    pthread_mutex_unlock(&session->kept.lock);
+    tnd_lock_release(&session->kept.lock);
     free(header);
 }

@@ -32,6 +32,7 @@ session_shards_start(struct session *session)
     struct shards_membership membership;
     tundish_status status = shards_join(session->options.shards, tnd_clock_ns(), &membership);
 
+    must_hold(&session->control.lock);
     if (status != TUNDISH_OK)
         return status;
     /* Nothing is left of this epoch. */

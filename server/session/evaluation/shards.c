@@ -28,7 +28,7 @@ shards_open(uint32_t count, int64_t gather_ns, struct link *link, uint32_t strea
 {
     struct shards *shards = tnd_zalloc(1, sizeof *shards);
 
-    pthread_mutex_init(&shards->lock, NULL);
+    pthread_mutex_init(&shards->lock.mutex, NULL);
     shards->gather_ns = gather_ns;
     shards->link = link != NULL && link_size(link) > 1 ? link : NULL;
     shards->stream = stream;
@@ -44,7 +44,7 @@ shards_close(struct shards *shards)
     if (shards == NULL)
         return;
     shards_peer_close(shards);
-    pthread_mutex_destroy(&shards->lock);
+    pthread_mutex_destroy(&shards->lock.mutex);
     free(shards->owner);
     free(shards->is_held);
     free(shards->readers);
@@ -73,6 +73,7 @@ find_reader(struct shards *shards, uint32_t reader)
 {
     uint32_t at = place_of(shards, reader);
 
+    must_hold(&shards->lock);
     return at < shards->reader_count && shards->readers[at].number == reader ? &shards->readers[at]
                                                                              : NULL;
 }
@@ -80,6 +81,8 @@ find_reader(struct shards *shards, uint32_t reader)
 static void
 set_waiting(struct shards *shards, struct shards_reader *reader, bool is_waiting)
 {
+    must_in_debug(shards->waiting_count >= reader->is_waiting);
+    must_hold(&shards->lock);
     shards->waiting_count += is_waiting;
     shards->waiting_count -= reader->is_waiting;
     reader->is_waiting = is_waiting;
@@ -88,6 +91,8 @@ set_waiting(struct shards *shards, struct shards_reader *reader, bool is_waiting
 static void
 set_wants(struct shards *shards, struct shards_reader *reader, bool wants)
 {
+    must_in_debug(shards->wants_count >= reader->wants);
+    must_hold(&shards->lock);
     shards->wants_count += wants;
     shards->wants_count -= reader->wants;
     reader->wants = wants;
@@ -103,6 +108,8 @@ is_in(const struct shards *shards, const struct shards_reader *reader)
 static void
 set_asked(struct shards *shards, struct shards_reader *reader, uint64_t epoch, bool has_asked)
 {
+    must_in_debug(shards->in_count >= is_in(shards, reader));
+    must_hold(&shards->lock);
     shards->in_count -= is_in(shards, reader);
     reader->epoch = epoch;
     reader->has_asked = has_asked;
@@ -114,6 +121,7 @@ add_reader(struct shards *shards, uint32_t reader, int64_t now_ns)
 {
     uint32_t at = place_of(shards, reader);
 
+    must_hold(&shards->lock);
     if (find_reader(shards, reader) != NULL)
         return;
     if (shards->counted_at_ns < 0)
@@ -129,6 +137,8 @@ add_reader(struct shards *shards, uint32_t reader, int64_t now_ns)
 static void
 let_go(struct shards *shards, uint32_t shard)
 {
+    must_hold(&shards->lock);
+    must_in_debug(shard < shards->count && shards->done >= shards->is_held[shard]);
     shards->done -= shards->is_held[shard];
     shards->is_held[shard] = false;
 }
@@ -136,6 +146,7 @@ let_go(struct shards *shards, uint32_t shard)
 static void
 free_shard(struct shards *shards, uint32_t shard)
 {
+    must_hold(&shards->lock);
     let_go(shards, shard);
     shards->owner[shard] = FREE;
     shards->first_free = shard < shards->first_free ? shard : shards->first_free;
@@ -146,6 +157,7 @@ drop_reader(struct shards *shards, uint32_t reader)
 {
     struct shards_reader *dropped = find_reader(shards, reader);
 
+    must_hold(&shards->lock);
     for (uint32_t i = 0; i < shards->count; i++)
         if (shards->owner[i] == reader)
             free_shard(shards, i);
@@ -174,6 +186,7 @@ drop_gone(struct shards *shards)
 {
     int64_t now_ns = tnd_clock_ns();
 
+    must_hold(&shards->lock);
     if (now_ns - shards->looked_ns < LOOK_NS)
         return;
     shards->looked_ns = now_ns;
@@ -192,6 +205,8 @@ is_over(const struct shards *shards)
 static void
 next_epoch(struct shards *shards)
 {
+    must_in_debug(is_over(shards));
+    must_hold(&shards->lock);
     shards->epoch++;
     shards->in_count = 0;
     for (uint32_t i = 0; i < shards->reader_count; i++)
@@ -213,6 +228,7 @@ has_free(struct shards *shards)
 static uint64_t
 begin_epoch(const struct shards *shards)
 {
+    must_hold(&shards->lock);
     return shards->epoch + (shards->count > 0 && shards->done == shards->count);
 }
 
@@ -223,6 +239,7 @@ take_free(struct shards *shards, struct shards_reader *reader, struct shards_giv
                    (reader->epoch == shards->epoch && shards->done == shards->count);
     bool waits = !is_over && (reader->epoch > shards->epoch || !has_free(shards));
 
+    must_hold(&shards->lock);
     set_wants(shards, reader, waits);
     if (waits)
         return SHARDS_WAIT;
@@ -241,6 +258,7 @@ tell_wanted(struct shards *shards, int64_t now_ns)
     const struct shards_message message = { .kind = SHARDS_WANTED, .count = shards->count };
     uint32_t last_rank = 0;
 
+    must_hold(&shards->lock);
     if (shards->link == NULL || shards->wants_count == 0 ||
         now_ns - shards->told_wanted_ns < TELL_WANTED_NS)
         return;
@@ -261,6 +279,7 @@ take_shard(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_n
     struct shards_reader *asker;
     enum shards_next next;
 
+    must_hold(&shards->lock);
     if (shards->count == 0 && now_ns >= shards->counted_at_ns)
         set_count(shards, shards->reader_count * SHARDS_PER_READER);
     drop_gone(shards);
@@ -290,6 +309,7 @@ answer(struct shards *shards, struct shards_reader *reader, enum shards_next nex
                                       .answer = next,
                                       .ask = reader->ask };
 
+    must_hold(&shards->lock);
     set_waiting(shards, reader, false);
     shards_send(shards, reader->number >> SHARDS_NODE_SHIFT, &message);
 }
@@ -301,6 +321,7 @@ answer_waiting(struct shards *shards)
     bool waits_for_next = false;
     struct shards_given given = { 0 };
 
+    must_hold(&shards->lock);
     if (shards->waiting_count == 0 || shards->count == 0 || (!is_over(shards) && !has_free(shards)))
         return;
     for (uint32_t i = 0; i < shards->reader_count; i++)
@@ -327,11 +348,13 @@ has_shard(const struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t
 static void
 finish_shard(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
+    must_hold(&shards->lock);
     /* A message may be late, or another node's may be hostile. Only the owner can finish a shard,
      * and only in this epoch. */
     if (!has_shard(shards, reader, epoch, shard))
         return;
     let_go(shards, shard);
+    must_in_debug(shards->done < shards->count);
     shards->owner[shard] = DONE;
     shards->done++;
 }
@@ -339,6 +362,7 @@ finish_shard(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t sh
 static void
 wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
+    must_hold(&shards->lock);
     if (!has_shard(shards, reader, epoch, shard) || shards->is_held[shard])
         return;
     shards->is_held[shard] = true;
@@ -348,6 +372,7 @@ wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t sha
 static void
 give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
+    must_hold(&shards->lock);
     if (has_shard(shards, reader, epoch, shard))
         free_shard(shards, shard);
 }
@@ -358,6 +383,7 @@ take_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard
 {
     struct shards_reader *owner = find_reader(shards, reader);
 
+    must_hold(&shards->lock);
     if (owner == NULL || !has_shard(shards, reader, epoch, shard))
         return;
     free_shard(shards, shard);
@@ -372,12 +398,12 @@ shards_join(struct shards *shards, int64_t now_ns, struct shards_membership *ret
 {
     uint32_t reader = shards->link != NULL ? link_rank(shards->link) << SHARDS_NODE_SHIFT : 0;
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     reader |= ++shards->last_reader;
     if (!shards_are_of_peer(shards))
         add_reader(shards, reader, now_ns);
     *ret_membership = (struct shards_membership){ reader, shards->done, shards->epoch };
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     return shards_are_of_peer(shards) ? shards_peer_join(shards, ret_membership) : TUNDISH_OK;
 }
 
@@ -388,10 +414,10 @@ shards_leave(struct shards *shards, uint32_t reader)
         shards_peer_leave(shards, reader);
         return;
     }
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     drop_reader(shards, reader);
     answer_waiting(shards);
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
 }
 
 enum shards_next
@@ -402,10 +428,10 @@ shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_
 
     if (shards_are_of_peer(shards))
         return shards_peer_take(shards, reader, epoch, now_ns, ret_given);
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     next = take_shard(shards, reader, epoch, now_ns, ret_given);
     answer_waiting(shards);
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     return next;
 }
 
@@ -420,10 +446,10 @@ say_of_shard(struct shards *shards, shard_fn *here, shard_fn *at_peer, uint32_t 
         at_peer(shards, reader, epoch, shard);
         return;
     }
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     here(shards, reader, epoch, shard);
     answer_waiting(shards);
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
 }
 
 void
@@ -452,10 +478,10 @@ shards_take_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_
         shards_peer_take_back(shards, reader, epoch, shard, is_out);
         return;
     }
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     take_back(shards, reader, epoch, shard, is_out);
     answer_waiting(shards);
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
 }
 
 /* Here there is an answer as soon as it is asked for. */
@@ -472,13 +498,13 @@ shards_are_wanted(struct shards *shards, uint32_t reader, int64_t now_ns)
     const struct shards_reader *found;
     bool are;
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     found = find_reader(shards, reader);
     if (shards_are_of_peer(shards))
         are = shards->wanted_ns != 0 && now_ns - shards->wanted_ns < WANTED_NS;
     else
         are = shards->wants_count > (found != NULL && found->wants);
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     return are;
 }
 
@@ -487,9 +513,9 @@ shards_count(struct shards *shards)
 {
     uint32_t count;
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     count = shards->count;
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     return count;
 }
 
@@ -510,6 +536,7 @@ serve_take(struct shards *shards, const struct shards_message *message, int64_t 
     enum shards_next next;
     struct shards_given given = { 0 };
 
+    must_hold(&shards->lock);
     if (reader == NULL || (reader->ask == message->ask && !reader->is_waiting))
         return;
     reader->ask = message->ask;
@@ -528,7 +555,7 @@ serve_request(struct shards *shards, uint32_t from, struct shards_message messag
 {
     int64_t now_ns = tnd_clock_ns();
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     if (message.kind == SHARDS_JOIN) {
         add_reader(shards, message.reader, now_ns);
         shards_send(shards, from,
@@ -551,7 +578,7 @@ serve_request(struct shards *shards, uint32_t from, struct shards_message messag
         drop_reader(shards, message.reader);
     }
     answer_waiting(shards);
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
 }
 
 void

@@ -19,6 +19,7 @@ find_peer_reader(struct shards *shards, uint32_t reader)
 {
     struct peer_reader *at = shards->peer_readers;
 
+    must_hold(&shards->lock);
     while (at != NULL && at->reader != reader)
         at = at->next;
     return at;
@@ -29,6 +30,7 @@ add_peer_reader(struct shards *shards, uint32_t reader)
 {
     struct peer_reader *added = tnd_zalloc(1, sizeof *added);
 
+    must_hold(&shards->lock);
     added->reader = reader;
     added->next = shards->peer_readers;
     shards->peer_readers = added;
@@ -60,14 +62,14 @@ has_joined(struct link *link, void *context)
     bool joined;
 
     (void)link;
-    pthread_mutex_lock(&joining->shards->lock);
+    tnd_lock_take(&joining->shards->lock);
     reader = find_peer_reader(joining->shards, joining->membership->reader);
     joined = reader != NULL && reader->has_joined;
     if (joined) {
         joining->membership->epoch = reader->epoch;
         joining->membership->done = reader->done;
     }
-    pthread_mutex_unlock(&joining->shards->lock);
+    tnd_lock_release(&joining->shards->lock);
     return joined;
 }
 
@@ -78,9 +80,9 @@ shards_peer_join(struct shards *shards, struct shards_membership *membership)
     struct joining joining = { .shards = shards, .membership = membership };
     tundish_status status;
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     add_peer_reader(shards, membership->reader);
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     shards_send(shards, 0, &message);
     status = link_wait_for_one(shards->link, 0, has_joined, &joining, JOIN_NS, NULL);
     if (status != TUNDISH_OK) {
@@ -161,7 +163,7 @@ shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t
     int64_t asked_ns = now_ns;
     bool asks = false, is_late;
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     asker = find_peer_reader(shards, reader);
     is_late = take_late_answer(asker, epoch, &late);
     if (asker != NULL && asker->is_answered) {
@@ -173,7 +175,7 @@ shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t
         asks = ask(asker, epoch, now_ns, &letter);
         asked_ns = asker->is_asking ? asker->asked_ns : now_ns;
     }
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     if (is_late)
         shards_send(shards, 0, &late);
     if (asks)
@@ -232,7 +234,7 @@ shards_peer_ask_no_more(struct shards *shards, uint32_t reader)
     uint64_t epoch = 0;
     uint32_t shard = 0;
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     asker = find_peer_reader(shards, reader);
     if (asker != NULL) {
         has_one = asker->is_answered && asker->answer == SHARDS_TAKEN;
@@ -241,7 +243,7 @@ shards_peer_ask_no_more(struct shards *shards, uint32_t reader)
         asker->is_asking = asker->is_answered = false;
         asker->again_ns = 0;
     }
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     if (has_one)
         shards_peer_give_back(shards, reader, epoch, shard);
 }
@@ -251,9 +253,9 @@ shards_peer_leave(struct shards *shards, uint32_t reader)
 {
     struct shards_message message = { .kind = SHARDS_LEAVE, .reader = reader };
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     drop_peer_reader(shards, reader);
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     shards_send(shards, 0, &message);
 }
 
@@ -274,7 +276,7 @@ shards_peer_hear(struct shards *shards, const struct shards_message *message)
     struct peer_reader *reader;
     bool is_unwanted = false;
 
-    pthread_mutex_lock(&shards->lock);
+    tnd_lock_take(&shards->lock);
     if (shards->count == 0)
         shards->count = message->count;
     reader = find_peer_reader(shards, message->reader);
@@ -289,7 +291,7 @@ shards_peer_hear(struct shards *shards, const struct shards_message *message)
         if (!is_unwanted)
             take_answer(reader, message);
     }
-    pthread_mutex_unlock(&shards->lock);
+    tnd_lock_release(&shards->lock);
     if (is_unwanted && message->answer == SHARDS_TAKEN)
         shards_peer_give_back(shards, message->reader, message->epoch, message->shard);
 }

@@ -3,9 +3,9 @@
 #ifndef SESSION_EVALUATION_SHARDS_PRIVATE_H
 #define SESSION_EVALUATION_SHARDS_PRIVATE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
+#include "core/lock.h"
 #include "session/evaluation/shards.h"
 
 /* A reader's number says which node it is of. */
@@ -58,7 +58,7 @@ struct peer_reader {
 };
 
 struct shards {
-    pthread_mutex_t lock;
+    struct tnd_lock lock;
     struct link *link; /* NULL: there is one node */
     uint32_t stream;
     uint32_t count;      /* 0: not known yet */

@@ -93,9 +93,9 @@ session_ahead_hear(struct session *session, struct byte_view bytes)
     uint32_t rank;
     bool has_kept;
 
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     has_kept = session->control.barrier.has_kept;
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     if (has_kept || !is_compared(session) || !find_told(session, bytes, &told, &rank))
         return;
     describe(session, &told, rank, &ahead);
@@ -112,6 +112,7 @@ session_ahead_find(struct session *session, const char *group, uint32_t replica,
     uint32_t rank;
     bool found = false;
 
+    must_hold(&session->control.lock);
     if (!is_compared(session) || !link_find_total(session->linked.job, &key, &total))
         return false;
     if (find_told(session, (struct byte_view){ total.bytes, total.byte_count }, &told, &rank) &&

@@ -82,9 +82,9 @@ answer_cut(struct session *session)
     struct session_link *linked = &session->linked;
     uint64_t left = left_by_all(session), first;
 
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     first = linked->first;
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
     if (left > 0 && left <= first)
         tell_step(session, left - 1, 0);
 }
@@ -109,6 +109,7 @@ tell_left(struct session *session)
         .is_read = linked->is_read,
     };
 
+    must_hold(&session->linked.lock);
     memcpy(told.state, linked->first_state, state_bytes);
     link_tally(linked->link, &key,
                &(struct link_tally){ .merge = LINK_KINDS,
@@ -120,10 +121,10 @@ tell_left(struct session *session)
 static void
 leave(struct session *session, uint64_t epochs)
 {
-    pthread_mutex_lock(&session->linked.lock);
+    tnd_lock_take(&session->linked.lock);
     session->linked.left = epochs;
     tell_left(session);
-    pthread_mutex_unlock(&session->linked.lock);
+    tnd_lock_release(&session->linked.lock);
 }
 
 /* Rows that all nodes share, from an epoch on whose state the place does not say. */
@@ -144,7 +145,7 @@ session_cut_begin(struct session *session, uint64_t epoch)
     bool is_known =
         start->given && start->place_epoch == epoch && session->plan->policy == SHARD_DATA;
 
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     linked->first = epoch;
     linked->has_begun = true;
     linked->first_words = is_known ? start->state_count : 0;
@@ -152,7 +153,7 @@ session_cut_begin(struct session *session, uint64_t epoch)
     /* Those that come to this epoch wait until its state is told. */
     linked->left = is_unsure(session, epoch) ? start->place_epoch : epoch;
     tell_left(session);
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
     answer_cut(session); /* what was heard before was compared with another beginning */
 }
 
@@ -163,22 +164,22 @@ session_cut_tell_read(struct session *session, bool is_read)
 
     if (linked->link == NULL)
         return;
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     if (linked->is_read != is_read) {
         linked->is_read = is_read;
         if (linked->has_begun)
             tell_left(session);
     }
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
 }
 
 void
 session_cut_stop(struct session *session)
 {
     session_cut_tell_read(session, false);
-    pthread_mutex_lock(&session->linked.lock);
+    tnd_lock_take(&session->linked.lock);
     session->linked.has_begun = false;
-    pthread_mutex_unlock(&session->linked.lock);
+    tnd_lock_release(&session->linked.lock);
 }
 
 /* The trainers of all nodes are there: where does each begin? */
@@ -252,12 +253,12 @@ session_cut_tell_state(struct session *session, uint64_t epoch)
 
     if (linked->left >= epoch || count > PLACE_STATE_MAX)
         return;
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     linked->left = epoch;
     linked->first_words = count;
     memcpy(linked->first_state, state, count * sizeof *state);
     tell_left(session);
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
     answer_cut(session);
 }
 

@@ -84,6 +84,7 @@ tell(struct session *session, enum level_part part, uint64_t number, struct byte
 tundish_status
 session_level_tell_place(struct session *session, uint64_t number, struct byte_view bytes)
 {
+    must_hold(&session->control.lock);
     return tell(session, LEVEL_LOWEST, number, bytes);
 }
 
@@ -141,6 +142,7 @@ session_level_is_known(struct session *session, uint64_t number)
     struct link_total total = { 0 };
     bool is_known = link_find_total(session->linked.link, &lowest, &total);
 
+    must_hold(&session->control.lock);
     free(total.bytes);
     return is_known;
 }
@@ -158,6 +160,7 @@ lower_start(struct session *session, const struct session_standing *level)
     struct place contents;
     tundish_status status;
 
+    must_hold(&session->control.lock);
     if (level->byte_count == 0)
         return TUNDISH_OK;
     status = place_read(place->header, place->header_bytes, &contents);
@@ -171,7 +174,7 @@ go_back(struct session *session, uint64_t number, const struct session_standing 
 {
     tundish_status status = TUNDISH_OK;
 
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     if (session->control.stopping || (session->control.restored && level->byte_count == 0))
         status =
             tnd_fail(TUNDISH_E_PLACE, "stream '%s' cannot restart at the position of its trainers",
@@ -186,7 +189,7 @@ go_back(struct session *session, uint64_t number, const struct session_standing 
         status = lower_start(session, level);
     if (status == TUNDISH_OK)
         start_barrier_open(session); /* all readers are known, and start here */
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     return status;
 }
 

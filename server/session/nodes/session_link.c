@@ -48,7 +48,7 @@ session_link_open(struct session *session, const struct session_options *options
     bool is_named = options->name != NULL && strcmp(options->name, stream->name) != 0;
     struct session_link *linked = &session->linked;
 
-    pthread_mutex_init(&linked->lock, NULL);
+    pthread_mutex_init(&linked->lock.mutex, NULL);
     linked->stream = options->stream_number;
     if (is_named)
         linked->stream = EXTRA | (uint32_t)tnd_hash_farm(options->name, strlen(options->name));
@@ -67,7 +67,7 @@ session_link_open(struct session *session, const struct session_options *options
 void
 session_link_close(struct session *session)
 {
-    pthread_mutex_destroy(&session->linked.lock);
+    pthread_mutex_destroy(&session->linked.lock.mutex);
     free(session->linked.level);
 }
 
@@ -174,6 +174,7 @@ tally_steps(struct session *session)
     enum link_merge merge = ends_with_first(session) ? LINK_LOWEST : LINK_HIGHEST;
     struct link_key key = session_link_key(session, LINK_STEPS, linked->epoch);
 
+    must_hold(&session->linked.lock);
     tally_number(session, &key, merge, true, linked->dealt);
     key.topic = LINK_ENDED;
     if (linked->ended)
@@ -188,6 +189,7 @@ has_begun(struct session *session, uint64_t epoch)
     uint64_t number;
     uint32_t nodes;
 
+    must_hold(&session->linked.lock);
     return find_number(session->linked.link, &key, &nodes, &number);
 }
 
@@ -212,12 +214,13 @@ session_link_restart(struct session *session, uint64_t number)
     struct session_link *linked = &session->linked;
     uint64_t first = linked->epoch >= EPOCHS_KEPT ? linked->epoch - EPOCHS_KEPT + 1 : 0;
 
+    must_hold(&session->control.lock);
     for (uint64_t epoch = first; epoch <= linked->epoch + 1; epoch++)
         forget_epoch(session, epoch);
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     linked->has_begun = false;
     atomic_store(&linked->restart, number);
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
 }
 
 tundish_status
@@ -225,14 +228,14 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
 {
     struct session_link *linked = &session->linked;
 
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     linked->epoch = epoch;
     linked->dealt = step;
     linked->ended = false;
     linked->asked = ends_with_first(session) || has_begun(session, epoch);
     linked->marks_posted = 0;
     linked->cut_step = UINT64_MAX;
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
     /* Another node may be an epoch late and still ask about it. */
     if (epoch >= EPOCHS_KEPT)
         forget_epoch(session, epoch - EPOCHS_KEPT);
@@ -317,13 +320,13 @@ note_dealt(struct session *session, uint64_t dealt, bool ended)
 {
     struct session_link *linked = &session->linked;
 
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     linked->dealt = dealt;
     linked->ended = ended;
     /* Most steps need no post: another worker asks only when it has no rows left. */
     if (linked->asked || ended)
         tally_steps(session);
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
 }
 
 tundish_status
@@ -443,18 +446,18 @@ session_link_tell_death(struct session *session, const char *group, uint32_t rep
     if (session->linked.link == NULL)
         return;
     snprintf(death.group, sizeof death.group, "%s", group);
-    pthread_mutex_lock(&session->linked.lock);
+    tnd_lock_take(&session->linked.lock);
     if (!session->linked.mute)
         link_post(session->linked.link, &key, &death, sizeof death);
-    pthread_mutex_unlock(&session->linked.lock);
+    tnd_lock_release(&session->linked.lock);
 }
 
 void
 session_link_mute(struct session *session, bool mute)
 {
-    pthread_mutex_lock(&session->linked.lock);
+    tnd_lock_take(&session->linked.lock);
     session->linked.mute = mute;
-    pthread_mutex_unlock(&session->linked.lock);
+    tnd_lock_release(&session->linked.lock);
 }
 
 void
@@ -476,12 +479,12 @@ hear_steps(struct session *session, const struct link_key *key)
 {
     struct session_link *linked = &session->linked;
 
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     if (key->epoch == linked->epoch && !linked->asked) {
         linked->asked = true;
         tally_steps(session);
     }
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
 }
 
 static void

@@ -7,9 +7,9 @@
 #ifndef SESSION_NODES_SESSION_LINK_H
 #define SESSION_NODES_SESSION_LINK_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/lock.h"
 #include "link/link.h"
 #include "session/nodes/nodes.h"
 
@@ -20,7 +20,7 @@ struct session_link {
     struct link *job;  /* NULL: this session is of one worker */
     struct link *link; /* the same where nodes take steps together, else NULL */
     uint32_t stream;   /* in keys: which session of the job it is */
-    pthread_mutex_t lock;
+    struct tnd_lock lock;
 
     /* Under the lock. */
     uint64_t epoch, dealt; /* steps of this epoch that have rows here */

@@ -24,6 +24,7 @@ session_replay_tell(struct session *session, const struct start *start)
     struct tnd_place place = { .header = header };
     struct place contents;
 
+    must_hold(&session->control.lock);
     if (!session_link_needs_all(session) || (linked->told_start && (!at_place || linked->is_level)))
         return;
     /* A node that begins without a place deals all epochs anyhow. One whose start is known before

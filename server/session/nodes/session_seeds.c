@@ -111,6 +111,7 @@ tell(struct session *session, bool is_told)
     struct link_key key = seed_key(session, OF_TRAINERS);
     uint64_t root_seed = session->plan->options.root_seed;
 
+    must_hold(&session->linked.lock);
     link_tally(session->linked.job, &key,
                &(struct link_tally){ .merge = LINK_KINDS,
                                      .is_running = true,
@@ -126,9 +127,9 @@ session_seeds_tell(struct session *session)
 
     if (linked->untold == 0 || --linked->untold > 0 || !feed_has_trainers(session->feed))
         return;
-    pthread_mutex_lock(&linked->lock);
+    tnd_lock_take(&linked->lock);
     tell(session, true);
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
 }
 
 void
@@ -136,10 +137,11 @@ session_seeds_withdraw(struct session *session)
 {
     struct session_link *linked = &session->linked;
 
-    pthread_mutex_lock(&linked->lock);
+    must_hold(&session->control.lock);
+    tnd_lock_take(&linked->lock);
     if (linked->told_seed)
         tell(session, false);
-    pthread_mutex_unlock(&linked->lock);
+    tnd_lock_release(&linked->lock);
 }
 
 void

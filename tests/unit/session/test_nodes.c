@@ -300,9 +300,9 @@ wait_until_begun(struct session *session)
     bool has_begun = false;
 
     while (!has_begun) {
-        pthread_mutex_lock(&session->control.lock);
+        tnd_lock_take(&session->control.lock);
         has_begun = !session->control.barrier.closed;
-        pthread_mutex_unlock(&session->control.lock);
+        tnd_lock_release(&session->control.lock);
     }
 }
 

@@ -51,9 +51,9 @@ is_closed(struct session *session)
 {
     bool closed;
 
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     closed = session->control.barrier.closed;
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     return closed;
 }
 
@@ -643,10 +643,10 @@ step_after_survivor(struct session *session, uint64_t step)
     uint64_t begin;
 
     place_ready(session->plan, &session->place_files, &place);
-    pthread_mutex_lock(&session->control.lock);
+    tnd_lock_take(&session->control.lock);
     status = start_barrier_lower(session, "default", &place, &start);
     begin = session->control.barrier.step;
-    pthread_mutex_unlock(&session->control.lock);
+    tnd_lock_release(&session->control.lock);
     assert_int_equal(status, TUNDISH_OK);
     return begin;
 }
