@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/magic.h"
+#include "core/must.h"
 #include "core/status.h"
 #include "shm/trust.h"
 
@@ -33,6 +34,8 @@ tundish_status
 tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
                  const int *descriptors, unsigned descriptor_count)
 {
+    must_in_debug(descriptor_count <= TND_DESCRIPTORS_MAX);
+    must_in_debug(head.bytes <= TND_MESSAGE_MAX - sizeof head);
     union control control = { 0 };
     struct iovec parts[2] = {
         { .iov_base = &head, .iov_len = sizeof head },
@@ -213,6 +216,7 @@ tnd_channel_connect(const char *path, int *ret_socket)
     tundish_status status = tnd_channel_check_folder(path);
     int descriptor;
 
+    must_in_debug(strlen(path) < TND_SOCKET_PATH_BYTES);
     if (status != TUNDISH_OK)
         return status;
     descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/must.h"
 
 /* A spinning consumer reads the clock once in LOOKS_PER_CLOCK looks at the counter, because reading
  * the clock costs far more than a look. */
@@ -29,6 +30,7 @@ futex_wait(const _Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 void
 tnd_ring_publish(struct tnd_batches *batches, uint64_t published)
 {
+    must_in_debug(published > atomic_load(&batches->published));
     /* Pairs with the acquire load in tnd_ring_ready: a consumer that sees the count sees whole
      * slots. seq_cst orders the store before the load in tnd_ring_is_asleep (ring.h). */
     atomic_store(&batches->published, published);
@@ -50,6 +52,7 @@ tnd_ring_event_open(void)
 void
 tnd_ring_event_raise(int event)
 {
+    must_in_debug(event >= 0);
     /* An absolute time in the past makes the timer expire at once. 0 would disarm it. */
     const struct itimerspec long_ago = { .it_value.tv_nsec = 1 };
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/memory_room.h"
+#include "core/must.h"
 #include "core/status.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -67,6 +68,7 @@ allocate(int descriptor, uint64_t segment_bytes, bool huge_pages)
 {
     int error;
 
+    must_in_debug(descriptor >= 0 && segment_bytes > 0);
     if (huge_pages)
         touch_huge_pages(descriptor, segment_bytes);
     do
@@ -80,6 +82,7 @@ map_for_writing(int descriptor, uint64_t segment_bytes, uint8_t **ret_bytes)
 {
     void *bytes = mmap(NULL, segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
 
+    must_in_debug(descriptor >= 0 && segment_bytes > 0);
     if (bytes == MAP_FAILED)
         return tnd_fail_errno(errno, "cannot map %llu bytes of shared memory",
                               (unsigned long long)segment_bytes);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/dtype.h"
+#include "core/must.h"
 #include "core/status.h"
 #include "core/widen.h"
 
@@ -50,6 +51,7 @@ tnd_spec_buffer_role(const tundish_column_spec *column, uint32_t index)
 {
     uint32_t left = tnd_spec_buffer_count(column) - 1 - index;
 
+    must_in_debug(index < tnd_spec_buffer_count(column));
     if (index < column->ragged_rank)
         return TND_ROLE_SPLITS;
     if (left == 0)
@@ -123,6 +125,7 @@ tnd_spec_write(const tundish_spec *spec, uint8_t *bytes)
         stored.name_offset = put(bytes, &tail, column->name, stored.name_bytes + 1);
         memcpy(bytes + sizeof head + i * sizeof stored, &stored, sizeof stored);
     }
+    must_in_debug(tail == tnd_spec_bytes(spec));
 }
 
 /* One entry, or one for each index of the last dimension as far as that is known. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/must.h"
 #include "core/read_at.h"
 #include "core/status.h"
 #include "shm/channel.h"
@@ -42,6 +43,7 @@ static const struct tnd_stats_description descriptions[] = {
 const struct tnd_stats_description *
 tnd_stats_describe(enum tnd_stats_kind kind)
 {
+    must_in_debug(kind < sizeof descriptions / sizeof *descriptions);
     return &descriptions[kind];
 }
 
@@ -196,6 +198,7 @@ tnd_stats_read(struct tnd_stats_file *file)
 {
     tundish_status status = grow(file, sizeof *file->header);
 
+    must_in_debug(file->descriptor >= 0);
     file->byte_count = 0;
     /* Before the header: a server that stops says so there first. */
     file->is_locked = is_locked(file->descriptor);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/dtype.h"
+#include "core/must.h"
 #include "core/status.h"
 
 static tundish_status
@@ -141,6 +142,7 @@ shape_product(const int64_t *shape, uint32_t begin, uint32_t end, uint64_t *ret_
 {
     uint64_t product = 1;
 
+    must_in_debug(begin <= end && end <= TND_RANK_MAX);
     for (uint32_t i = begin; i < end; i++)
         if (__builtin_mul_overflow(product, (uint64_t)shape[i], &product) || product >> 62 != 0)
             return false;
@@ -168,6 +170,7 @@ check_dense_sizes(const struct tnd_column *column, const struct tnd_buffer *buff
     const struct tnd_buffer *last = &buffers[column->buffer_count - 1];
     uint64_t values, bytes;
 
+    must_in_debug(column->buffer_count > (column->dtype == TUNDISH_STRING));
     if (!shape_product(column->shape, 0, column->rank, &values))
         return damaged("a shape");
     if (column->dtype == TUNDISH_STRING) {
@@ -231,6 +234,7 @@ tnd_slot_view_read(const struct tnd_view *view, uint32_t index, struct tnd_slot_
 {
     const uint8_t *bytes = slot_bytes(view, index);
 
+    must_in_debug(index < view->slot_count);
     memcpy(&slot->slot, bytes, sizeof slot->slot);
     if (slot->slot.text_bytes > TND_SLOT_TEXT)
         return damaged("the text of a slot");
@@ -273,6 +277,7 @@ tnd_slot_view_text(const struct tnd_view *view, uint32_t index, const struct tnd
     const uint8_t *from = slot_bytes(view, index) + view->slot_stride - TND_SLOT_TEXT;
     size_t bytes = slot->slot.text_bytes;
 
+    must_in_debug(index < view->slot_count && text_bytes > 0);
     if (bytes > text_bytes - 1)
         bytes = text_bytes - 1;
     memcpy(text, from, bytes);
@@ -288,6 +293,7 @@ tnd_view_line(const struct tnd_view *view, uint32_t line)
     const uint8_t *bytes = (const uint8_t *)view->batches + view->lines_offset +
                            line * tnd_line_bytes(view->slot_count);
 
+    must_in_debug(line < view->line_count);
     return (const struct tnd_line *)(const void *)bytes;
 }
 

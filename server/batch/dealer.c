@@ -167,6 +167,7 @@ note_state(struct dealer *dealer)
 {
     size_t count = list_counted(dealer, dealer->counted);
 
+    must_in_debug(2 * count == dealer_state_words(dealer));
     for (size_t i = 0; i < count; i++) {
         const struct counted *one = &dealer->counted[i];
 
@@ -292,6 +293,7 @@ round_ready(struct dealer *dealer, struct deal_round *round)
     size_t slice_bytes = sizeof *round->slices + root->width * sizeof *round->words;
     struct deal_slice *slices = dealer->spare;
 
+    must_in_debug(dealer->epochs_started > 0);
     dealer->spare = NULL;
     if (slices == NULL)
         slices = tnd_alloc(dealer->plan->replicas * slice_bytes);
@@ -324,6 +326,7 @@ dealer_next_epoch(struct dealer *dealer)
 static void
 drop_round(struct deal_round *round)
 {
+    must_in_debug(round->present_count <= round->replicas);
     run_words_release(round->words, round->present_count, round->width, round->run_words);
     round->present_count = 0;
 }

@@ -138,6 +138,7 @@ is_plain(const struct column *rows)
 static void
 batch_plain(const struct column *rows, struct column *batch)
 {
+    must_in_debug(is_plain(rows));
     column_set_scalars(batch, 1, rows->values);
     batch->value_count = rows->value_count;
     batch->level_count = 1;

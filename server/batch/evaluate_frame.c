@@ -5,6 +5,7 @@
 
 #include "batch/combine.h"
 #include "column/words.h"
+#include "core/must.h"
 #include "source/files/files.h"
 
 void *
@@ -21,6 +22,7 @@ evaluate_ready(struct evaluation *evaluation, const struct schema *schema, int64
     struct frame_errors *errors = evaluate_take(
         evaluation, 1, sizeof *errors + schema->count * sizeof(struct column)); /* after it */
 
+    must_in_debug(count >= 0);
     frame_errors_clear(errors);
     *frame = (struct frame){
         .count = count,

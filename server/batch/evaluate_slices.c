@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "batch/combine.h"
+#include "core/must.h"
 #include "order/arguments.h"
 
 /* Cut slice `slice` of `slices` from the one element in `column`: ceil(rows / slices) rows each
@@ -137,6 +138,7 @@ evaluate_mask(struct evaluation *evaluation, const struct plan_node *node,
     struct column *mask;
     uint8_t *values;
 
+    must_in_debug(node->schema.count > 0);
     splits[0] = 0;
     for (int64_t i = 0; i < input.count; i++) {
         int64_t element = input.kept != NULL ? input.kept[i] : i;

@@ -270,6 +270,7 @@ entry_of(const struct kept_rows *kept, const struct plan_node *node, const uint6
 {
     uint64_t hash = node->index;
 
+    must_hold(&kept->lock);
     for (uint32_t w = 0; w < node->width; w++) {
         hash = (hash ^ words[w]) * UINT64_C(0x9E3779B97F4A7C15);
         hash ^= hash >> 32;
@@ -281,6 +282,7 @@ entry_of(const struct kept_rows *kept, const struct plan_node *node, const uint6
 static bool
 link_block(struct kept_rows *kept, struct kept_block *block)
 {
+    must_in_debug(block->count > 0);
     must_hold(&kept->lock);
     if (kept->end - kept->first == BLOCKS) {
         kept->bytes -= block->bytes;
@@ -350,6 +352,7 @@ is_at(const struct kept_rows *kept, const struct spot *spot, const struct plan_n
 {
     const struct kept_block *block;
 
+    must_hold(&kept->lock);
     if (spot->number < kept->first || spot->number >= kept->end)
         return false;
     block = kept->blocks[spot->number % BLOCKS];
@@ -364,6 +367,7 @@ find(const struct kept_rows *kept, const struct plan_node *node, const uint64_t 
 {
     const struct entry *entry;
 
+    must_hold(&kept->lock);
     if (is_at(kept, spot, node, words))
         return true;
     entry = entry_of(kept, node, words);
@@ -381,6 +385,8 @@ take_row(struct kept_rows *kept, struct spot *spot, struct kept_piece *pieces,
     struct kept_block *block = kept->blocks[spot->number % BLOCKS];
     struct kept_piece *last = *piece_count > 0 ? &pieces[*piece_count - 1] : NULL;
 
+    must_in_debug(spot->row < block->count && !block->is_taken[spot->row] && block->left > 0);
+    must_hold(&kept->lock);
     block->is_taken[spot->row] = true;
     block->left--;
     kept->row_count--;

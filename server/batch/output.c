@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "column/dims.h"
+#include "core/must.h"
 #include "core/status.h"
 
 static const int64_t no_rows[1] = { 0 };
@@ -15,6 +16,7 @@ static const uint64_t zero_scalar[2] = { 0, 0 };
 static int64_t
 dense_dimension(const struct column *column, const struct column_spec *spec, uint32_t k)
 {
+    must_in_debug(k < column->level_count);
     if (column_list_count(column, k) > 0)
         return level_length(&column->levels[k], 0);
     if (spec->rank == (int)column->level_count && spec->shape[k] >= 0)
@@ -29,6 +31,7 @@ splits_of(const struct column *column, uint32_t k, struct scratch *scratch, int6
     int64_t lists = column_list_count(column, k);
     int64_t *splits;
 
+    must_in_debug(k < column->level_count);
     *ret_length = lists + 1;
     if (level->uniform < 0)
         return level->splits;
@@ -43,6 +46,7 @@ longest_list(const struct column *column, uint32_t k)
 {
     int64_t lists = column_list_count(column, k), longest = 0;
 
+    must_in_debug(k < column->level_count);
     for (int64_t i = 0; i < lists; i++)
         if (level_length(&column->levels[k], i) > longest)
             longest = level_length(&column->levels[k], i);
@@ -56,6 +60,7 @@ write_indices(const struct column *column, uint32_t k, int64_t list, int64_t *co
 {
     const struct level *level = &column->levels[k];
 
+    must_in_debug(k < column->level_count && column->level_count <= RANK_MAX);
     for (int64_t i = 0; i < level_length(level, list); i++) {
         coordinates[k] = i;
         if (k + 1 < column->level_count) {
@@ -112,6 +117,7 @@ output_column(const struct frame *frame, const struct schema *schema, uint32_t i
     const struct column *column = &frame->columns[index];
     const struct column_spec *spec = &schema->columns[index];
 
+    must_in_debug(index < frame->column_count && index < schema->count);
     ret_column->spec = spec;
     ret_column->rank = (int)column->level_count;
     memset(ret_column->shape, 0, sizeof ret_column->shape);

@@ -31,6 +31,7 @@ static const int64_t AGAIN_NS = 5000000;
 static bool
 a_trainer_waits(const struct session *session)
 {
+    must_hold(&session->ring.lock);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         if (lane_is_awaited(feed_lane(session->feed, r)))
             return true;
