@@ -160,28 +160,37 @@ shift(struct window *window, const struct plan_node *input)
     discard(window, beyond);
 }
 
+/* The `count` elements of a window, one after the other. */
+static const uint64_t *
+gather(struct window *window, const struct plan_node *input, size_t count)
+{
+    if (window->stride == 1)
+        return window->words;
+    if (count > window->chosen_room) {
+        window->chosen_room = count;
+        window->chosen = tnd_realloc(window->chosen, count, input->width * sizeof *window->chosen);
+    }
+    for (size_t i = 0; i < count; i++)
+        memcpy(window->chosen + i * input->width, window->words + i * window->stride * input->width,
+               input->width * sizeof *window->words);
+    return window->chosen;
+}
+
 /* Make the run of one window. Windows may overlap, so the run takes counts of its own. */
 static enum order_result
 choose(struct window *window, const struct plan_node *input, uint64_t *word)
 {
     size_t count = 1 + (window->held - 1) / window->stride;
+    const uint64_t *words;
 
-    if (count > window->chosen_room) {
-        window->chosen_room = count;
-        window->chosen = tnd_realloc(window->chosen, count, input->width * sizeof *window->chosen);
-    }
-    for (size_t i = 0; i < count; i++) {
-        size_t at = i * window->stride;
-
-        if (window->errors[at] != NULL) {
-            tnd_fail(TUNDISH_E_DATA, "%s", window->errors[at]);
+    for (size_t i = 0; i < count; i++)
+        if (window->errors[i * window->stride] != NULL) {
+            tnd_fail(TUNDISH_E_DATA, "%s", window->errors[i * window->stride]);
             return ORDER_FAILED;
         }
-        memcpy(window->chosen + i * input->width, window->words + at * input->width,
-               input->width * sizeof *window->words);
-    }
-    run_words_retain(window->chosen, count, input->width, input->run_words);
-    *word = run_word(run_new(window->chosen, count, input->width, input->run_words));
+    words = gather(window, input, count);
+    run_words_retain(words, count, input->width, input->run_words);
+    *word = run_word(run_new(words, count, input->width, input->run_words));
     return ORDER_OK;
 }
 
