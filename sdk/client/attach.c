@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/codec.h"
 #include "core/status.h"
+#include "shm/channel.h"
 #include "shm/segment.h"
 
 #define KNOCK_AGAIN_NS INT64_C(20000000)
@@ -30,20 +31,12 @@ pause_for(int64_t pause_ns)
     nanosleep(&pause, NULL);
 }
 
-static void
-close_descriptor(int *descriptor)
-{
-    if (*descriptor >= 0)
-        close(*descriptor);
-    *descriptor = -1;
-}
-
 void
 tnd_attachment_hang_up(struct attachment *attachment)
 {
-    close_descriptor(&attachment->socket);
-    close_descriptor(&attachment->wakeup);
-    close_descriptor(&attachment->event);
+    tnd_descriptor_close(&attachment->socket);
+    tnd_descriptor_close(&attachment->wakeup);
+    tnd_descriptor_close(&attachment->event);
     attachment->is_gone = true;
 }
 

@@ -9,6 +9,7 @@
 
 #include "client/reader.h"
 #include "core/status.h"
+#include "shm/channel.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static tundish_reader *readers;
@@ -29,14 +30,6 @@ after_fork_in_parent(void)
     pthread_mutex_unlock(&list_lock);
 }
 
-static void
-close_descriptor(int *descriptor)
-{
-    if (*descriptor >= 0)
-        close(*descriptor);
-    *descriptor = -1;
-}
-
 /* Another thread of the parent may have been attaching, with its reader's lock held: so this takes
  * no such lock, which nobody would release in the child. The lists can be walked all the same,
  * since an attachment is linked in when it is complete. */
@@ -45,13 +38,13 @@ after_fork_in_child(void)
 {
     atomic_fetch_add(&process, 1);
     for (tundish_reader *reader = readers; reader != NULL; reader = reader->next) {
-        close_descriptor(&reader->descriptor);
+        tnd_descriptor_close(&reader->descriptor);
         for (struct attachment *at = reader->attachments; at != NULL; at = at->next) {
-            close_descriptor(&at->socket);
-            close_descriptor(&at->wakeup);
-            close_descriptor(&at->event);
+            tnd_descriptor_close(&at->socket);
+            tnd_descriptor_close(&at->wakeup);
+            tnd_descriptor_close(&at->event);
             for (struct mapping *mapping = at->mappings; mapping != NULL; mapping = mapping->next)
-                close_descriptor(&mapping->descriptor);
+                tnd_descriptor_close(&mapping->descriptor);
         }
     }
     /* The child's own readers begin a new list. tundish_close still frees the inherited ones. */

@@ -68,13 +68,18 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
 }
 
 void
+tnd_descriptor_close(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+void
 tnd_descriptors_close(struct tnd_descriptors *descriptors)
 {
-    for (int i = 0; i < TND_DESCRIPTORS_MAX; i++) {
-        if (descriptors->at[i] >= 0)
-            close(descriptors->at[i]);
-        descriptors->at[i] = -1;
-    }
+    for (int i = 0; i < TND_DESCRIPTORS_MAX; i++)
+        tnd_descriptor_close(&descriptors->at[i]);
 }
 
 /* Collect the descriptors of a packet. The kernel never delivers more than fit into our control

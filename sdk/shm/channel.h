@@ -159,6 +159,8 @@ tundish_status tnd_channel_send(int socket, struct tnd_message_head head, const 
 struct tnd_descriptors {
     int at[TND_DESCRIPTORS_MAX];
 };
+/* They accept -1, and leave it. */
+void tnd_descriptor_close(int *descriptor);
 void tnd_descriptors_close(struct tnd_descriptors *descriptors);
 
 /* Take one message, if there is one. E_TIMEOUT: there is none. E_SERVER_GONE: hang-up. E_CORRUPT:

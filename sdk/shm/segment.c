@@ -18,6 +18,7 @@
 #include "core/memory_room.h"
 #include "core/must.h"
 #include "core/status.h"
+#include "shm/channel.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -35,14 +36,6 @@
 
 /* Up to this size the machine's memory is not examined. */
 #define ROOM_UNASKED (UINT64_C(256) << 20)
-
-static void
-close_descriptor(int *descriptor)
-{
-    if (*descriptor >= 0)
-        close(*descriptor);
-    *descriptor = -1;
-}
 
 /* Where the mount gives huge pages to those that ask (huge=advise), it gives them to a mapping at
  * its first touch, and posix_fallocate always takes small ones. Nothing depends on it: what is
@@ -199,10 +192,10 @@ create_shm(bool huge_pages, struct tnd_segment *segment)
     } else {
         statvfs(SHM_FOLDER, &space);
         note_shm_too_small(segment, &space);
-        close_descriptor(&segment->read_descriptor);
+        tnd_descriptor_close(&segment->read_descriptor);
         status = TUNDISH_E_TIMEOUT;
     }
-    close_descriptor(&write_descriptor);
+    tnd_descriptor_close(&write_descriptor);
     return status;
 }
 
@@ -285,7 +278,7 @@ tnd_segment_close(struct tnd_segment *segment)
     if (segment->bytes == NULL && segment->segment_bytes == 0)
         return;
     tnd_segment_unmap(segment->bytes, segment->segment_bytes);
-    close_descriptor(&segment->read_descriptor);
+    tnd_descriptor_close(&segment->read_descriptor);
     *segment = (struct tnd_segment)TND_SEGMENT_NONE;
 }
 

@@ -8,18 +8,12 @@
 #include "core/must.h"
 #include "order/arguments.h"
 
-static const struct run *
-run_at(const struct evaluate_request *request, int64_t element)
-{
-    return run_of_word(request->words[(size_t)element * request->stride]);
-}
-
 static void
 split_at_runs(const struct evaluate_request *request, int64_t *splits)
 {
     splits[0] = 0;
     for (int64_t i = 0; i < request->count; i++)
-        splits[i + 1] = splits[i] + (int64_t)run_at(request, i)->element_count;
+        splits[i + 1] = splits[i] + (int64_t)evaluate_run_at(request, i)->element_count;
 }
 
 /* Request the rows of all runs at once, so that stages before the batch work on many rows. The rows
@@ -32,14 +26,14 @@ rows_of_runs(struct evaluation *evaluation, const struct evaluate_request *reque
 
     *rows = (struct evaluate_request){ .stride = width, .count = splits[request->count] };
     if (request->count == 1) {
-        rows->words = run_at(request, 0)->words;
+        rows->words = evaluate_run_at(request, 0)->words;
         rows->destinations = request->destinations;
         rows->destination_bytes = request->destination_bytes;
         return;
     }
     words = evaluate_take(evaluation, (size_t)rows->count * width, sizeof *words);
     for (int64_t i = 0; i < request->count; i++) {
-        const struct run *run = run_at(request, i);
+        const struct run *run = evaluate_run_at(request, i);
 
         if (run->element_count > 0)
             memcpy(words + (size_t)splits[i] * width, run->words,
@@ -456,7 +450,7 @@ evaluate_pieces(struct evaluation *evaluation, const struct plan_node *node,
 
     splits[0] = 0;
     for (int64_t i = 0; i < request->count; i++) {
-        const struct run *run = run_at(request, i);
+        const struct run *run = evaluate_run_at(request, i);
         const struct frame *outer = evaluate_outer_kept(evaluation, request->outer, &i, 1);
 
         splits[i + 1] = splits[i];
@@ -494,7 +488,7 @@ evaluate_rebatched(struct evaluation *evaluation, const struct plan_node *node,
     tundish_status status;
 
     for (int64_t i = 0; i < request->count; i++)
-        piece_count += (uint32_t)run_at(request, i)->element_count;
+        piece_count += (uint32_t)evaluate_run_at(request, i)->element_count;
     pieces = evaluate_take(evaluation, piece_count, sizeof *pieces);
     status = evaluate_pieces(evaluation, node, request, pieces, splits);
     if (status != TUNDISH_OK)

@@ -16,12 +16,6 @@ struct tape {
     int64_t *begins;
 };
 
-static const struct run *
-run_at(const struct evaluate_request *request, int64_t element)
-{
-    return run_of_word(request->words[(size_t)element * request->stride]);
-}
-
 /* Where a batch that begins at or after `from` goes on with what is on the tape: `shift` is tried
  * first. The tape's end: nowhere. */
 static int64_t
@@ -46,7 +40,7 @@ lay_out(struct evaluation *evaluation, const struct evaluate_request *request, u
         const int64_t *splits, struct tape *ret_tape)
 {
     int64_t total = splits[request->count], shift = 0;
-    const struct run *first = run_at(request, 0), *second = run_at(request, 1);
+    const struct run *first = evaluate_run_at(request, 0), *second = evaluate_run_at(request, 1);
     struct tape tape = {
         .words = (uint64_t *)(uintptr_t)first->words,
         .width = width,
@@ -60,7 +54,7 @@ lay_out(struct evaluation *evaluation, const struct evaluate_request *request, u
     tape.begins = evaluate_take(evaluation, (size_t)request->count, sizeof *tape.begins);
     tape.count = 0;
     for (int64_t i = 0; i < request->count; i++) {
-        const struct run *run = run_at(request, i);
+        const struct run *run = evaluate_run_at(request, i);
         int64_t from = i > 0 ? tape.begins[i - 1] : 0, begin, there;
 
         begin = run->element_count > 0 ? find_begin(&tape, from, shift, run) : tape.count;

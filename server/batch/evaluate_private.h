@@ -4,6 +4,13 @@
 
 #include "batch/evaluate.h"
 
+/* The run that an element is, whose first word it is. */
+static inline const struct run *
+evaluate_run_at(const struct evaluate_request *request, int64_t element)
+{
+    return run_of_word(request->words[(size_t)element * request->stride]);
+}
+
 void *evaluate_take(struct evaluation *evaluation, size_t count, size_t bytes);
 
 /* A frame for `count` elements of `schema`, columns zeroed. */

@@ -11,6 +11,7 @@
 #include "core/must.h"
 #include "core/status.h"
 #include "deliver/lane_private.h"
+#include "shm/channel.h"
 
 tundish_status
 lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_reader)
@@ -40,14 +41,6 @@ lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_
 }
 
 static void
-close_descriptor(int *descriptor)
-{
-    if (*descriptor >= 0)
-        close(*descriptor);
-    *descriptor = -1;
-}
-
-static void
 forget_trainer(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
@@ -60,8 +53,8 @@ forget_trainer(struct lane_reader *reader)
     held = lane->delivery->take_holdings(reader);
     if (lane->config.wakeup != NULL)
         wakeup_ignore(lane->config.wakeup, reader->wakeup);
-    close_descriptor(&reader->event);
-    close_descriptor(&reader->wakeup);
+    tnd_descriptor_close(&reader->event);
+    tnd_descriptor_close(&reader->wakeup);
     lane_reader_count_waits(reader);
     memset(reader->page_waits, 0, sizeof reader->page_waits);
     tnd_segment_close(&reader->returns);
@@ -203,8 +196,8 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         welcome_client(reader, welcome);
         lane->progress++;
     } else {
-        close_descriptor(&reader->event);
-        close_descriptor(&reader->wakeup);
+        tnd_descriptor_close(&reader->event);
+        tnd_descriptor_close(&reader->wakeup);
         tnd_segment_close(&reader->returns);
     }
     tnd_lock_release(&lane->lock);

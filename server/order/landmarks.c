@@ -9,17 +9,6 @@
 #include "order/order.h"
 
 static bool
-any_before(const struct plan_node *node, bool (*is)(const struct plan_node *))
-{
-    if (is(node))
-        return true;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (any_before(node->inputs[i], is))
-            return true;
-    return node->body != NULL && any_before(node->body->root, is);
-}
-
-static bool
 remembers(const struct plan_node *node)
 {
     return node->order != NULL && node->order->remembers;
@@ -61,7 +50,7 @@ pass_of(const struct order_iterator *iterator)
 
     hash = chain_number(hash, services->shard);
     hash = chain_number(hash, services->shard_count);
-    if (!any_before(iterator->node, counts))
+    if (!order_any(iterator->node, counts))
         return hash;
     hash = chain_number(hash, services->landmarks->seed);
     for (uint32_t i = 0; i < instance->draw_count; i++)
@@ -102,7 +91,7 @@ order_landmarks_begin(const struct order_iterator *iterator)
     uint64_t pass;
 
     if (landmarks == NULL || iterator->instance->graph->outside != NULL ||
-        any_before(iterator->node, remembers))
+        order_any(iterator->node, remembers))
         return NULL;
     pass = pass_of(iterator);
     for (uint32_t i = 0; i < landmarks->list_count; i++)

@@ -130,6 +130,32 @@ order_united_input(const struct plan_node *node, uint32_t word, uint32_t *ret_wo
     return node->inputs[i];
 }
 
+struct order_gathered
+order_gathered_united(const struct plan_node *node, uint32_t word)
+{
+    const struct plan_node *input = order_united_input(node, word, &word);
+
+    return order_gathered(input, word);
+}
+
+struct order_gathered
+order_gathered_input(const struct plan_node *node, uint32_t word)
+{
+    (void)word;
+    return (struct order_gathered){ .elements = node->inputs[0] };
+}
+
+bool
+order_any(const struct plan_node *node, bool (*is)(const struct plan_node *))
+{
+    if (is(node))
+        return true;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (order_any(node->inputs[i], is))
+            return true;
+    return node->body != NULL && order_any(node->body->root, is);
+}
+
 struct order_instance *
 order_instance_open(const struct plan_graph *graph, const struct order_scope *scope,
                     struct order_services *services)

@@ -191,6 +191,14 @@ uint32_t order_row_width(const struct plan_node *node, uint32_t word);
 const struct plan_node *order_united_input(const struct plan_node *node, uint32_t word,
                                            uint32_t *ret_word);
 
+/* As order_ops.gathered: of stages that unite several inputs; of those whose runs hold elements of
+ * their only input. */
+struct order_gathered order_gathered_united(const struct plan_node *node, uint32_t word);
+struct order_gathered order_gathered_input(const struct plan_node *node, uint32_t word);
+
+/* Does `is` hold for the node, any of its inputs or its body? */
+bool order_any(const struct plan_node *node, bool (*is)(const struct plan_node *));
+
 /* Make a scope for one outer element of `node` (evaluates it), and back. Takes over the words'
  * ownership, also when it fails. NO_VALUE: the element is bad and to be passed over. */
 tundish_status order_scope_open(struct order_instance *instance, const struct plan_node *node,

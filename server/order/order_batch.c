@@ -150,13 +150,6 @@ batch_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_p
     return result == ORDER_END && *ret_passed == count ? ORDER_OK : result;
 }
 
-static struct order_gathered
-batch_gathered(const struct plan_node *node, uint32_t word)
-{
-    (void)word;
-    return (struct order_gathered){ .elements = node->inputs[0] };
-}
-
 static void
 batch_close(struct order_iterator *iterator)
 {
@@ -200,7 +193,7 @@ batch_columns(const struct order_planning *planning, struct plan_node *node)
         .next = batch_next,                                                                        \
         .close = batch_close,                                                                      \
         .pass_over = batch_pass_over,                                                              \
-        .gathered = batch_gathered,                                                                \
+        .gathered = order_gathered_input,                                                          \
         .columns = batch_columns,                                                                  \
         .cardinality = batch_cardinality,                                                          \
     }

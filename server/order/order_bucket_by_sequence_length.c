@@ -212,13 +212,6 @@ buckets_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     return result;
 }
 
-static struct order_gathered
-buckets_gathered(const struct plan_node *node, uint32_t word)
-{
-    (void)word;
-    return (struct order_gathered){ .elements = node->inputs[0] };
-}
-
 static void
 buckets_close(struct order_iterator *iterator)
 {
@@ -269,6 +262,6 @@ const struct order_ops order_bucket_by_sequence_length = {
     .open = buckets_open,
     .next = buckets_next,
     .close = buckets_close,
-    .gathered = buckets_gathered,
+    .gathered = order_gathered_input,
     .columns = buckets_columns,
 };

@@ -99,14 +99,6 @@ choose_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     return ORDER_OK;
 }
 
-static struct order_gathered
-choose_gathered(const struct plan_node *node, uint32_t word)
-{
-    const struct plan_node *input = order_united_input(node, word, &word);
-
-    return order_gathered(input, word);
-}
-
 static void
 choose_close(struct order_iterator *iterator)
 {
@@ -164,7 +156,7 @@ const struct order_ops order_choose_from_datasets = {
     .open = choose_open,
     .next = choose_next,
     .close = choose_close,
-    .gathered = choose_gathered,
+    .gathered = order_gathered_united,
     .columns = choose_columns,
     .is_endless = order_all_are_endless,
 };

@@ -83,14 +83,6 @@ concatenate_next(struct order_iterator *iterator, uint64_t *words, size_t max, s
     return ORDER_END;
 }
 
-static struct order_gathered
-concatenate_gathered(const struct plan_node *node, uint32_t word)
-{
-    const struct plan_node *input = order_united_input(node, word, &word);
-
-    return order_gathered(input, word);
-}
-
 static void
 concatenate_close(struct order_iterator *iterator)
 {
@@ -130,7 +122,7 @@ const struct order_ops order_concatenate = {
     .next = concatenate_next,
     .close = concatenate_close,
     .pass_over = concatenate_pass_over,
-    .gathered = concatenate_gathered,
+    .gathered = order_gathered_united,
     .columns = concatenate_columns,
     .cardinality = concatenate_cardinality,
 };

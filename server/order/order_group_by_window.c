@@ -268,13 +268,6 @@ groups_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     return result;
 }
 
-static struct order_gathered
-groups_gathered(const struct plan_node *node, uint32_t word)
-{
-    (void)word;
-    return (struct order_gathered){ .elements = node->inputs[0] };
-}
-
 static void
 groups_close(struct order_iterator *iterator)
 {
@@ -342,7 +335,7 @@ const struct order_ops order_group_by_window = {
     .open = groups_open,
     .next = groups_next,
     .close = groups_close,
-    .gathered = groups_gathered,
+    .gathered = order_gathered_input,
     .check_stage = groups_check_stage,
     .columns = groups_columns,
 };

@@ -313,14 +313,6 @@ sample_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
     return ORDER_OK;
 }
 
-static struct order_gathered
-sample_gathered(const struct plan_node *node, uint32_t word)
-{
-    const struct plan_node *input = order_united_input(node, word, &word);
-
-    return order_gathered(input, word);
-}
-
 static void
 sample_close(struct order_iterator *iterator)
 {
@@ -395,7 +387,7 @@ const struct order_ops order_sample_from_datasets = {
     .next = sample_next,
     .close = sample_close,
     .pass_over = sample_pass_over,
-    .gathered = sample_gathered,
+    .gathered = order_gathered_united,
     .check_stage = sample_check_stage,
     .takes = sample_takes,
     .seeds = sample_seeds,

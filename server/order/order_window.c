@@ -319,13 +319,6 @@ window_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
     return stand_at(iterator, at, &missing) == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;
 }
 
-static struct order_gathered
-window_gathered(const struct plan_node *node, uint32_t word)
-{
-    (void)word;
-    return (struct order_gathered){ .elements = node->inputs[0] };
-}
-
 static void
 window_close(struct order_iterator *iterator)
 {
@@ -357,6 +350,6 @@ const struct order_ops order_window = {
     .next = window_next,
     .close = window_close,
     .pass_over = window_pass_over,
-    .gathered = window_gathered,
+    .gathered = order_gathered_input,
     .columns = window_columns,
 };

@@ -210,14 +210,6 @@ zip_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_pas
     return result;
 }
 
-static struct order_gathered
-zip_gathered(const struct plan_node *node, uint32_t word)
-{
-    const struct plan_node *input = order_united_input(node, word, &word);
-
-    return order_gathered(input, word);
-}
-
 static void
 zip_close(struct order_iterator *iterator)
 {
@@ -284,7 +276,7 @@ const struct order_ops order_zip = {
     .next = zip_next,
     .close = zip_close,
     .pass_over = zip_pass_over,
-    .gathered = zip_gathered,
+    .gathered = order_gathered_united,
     .columns = zip_columns,
     .is_endless = order_all_are_endless,
     .cardinality = zip_cardinality,

@@ -108,18 +108,6 @@ order_counts_add_passes(struct order_instance *instance, const struct order_coun
     add_counts(instance->draws, before->draws, before->draw_count, times);
 }
 
-/* True if `is` holds for the node, any of its inputs or its body. */
-static bool
-any_node(const struct plan_node *node, bool (*is)(const struct plan_node *))
-{
-    if (is(node))
-        return true;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (any_node(node->inputs[i], is))
-            return true;
-    return node->body != NULL && any_node(node->body->root, is);
-}
-
 static bool
 remembers_elements(const struct plan_node *node)
 {
@@ -129,7 +117,7 @@ remembers_elements(const struct plan_node *node)
 bool
 order_can_rewind(const struct plan_node *node)
 {
-    return !any_node(node, remembers_elements) && !any_node(node, order_reads_content);
+    return !order_any(node, remembers_elements) && !order_any(node, order_reads_content);
 }
 
 /* How similar the passes through a node are, from least to most. */
@@ -169,7 +157,7 @@ has_body(const struct plan_node *node)
 static bool
 looks_at_draws(const struct plan_graph *body)
 {
-    return order_numbers_draws(body) && any_node(body->root, order_reads_content);
+    return order_numbers_draws(body) && order_any(body->root, order_reads_content);
 }
 
 /* A pass of a random source has the same elements in another order. A stage that counts nothing and
@@ -193,7 +181,7 @@ alike(const struct plan_node *node)
     case ORDER_ALIKE_FUNCTION:
         return inputs >= SAME_ELEMENTS && !looks_at_draws(node->body) ? SAME_ELEMENTS : NOT_ALIKE;
     case ORDER_ALIKE_UNCUT:
-        return any_node(node, has_body) ? NOT_ALIKE : at_most(inputs, SAME_COUNT);
+        return order_any(node, has_body) ? NOT_ALIKE : at_most(inputs, SAME_COUNT);
     case ORDER_ALIKE_COUNT:
         return at_most(inputs, SAME_COUNT);
     case ORDER_NOT_ALIKE:
@@ -205,5 +193,5 @@ alike(const struct plan_node *node)
 bool
 order_passes_are_alike(const struct plan_node *node)
 {
-    return !any_node(node, remembers_elements) && alike(node) != NOT_ALIKE;
+    return !order_any(node, remembers_elements) && alike(node) != NOT_ALIKE;
 }

@@ -136,6 +136,14 @@ run_finish(struct run *run, uint64_t room)
     return run;
 }
 
+/* Relaxed is enough: the caller already owns a count, so the run cannot be freed meanwhile. */
+static struct run *
+run_retain(struct run *run)
+{
+    atomic_fetch_add_explicit(&run->count_of_owners, 1, memory_order_relaxed);
+    return run;
+}
+
 struct run *
 run_new(const uint64_t *words, uint64_t element_count, uint32_t width, uint64_t run_words)
 {
@@ -306,14 +314,6 @@ run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, uint6
         if ((run_words >> i & 1) != 0 && run != NULL)
             ret_words[i] = run_word(run_slice(run, begin, count));
     }
-}
-
-/* Relaxed is enough: the caller already owns a count, so the run cannot be freed meanwhile. */
-struct run *
-run_retain(struct run *run)
-{
-    atomic_fetch_add_explicit(&run->count_of_owners, 1, memory_order_relaxed);
-    return run;
 }
 
 void

@@ -80,7 +80,6 @@ void run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, 
  * takes longer to give so many pages than the order takes to fill them. Give it back. */
 void run_drop_spares(void);
 
-struct run *run_retain(struct run *run);
 void run_release(struct run *run); /* accepts NULL */
 
 /* For tests: from now on `count` goes up with every run made and down with every run freed, in all

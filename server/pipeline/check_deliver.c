@@ -210,11 +210,23 @@ word_and_number(const char *text, const char *word, long long least, long long m
     return true;
 }
 
+static const char *const compressions[] = {
+    [COMPRESS_AUTO] = "auto",
+    [COMPRESS_NONE] = "none",
+    [COMPRESS_NARROW] = "narrow",
+    [COMPRESS_ZSTD] = "zstd",
+};
+
+const char *
+spec_compression_name(const struct spec_deliver *deliver)
+{
+    return compressions[deliver->compression];
+}
+
 static void
 take_compression(const struct section *section, struct spec_deliver *deliver)
 {
     const struct spec_value *value = value_of(section, "compression", SPEC_TEXT);
-    static const char *const words[] = { "auto", "none", "narrow", "zstd" };
     const char *nearest;
     long long level = ZSTD_LEVEL_DEFAULT;
 
@@ -223,7 +235,7 @@ take_compression(const struct section *section, struct spec_deliver *deliver)
         return;
     /* The first three have no level, and are in the order of the enumeration. */
     for (unsigned i = 0; i < 3; i++) {
-        if (strcmp(value->text, words[i]) == 0) {
+        if (strcmp(value->text, compressions[i]) == 0) {
             deliver->compression = (enum spec_compression)i;
             return;
         }
@@ -233,7 +245,7 @@ take_compression(const struct section *section, struct spec_deliver *deliver)
         deliver->zstd_level = (int)level;
         return;
     }
-    nearest = spec_nearest(value->text, words, 4);
+    nearest = spec_nearest(value->text, compressions, 4);
     spec_complain(section->check->errors, value->line, value->column,
                   "compression must be auto, none, narrow, zstd or zstd:LEVEL (1 to %d), not "
                   "\"%.60s\"%s",

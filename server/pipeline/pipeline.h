@@ -153,6 +153,9 @@ tundish_status spec_open_text(const char *text, size_t text_bytes, const char *p
                               struct spec_file **ret_file);
 void spec_close(struct spec_file *file);
 
+/* Without its level. */
+const char *spec_compression_name(const struct spec_deliver *deliver);
+
 const struct spec_stream *spec_find_stream(const struct spec_file *file, const char *name);
 
 /* The value of a parameter by name: as given, else its default, else NULL; SPEC_NULL only where

@@ -12,14 +12,6 @@ struct batching {
     int64_t come;                 /* upper bound of all rows it receives, or a CARDINALITY_ */
 };
 
-static int64_t
-product(int64_t a, int64_t b)
-{
-    int64_t result;
-
-    return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
-}
-
 /* The largest of the sizes that are literals; -1 if there is none. */
 static int64_t
 rebatch_size(const struct plan_node *node)
@@ -42,7 +34,7 @@ rows_in_all(const struct plan_node *batches, struct order_instance *instance)
     int64_t count = order_count_at_most(batches, instance);
     int64_t rows = rows_of_batch(batches, instance);
 
-    return count < 0 ? count : rows < 0 ? CARDINALITY_UNKNOWN : product(count, rows);
+    return count < 0 ? count : rows < 0 ? CARDINALITY_UNKNOWN : plan_product(count, rows);
 }
 
 static struct batching
@@ -95,7 +87,8 @@ rows_of_slice(const struct plan *plan, int64_t rows, struct order_instance *inst
         return rows / slices + (rows % slices != 0);
     whole = plan->global_batch / slices + (plan->global_batch % slices != 0);
     batches = order_count_at_most(plan->user_root, instance);
-    return batches >= 0 && product(batches, rows) < whole ? product(batches, rows) : whole;
+    return batches >= 0 && plan_product(batches, rows) < whole ? plan_product(batches, rows)
+                                                               : whole;
 }
 
 /* The services that the order needs while it only counts. */

@@ -18,4 +18,13 @@ void plan_rows(const struct plan *plan, struct plan_rows *ret_rows);
  * evaluation), where bad rows are dropped, and on several nodes, of which the longest counts. */
 int64_t plan_epoch_steps(const struct plan *plan);
 
+/* a * b, or the largest number if that is larger. */
+static inline int64_t
+plan_product(int64_t a, int64_t b)
+{
+    int64_t result;
+
+    return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
+}
+
 #endif

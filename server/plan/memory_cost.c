@@ -32,14 +32,6 @@ window_bytes(const struct plan_graph *graph)
     return bytes;
 }
 
-static int64_t
-product(int64_t a, int64_t b)
-{
-    int64_t result;
-
-    return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
-}
-
 /* A string takes at least its offset. Columns are padded to 64 bytes, as in a slot. -1: not known
  * from the shape. */
 static int64_t
@@ -56,7 +48,7 @@ column_bytes(const struct column_spec *spec, int64_t rows)
 
         if (length < 0)
             return -1;
-        bytes = product(bytes, length);
+        bytes = plan_product(bytes, length);
     }
     return bytes > INT64_MAX - 63 ? bytes : (bytes + 63) & ~INT64_C(63);
 }
@@ -111,7 +103,7 @@ plan_memory_check(const struct plan *plan)
         return TUNDISH_OK;
     if (deliver->max_batch_bytes != 0 && (uint64_t)memory.slice_bytes > deliver->max_batch_bytes)
         return too_large(plan, &memory, "max_batch_bytes", deliver->max_batch_bytes);
-    step_bytes = (uint64_t)product(memory.slice_bytes, plan->replicas);
+    step_bytes = (uint64_t)plan_product(memory.slice_bytes, plan->replicas);
     if (deliver->memory_limit != 0 && step_bytes > deliver->memory_limit)
         return too_large(plan, &memory, "memory_limit", deliver->memory_limit);
     if (step_bytes < UNASKED_BYTES)

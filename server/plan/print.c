@@ -178,17 +178,6 @@ print_note(void *context, const char *sentence)
 }
 
 static const char *
-compression_word(const struct spec_deliver *deliver)
-{
-    static const char *const words[] = { [COMPRESS_AUTO] = "auto",
-                                         [COMPRESS_NONE] = "none",
-                                         [COMPRESS_NARROW] = "narrow",
-                                         [COMPRESS_ZSTD] = "zstd" };
-
-    return words[deliver->compression];
-}
-
-static const char *
 compression_text(const struct spec_deliver *deliver)
 {
     switch (deliver->compression) {
@@ -501,7 +490,7 @@ plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     json_key(&json, "element_spec");
     json_columns(&json, &plan->element_spec);
     json_widen(&json, plan);
-    json_key_text(&json, "compression", compression_word(&plan->stream->deliver));
+    json_key_text(&json, "compression", spec_compression_name(&plan->stream->deliver));
     json_key(&json, "memory");
     json_object(&json);
     json_bytes_or_null(&json, "reference_bytes", memory.window_bytes);

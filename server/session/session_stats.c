@@ -67,17 +67,6 @@ session_stats_open(struct session *session, struct stats *stats)
     add_plan(session, stats);
 }
 
-static const char *
-asked_compression(const struct spec_deliver *deliver)
-{
-    static const char *const words[] = { [COMPRESS_AUTO] = "auto",
-                                         [COMPRESS_NONE] = "none",
-                                         [COMPRESS_NARROW] = "narrow",
-                                         [COMPRESS_ZSTD] = "zstd" };
-
-    return words[deliver->compression];
-}
-
 void
 session_stats_compression(struct session *session, const struct lane_config *lane,
                           const struct slice_bytes *slice, uint64_t arena_allowed)
@@ -91,7 +80,7 @@ session_stats_compression(struct session *session, const struct lane_config *lan
 
     session_stats_label(labels, session);
     compress_describe(&session->fill, how);
-    stats_label(labels, "asked", asked_compression(&session->plan->stream->deliver));
+    stats_label(labels, "asked", spec_compression_name(&session->plan->stream->deliver));
     stats_label(labels, "how", how);
     stats_label(labels, "why", compress_reason(compressed->why));
     if (session->packed.columns != NULL)

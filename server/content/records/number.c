@@ -5,23 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/text/texts.h"
 #include "core/memory.h"
-
-/* White space as in the C locale and in TensorFlow: blank, \t \n \v \f \r. */
-static inline bool
-is_blank(uint8_t byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
 
 static void
 strip(const uint8_t **text, uint64_t *size)
 {
-    while (*size > 0 && is_blank(**text)) {
+    while (*size > 0 && text_is_blank(**text)) {
         (*text)++;
         (*size)--;
     }
-    while (*size > 0 && is_blank((*text)[*size - 1]))
+    while (*size > 0 && text_is_blank((*text)[*size - 1]))
         (*size)--;
 }
 
@@ -119,7 +113,8 @@ easy_decimal(const uint8_t *text, uint64_t size, double *ret_number)
         int64_t written;
 
         if ((*text != 'e' && *text != 'E') || end - text > 5 || text + 1 == end ||
-            is_blank(text[1]) || !any_integer(text + 1, (uint64_t)(end - text - 1), 9999, &written))
+            text_is_blank(text[1]) ||
+            !any_integer(text + 1, (uint64_t)(end - text - 1), 9999, &written))
             return false;
         exponent += written;
     }
@@ -148,7 +143,7 @@ read_by_library(const uint8_t *text, uint64_t size, float *ret_float, double *re
         *ret_float = strtof(memory, &end);
     else
         *ret_double = strtod(memory, &end);
-    is_whole = size > 0 && end == memory + size && !is_blank((uint8_t)memory[0]);
+    is_whole = size > 0 && end == memory + size && !text_is_blank((uint8_t)memory[0]);
     if (memory != copy)
         free(memory);
     return is_whole;

@@ -23,8 +23,8 @@ struct lookup {
  * lookups. */
 enum { FEW_VALUES = 4 };
 
-static const struct spec_value *
-given(const struct stage_config *config, const char *parameter)
+const struct spec_value *
+lookup_given(const struct stage_config *config, const char *parameter)
 {
     const struct spec_value *value = spec_get(config->stage, parameter);
 
@@ -34,7 +34,7 @@ given(const struct stage_config *config, const char *parameter)
 tundish_status
 lookup_salt(const struct stage_config *config, uint64_t ret_salt[2], bool *ret_given)
 {
-    const struct spec_value *salt = given(config, "salt");
+    const struct spec_value *salt = lookup_given(config, "salt");
 
     *ret_given = salt != NULL;
     if (salt == NULL)
@@ -125,7 +125,7 @@ check_modes(const struct lookup *lookup, const struct stage_config *config)
                                 spec_text(config->stage, "output_mode"));
     if (rules->pad_to_max_tokens && rules->max_tokens == 0)
         status = stage_complain(config, "pad_to_max_tokens needs max_tokens");
-    if (rules->mode != ENCODE_TF_IDF && given(config, "idf_weights") != NULL)
+    if (rules->mode != ENCODE_TF_IDF && lookup_given(config, "idf_weights") != NULL)
         status = stage_complain(config, "idf_weights are for output_mode tf_idf");
     return status;
 }
@@ -134,7 +134,7 @@ static tundish_status
 read_rules(struct lookup *lookup, const struct stage_config *config)
 {
     struct lookup_rules *rules = &lookup->rules;
-    const struct spec_value *max_tokens = given(config, "max_tokens");
+    const struct spec_value *max_tokens = lookup_given(config, "max_tokens");
     tundish_status status, modes;
 
     encoding_mode_of(spec_text(config->stage, "output_mode"), &rules->mode);
@@ -159,7 +159,8 @@ check_input(const struct lookup_rules *rules, const struct stage_config *config,
                               "integer_lookup: Keras does not look up sparse columns, and '%s' is "
                               "sparse; use to_ragged or to_dense first",
                               column->name);
-    if (rules->mode == ENCODE_TF_IDF && column->rank > 2 && given(config, "vocabulary") == NULL)
+    if (rules->mode == ENCODE_TF_IDF && column->rank > 2 &&
+        lookup_given(config, "vocabulary") == NULL)
         return stage_complain(config,
                               "%s: tf_idf is learned from lists of terms, and '%s' has %d "
                               "dimensions: reshape it",
@@ -201,7 +202,7 @@ static tundish_status
 lookup_open(struct lookup *lookup, enum vocab_keys keys, const struct stage_config *config,
             struct schema *ret_schema, bool *ret_batch_wide)
 {
-    const struct spec_value *statistics = given(config, "statistics");
+    const struct spec_value *statistics = lookup_given(config, "statistics");
     tundish_status status;
 
     lookup->rules.keys = keys;

@@ -5,6 +5,9 @@
 #include "content/terms/lookup_table.h"
 
 /* Read `salt`: an integer or two of them. *ret_given says whether it was there. */
+/* The parameter; NULL: it is not given, or null. */
+const struct spec_value *lookup_given(const struct stage_config *config, const char *parameter);
+
 tundish_status lookup_salt(const struct stage_config *config, uint64_t ret_salt[2],
                            bool *ret_given);
 

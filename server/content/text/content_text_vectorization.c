@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "content/learned/learning.h"
+#include "content/terms/lookup.h"
 #include "content/terms/lookup_counters.h"
 #include "content/text/text_ids.h"
 #include "core/memory.h"
@@ -25,19 +26,11 @@ struct text_vectorization {
     struct lookup_rules lookup;
 };
 
-static const struct spec_value *
-given(const struct stage_config *config, const char *parameter)
-{
-    const struct spec_value *value = spec_get(config->stage, parameter);
-
-    return value == NULL || value->kind == SPEC_NULL ? NULL : value;
-}
-
 static void
 read_text_rules(struct text_vectorization *state, const struct stage_config *config)
 {
-    const struct spec_value *standardize = given(config, "standardize");
-    const struct spec_value *split = given(config, "split");
+    const struct spec_value *standardize = lookup_given(config, "standardize");
+    const struct spec_value *split = lookup_given(config, "split");
     const char *how = standardize == NULL ? "" : standardize->text;
 
     state->how.rules.lower = strncmp(how, "lower", strlen("lower")) == 0;
@@ -53,7 +46,7 @@ read_text_rules(struct text_vectorization *state, const struct stage_config *con
 static void
 read_ngrams(struct text_vectorization *state, const struct stage_config *config)
 {
-    const struct spec_value *ngrams = given(config, "ngrams");
+    const struct spec_value *ngrams = lookup_given(config, "ngrams");
     bool is_list = ngrams != NULL && ngrams->kind == SPEC_LIST;
 
     if (ngrams == NULL)
@@ -80,7 +73,7 @@ check_modes(const struct text_vectorization *state, const struct stage_config *c
         status = stage_complain(config, "sparse is not for output_mode int");
     if (state->lookup.pad_to_max_tokens && state->lookup.max_tokens == 0)
         status = stage_complain(config, "pad_to_max_tokens needs max_tokens");
-    if (state->lookup.mode != ENCODE_TF_IDF && given(config, "idf_weights") != NULL)
+    if (state->lookup.mode != ENCODE_TF_IDF && lookup_given(config, "idf_weights") != NULL)
         status = stage_complain(config, "idf_weights are for output_mode tf_idf");
     return status;
 }
@@ -90,8 +83,8 @@ static tundish_status
 read_parameters(struct text_vectorization *state, const struct stage_config *config,
                 bool tokens_only)
 {
-    const struct spec_value *length = given(config, "output_sequence_length");
-    const struct spec_value *max_tokens = given(config, "max_tokens");
+    const struct spec_value *length = lookup_given(config, "output_sequence_length");
+    const struct spec_value *max_tokens = lookup_given(config, "max_tokens");
 
     read_text_rules(state, config);
     read_ngrams(state, config);
@@ -227,7 +220,7 @@ static tundish_status
 open_columns(struct text_vectorization *state, const struct stage_config *config, bool tokens_only,
              struct schema *ret_schema, bool *ret_batch_wide)
 {
-    const struct spec_value *statistics = given(config, "statistics");
+    const struct spec_value *statistics = lookup_given(config, "statistics");
     tundish_status status = read_parameters(state, config, tokens_only);
 
     if (status == TUNDISH_OK)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "content/text/texts.h"
 #include "core/cpu.h"
 
 #if defined(__x86_64__)
@@ -15,12 +16,6 @@ struct text_masks {
 };
 
 enum { BLOCK = 64, SLACK = 2 * BLOCK };
-
-static inline bool
-is_white(uint8_t byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
 
 static inline bool
 is_punctuation(uint8_t byte)
@@ -196,7 +191,7 @@ look_portable(const struct text_rules *rules, const uint8_t *from, uint8_t *bloc
     for (unsigned i = 0; i < BLOCK; i++) {
         uint8_t byte = from[i];
 
-        masks.white |= (uint64_t)is_white(byte) << i;
+        masks.white |= (uint64_t)text_is_blank(byte) << i;
         masks.punctuation |= (uint64_t)is_punctuation(byte) << i;
         block[i] = rules->lower && byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
     }

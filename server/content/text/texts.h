@@ -82,6 +82,7 @@ text_starts_letter(uint8_t byte)
     return (byte & 0xC0) != 0x80;
 }
 
+/* White space as in the C locale and in TensorFlow: blank, \t \n \v \f \r. */
 static inline bool
 text_is_blank(uint8_t byte)
 {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "content/text/texts.h"
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
@@ -58,12 +59,6 @@ count_lines(const struct vocab_text *text)
     return lines;
 }
 
-static bool
-is_blank(uint8_t byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
 /* A decimal number with optional blanks around it, as strings::safe_strto64 accepts it. */
 static bool
 parse_integer(struct byte_view term, int64_t *ret_value)
@@ -72,9 +67,9 @@ parse_integer(struct byte_view term, int64_t *ret_value)
     uint64_t magnitude = 0;
     bool is_negative;
 
-    while (from < to && is_blank(term.data[from]))
+    while (from < to && text_is_blank(term.data[from]))
         from++;
-    while (to > from && is_blank(term.data[to - 1]))
+    while (to > from && text_is_blank(term.data[to - 1]))
         to--;
     is_negative = from < to && term.data[from] == '-';
     if (is_negative || (from < to && term.data[from] == '+'))
