@@ -6,8 +6,8 @@
 #include "api.h"
 #include "core/json.h"
 
-/* Of a figure (rows, wait ...) so many series are told at once, those of the highest mean; sums of
- * all nodes besides. */
+/* The most series of a figure (rows, wait ...) that are told at once: those of the highest mean,
+ * beside the sums of all nodes. */
 enum { SERIES_OF_A_FIGURE = 64 };
 
 struct candidate {

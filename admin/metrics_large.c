@@ -82,7 +82,7 @@ struct trainer {
     double matters; /* the share of its time that it waits, or how long it stands */
 };
 
-/* What it waited of late, rather than now: so it is told of as long as an alert needs. */
+/* Its waits of late, rather than now: so it is told of as long as an alert needs. */
 static double
 matters(const struct watcher *watcher, const struct watcher_node *node, const struct watch_set *set)
 {

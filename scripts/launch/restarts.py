@@ -131,7 +131,7 @@ class RestartBarrier:
         signal_when_readable(self.ours)
         self.heard = b""
         self.failed = self.begun = 0  # how often, as others and the server say
-        self.done = {}  # by failures: how many others have ended well after so many
+        self.done = {}  # by the number of failures: how many others have ended well after these
         self.reported_done = -1
         self.is_closed = False
 

@@ -1,1 +1,1 @@
-"""What scripts/package makes."""
+"""The packages that scripts/package makes."""

@@ -18,7 +18,7 @@ _STORE = ("--root", WORK / "store", "--runroot", WORK / "run")
 # chroot needs neither control groups nor a right to raise limits. Other formats have no HEALTHCHECK.
 _BUILD = ("--isolation=chroot", "--format=docker", "--pull=never", "--quiet")
 _CODENAMES = {"12": "bookworm"}
-# What images of Debian leave out.
+# Folders that images of Debian leave out.
 _SLIM = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man")]
 
 

@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-# Of every Linux that a wheel is for (PEP 600), so that they stay out.
+# Every Linux that a wheel is for has these (PEP 600), so they stay out.
 _EVERYWHERE = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|z|pthread|gcc_s|stdc\+\+))\.so\b.*")
 
 # A table of contents with nothing in it, as ICU reads it.

@@ -10,7 +10,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Missing(Exception):
-    """What makes packages is not installed."""
+    """A tool that makes packages is not installed."""
 
 
 def needs(*tools):
@@ -24,7 +24,7 @@ def version():
 
 
 def copy_to(tree):
-    """What is in the repository or may be; all but what was built, where there is none."""
+    """Copy the files that are in the repository or may be; without one, all that were not built."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
@@ -40,7 +40,7 @@ def copy_to(tree):
 
 
 def date():
-    """Of the source: packages of the same source are equal."""
+    """The source's date: packages of the same source are equal."""
     if os.environ.get("SOURCE_DATE_EPOCH"):
         return int(os.environ["SOURCE_DATE_EPOCH"])
     command = ["git", "log", "-1", "--format=%ct"]

@@ -1,1 +1,1 @@
-"""What scripts/test runs."""
+"""The parts that scripts/test runs."""

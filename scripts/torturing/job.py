@@ -223,8 +223,8 @@ class Job:
                 trainer.must_hear_of(victims[0])
 
     def allow_to_group(self, name):
-        """One of which nobody is left goes on, without places, at its lowest step. Of who read the
-        rest in the memory of the server before, this one knows only where it began itself."""
+        """One of which nobody is left goes on, without places, at its lowest step. A trainer that
+        read the rest in the memory of the server before is known here only by where it began."""
         group = [t for t in self.trainers if t.group == name and (not t.is_over or t.begins is not None)]
         if group and not self.has_shards and not any(trainer.is_here() for trainer in group):
             lowest = min(trainer.begins or trainer.stands or trainer.last or (0, 0) for trainer in group)

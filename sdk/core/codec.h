@@ -53,7 +53,7 @@ tundish_status tnd_codec_encode(const struct tnd_codec *codec, const void *in, u
                                 uint64_t *ret_stored_bytes);
 
 /* Restore a column that is known to have `out_bytes` bytes. TUNDISH_E_CORRUPT if the stored bytes
- * are not what an encoder makes of so many; TUNDISH_E_LAYOUT if this library is too old to know
+ * are not what an encoder makes of that number; TUNDISH_E_LAYOUT if this library is too old to know
  * the codec. */
 tundish_status tnd_codec_decode(const struct tnd_codec *codec, const void *stored,
                                 uint64_t stored_bytes, void *out, uint64_t out_bytes,

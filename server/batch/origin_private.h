@@ -56,7 +56,7 @@ bool origin_rows_told(struct origin_walk *walk, const struct origin *origin,
 void origin_rows_of(struct origin_walk *walk, const struct plan_node *node, const uint64_t *words,
                     const struct origin *origin, struct origin_rows *ret_rows);
 
-/* Rows [begin, end) of such, as far as there are so many. */
+/* Rows [begin, end) of such, as far as they reach. */
 struct origin *origin_cut(struct origin_walk *walk, const struct origin_rows *rows, uint64_t begin,
                           uint64_t end);
 

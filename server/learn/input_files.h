@@ -19,8 +19,8 @@ struct input_files {
     struct input_file *list;
 };
 
-/* Every file named in the dataset, patterns expanded, in the order of their paths. What a stage
- * names by $value is found by the pattern that stands outside. */
+/* Every file named in the dataset, patterns expanded, in the order of their paths. Files
+ * that a stage names by $value are found by the pattern that stands outside. */
 tundish_status input_files_find(const struct spec_file *file, const struct spec_dataset *dataset,
                                 struct input_files *ret_files);
 void input_files_close(struct input_files *files); /* accepts zeros */

@@ -21,7 +21,7 @@ struct order_digest {
     bool is_over;        /* `passed` elements are all, and `hash` is theirs */
     uint64_t whole;      /* a sum of the notes of this epoch */
     uint64_t caches;     /* says which caches were found and which are made: if they differ, so do
-                            references to the same rows. Of all epochs so far */
+                            references to the same rows; all epochs so far count */
 };
 
 /* Begin again, at an epoch's start. */

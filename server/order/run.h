@@ -77,7 +77,7 @@ void run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, 
                      uint64_t count, uint64_t *ret_words);
 
 /* The memory of a few large runs that are gone is kept for others of the same size: the kernel
- * takes longer to give so many pages than the order takes to fill them. Give it back. */
+ * takes longer to give their pages than the order takes to fill them. Give it back. */
 void run_drop_spares(void);
 
 void run_release(struct run *run); /* accepts NULL */

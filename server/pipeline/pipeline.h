@@ -1,8 +1,8 @@
 /* pipeline.h - the pipeline file, parsed once, checked, into one const tree.
  *
  * spec_open reads the YAML, checks every name, type and range against the table of stages
- * (stages.def), fills in defaults and resolves named datasets and environment variables. What it
- * returns is never changed afterwards and may be read by any thread. Everything keeps its position
+ * (stages.def), fills in defaults and resolves named datasets and environment variables. Its
+ * result is never changed afterwards and may be read by any thread. Everything keeps its position
  * in the file, so that later checks (plan, stages) can complain about the right line.
  */
 #ifndef PIPELINE_PIPELINE_H
@@ -44,7 +44,7 @@ struct spec_value {
     uint32_t count;                   /* LIST, MAP */
     const struct spec_value *items;   /* LIST: items; MAP: the values */
     const struct spec_value *keys;    /* MAP: TEXT */
-    const struct spec_value **sorted; /* MAP: the keys by text; those that are no TEXT come last */
+    const struct spec_value **sorted; /* MAP: the keys by text; those that are not TEXT come last */
     const struct spec_dataset *dataset;
 };
 

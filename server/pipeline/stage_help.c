@@ -178,7 +178,7 @@ stage_print_written(const struct stage_info *stage, FILE *out)
     } else if (stage->parameter_count > 0) {
         fprintf(out, ", or - %s: {...}", stage->name);
     }
-    /* A short form gives one parameter, so it is no use where a second one is needed. */
+    /* A short form gives one parameter, so it does not serve where a second one is needed. */
     if (stage->has_short_form && needed == first->required)
         fprintf(out, ", in short - %s: %s", stage->name, first->name);
     if (stage->stands_first)

@@ -18,7 +18,7 @@ struct source_files;
 
 enum { SOURCE_WIDTH = 2 };
 
-/* What an element's words mean to another process that has the same plan. */
+/* The meaning of an element's words to another process that has the same plan. */
 enum source_words {
     WORDS_OF_HERE,      /* nothing */
     WORDS_ARE_THE_SAME, /* the same as here */

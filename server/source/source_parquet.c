@@ -243,7 +243,7 @@ open_columns(struct parquet *parquet, const struct stage_config *config)
     return status;
 }
 
-/* What files with other columns are told apart by. */
+/* A hash that tells files with other columns apart. */
 static int64_t
 hash_columns(const struct parquet_columns *columns)
 {

@@ -456,7 +456,7 @@ program_read(const void *state, const struct source_read *read)
             frame_reject(read->output, i, "%s, %.*s", fetch_file_name(read, i), (int)sentence.size,
                          (const char *)sentence.data);
     }
-    /* The record of a rejection is no row, and a blank row is decoded in its place. */
+    /* The record of a rejection is not a row, and a blank row is decoded in its place. */
     return row_codec_decode(rows, read->count, read->output, say_where, read);
 }
 
@@ -468,7 +468,7 @@ program_can_begin(const void *state, const char *root)
     return child_check(program->arguments[0], root);
 }
 
-/* What it writes is kept only while it runs. */
+/* Its output is kept only while it runs. */
 static void
 program_tell(const void *state, struct source_files *files, const uint64_t *words,
              struct whereabouts *ret_where)

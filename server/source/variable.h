@@ -29,7 +29,7 @@ tundish_status variable_check_text(const struct stage_config *config,
  * NULL)? */
 bool variable_is_distribution(const struct spec_value *value, const struct schema *outer);
 
-/* What read needs to know of the distribution, and a variable's value by it. */
+/* The part of the distribution that read needs, in one word; and a variable's value by it. */
 uint64_t variable_pack(const struct order_services *services);
 int32_t variable_unpack(const struct spec_value *value, uint64_t packed);
 

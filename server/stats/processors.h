@@ -24,8 +24,8 @@ struct processors_use {
 struct processors *processors_open(void);             /* never NULL */
 void processors_close(struct processors *processors); /* accepts NULL */
 
-/* How long not to look at other processes, where looking took so much processor time: there may be
- * thousands. */
+/* How long not to look at other processes, where a look took `cost_ns` of processor time: there may
+ * be thousands. */
 int64_t processors_pause_ns(int64_t cost_ns);
 
 /* Look again. Run delay and throttling never fall. One thread at a time. */

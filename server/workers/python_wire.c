@@ -49,7 +49,7 @@ struct writing {
     uint64_t used;
 };
 
-/* Room for so many bytes; NULL while it is only measured. */
+/* Room for `bytes`; NULL while it is only measured. */
 static void *
 take_room(struct writing *writing, uint64_t bytes, uint64_t *ret_offset)
 {

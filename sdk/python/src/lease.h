@@ -57,8 +57,8 @@ void source_drop(struct source *source);
 /* The oldest batch that is in use in its slot: where it was taken, and how many there are. False:
  * there is none. */
 bool source_oldest(struct source *source, struct source_line *ret_taken, uint32_t *ret_count);
-/* A loop was left early. Its variable may hold the newest batch until the next one is taken, which
- * is no fault of the program's. */
+/* A loop was left early. Its variable may hold the newest batch until the next one is taken, for
+ * which the program is not to blame. */
 void source_note_left(struct source *source);
 /* Make the oldest the program's own, so that its slot goes back. OK also if there is none now. By
  * the thread that uses the reader. */

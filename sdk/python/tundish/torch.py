@@ -182,9 +182,9 @@ class DataLoader:
     the loop got, small and made at once. Loading takes effect at once, also in a loop that runs.
 
     Each trainer reads its own replica, so nothing may cut the rows again: accelerate's prepare() returns
-    this loader unchanged, and Lightning and others add no sampler. There are no worker processes. What
-    prepare() was given is part of save_state() and load_state(), accumulate() steps at the epoch's end,
-    and gather_for_metrics() drops nothing, since no row comes twice.
+    this loader unchanged, and Lightning and others add no sampler. There are no worker processes. The
+    objects that prepare() was given are part of save_state() and load_state(), accumulate() steps at the
+    epoch's end, and gather_for_metrics() drops nothing, since no row comes twice.
 
     With a map-style data set (`__getitem__` and `__len__`, or a sampler) for its source it takes the options
     of torch.utils.data.DataLoader, in their order, and batches are torch's, value for value: items, default

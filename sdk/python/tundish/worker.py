@@ -166,8 +166,8 @@ def _annotated(call: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _digest(name: str, source_file: str | None) -> int:
-    """Of the module's own source, by which nodes see that they have the same. source_file: of one that calls
-    functions of another file."""
+    """A digest of the module's own source, by which nodes see that they have the same. source_file: the file
+    whose functions the module calls."""
     module = importlib.import_module(name.partition(":")[0])
     try:
         with open(source_file or module.__file__ or "", "rb") as file:

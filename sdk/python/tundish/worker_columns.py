@@ -285,7 +285,7 @@ class Answer:
             fixed[element] = fit(value, spec)
 
     def put_all(self, column: int, values: Any) -> bool:
-        """All elements of a fixed column at once. False: it is not one, or these are no array of it."""
+        """All elements of a fixed column at once. False: it is not one, or these are not an array of it."""
         fixed, array = self._fixed[column], values
         if fixed is None or getattr(array, "shape", None) != fixed.shape:
             return False

@@ -24,7 +24,7 @@ enum { COMPARED_MAX = 24, COUNT_MAX = UINT16_MAX, CELLS_MAX = 1 << 17, BLOCK = 5
  * that far below the smallest boundary, so that a boundary at 0 has a cell of its own. */
 enum { OCTAVE = 1 << 23 };
 
-/* At most one boundary in so many may lie in a crowded cell; otherwise the search would
+/* At most one boundary in CROWDED_MOST may lie in a crowded cell; otherwise the search would
  * dominate. */
 enum { CROWDED_MOST = 16 };
 

@@ -1,6 +1,6 @@
 /* tukey.h - Tukey's hh distributions, as tf.Transform's gaussianization uses them.
  *
- * Of a standard normal u they make u * exp(h * u^2), with one h below zero and another above.
+ * They turn a standard normal u into u * exp(h * u^2), with one h below zero and another above.
  */
 #ifndef CONTENT_NUMBERS_TUKEY_H
 #define CONTENT_NUMBERS_TUKEY_H

@@ -194,7 +194,7 @@ example_reserve(struct parsing *parsing, uint32_t f, int64_t used, int64_t more)
         memcpy(list->values, old, (size_t)used * bytes);
 }
 
-/* An upper bound of the values in a list of so many bytes. An int64 takes at least one byte, a
+/* An upper bound of the values in a list, by its bytes. An int64 takes at least one byte, a
  * float four, a text two. */
 static int64_t
 list_bound(tundish_dtype dtype, int64_t bytes)

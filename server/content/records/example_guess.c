@@ -1,7 +1,7 @@
 /* example_guess.c - the fast path for records that resemble the record before. All others go to the
- * plain parser. Features with one value are taken first (example_single.c). Of the others, and of
- * names that nobody wants, each remembers which one followed it, since writers put features into
- * every record in the same order; a guessed name is confirmed by one comparison. */
+ * plain parser. Features with one value are taken first (example_single.c). Each of the
+ * others, and each name that nobody wants, remembers which one followed it, since writers put
+ * features into every record in the same order; a guessed name is confirmed by one comparison. */
 #include <string.h>
 
 #include "content/records/example_parsing.h"

@@ -1,6 +1,6 @@
 /* example_single.c - features with one value, in the form that writers give them.
  *
- * Of such an entry, all but the value follows from the feature and the entry's length, so a few
+ * All of such an entry but its value follows from the feature and the entry's length, so a few
  * words are compared to confirm tags, name and all four lengths at once. Which feature to compare
  * with is hashed from the name, not guessed from the feature before: records lack features here and
  * there, and each wrong guess is a mispredicted branch.

@@ -24,7 +24,7 @@ bad(struct cursor *cursor, const char *format, ...)
     return false;
 }
 
-/* Whether so many bytes follow. Comparing with the bytes left cannot overflow, unlike adding to the
+/* Do as many bytes follow? Comparing with the bytes left cannot overflow, unlike adding to the
  * position. */
 static bool
 has(struct cursor *cursor, uint64_t bytes)

@@ -19,7 +19,7 @@ struct lookup {
     struct column_spec *inputs;  /* of each target; their names belong to the input schema */
 };
 
-/* With at most so many values in a column, the wait for a cache miss is not hidden by other
+/* With at most FEW_VALUES values in a column, the wait for a cache miss is not hidden by other
  * lookups. */
 enum { FEW_VALUES = 4 };
 

@@ -74,7 +74,8 @@ describe(void *state, const struct stage_config *config, void *own, struct colum
     return status == TUNDISH_OK ? texts_open_lists(config, column) : status;
 }
 
-/* The bytes of the character at `at`; negative: so many ill-formed bytes (as text_utf8_letter). */
+/* The bytes of the character at `at`; negative: the number of ill-formed bytes (as
+ * text_utf8_letter). */
 static int64_t
 utf16_letter(const uint8_t *at, const uint8_t *end)
 {

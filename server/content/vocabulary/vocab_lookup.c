@@ -86,8 +86,8 @@ probe_in_block(const struct vocab *vocab, const struct vocab_block *block, size_
 }
 
 /* Find short terms in their home buckets. `match` gives a bit for each equal key. Without a match,
- * a bucket that has not passed the term on means absent. The rest is rare. What LONG terms get here
- * means nothing. */
+ * a bucket that has not passed the term on means absent. The rest is rare. The results
+ * of LONG terms mean nothing here. */
 #define COMPARE_AT_HOME(name, options, match)                                                      \
     options static void name(const struct vocab *vocab, const struct vocab_block *block,           \
                              int64_t *ret_values)                                                  \

@@ -2,7 +2,7 @@
  * replaces both and is never replaced. Without values the least is infinite and the greatest is
  * minus infinity.
  *
- * Of a key tf.Transform takes the extremes of each batch first, with unsorted_segment_max: a row
+ * tf.Transform takes a key's extremes of each batch first, with unsorted_segment_max: a row
  * with a NaN replaces what its batch had before it, and the next row replaces the NaN.
  */
 #include <float.h>

@@ -10,7 +10,7 @@
 /* NumPy sorts up to this many entries by a network, and so must this. */
 enum { NETWORK_MAX = 256 };
 
-/* Of an entry's share of the weight: the sum of the weights up to it, and its value. */
+/* An entry's share of the weight: the sum of the weights up to it, and its value. */
 typedef double sum_and_value __attribute__((vector_size(16)));
 
 struct bin_point {

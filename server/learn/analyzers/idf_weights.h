@@ -12,7 +12,7 @@ struct idf_weights {
     int64_t count, capacity;
     int64_t documents;  /* of all; said */
     int64_t first_term; /* special indices before the terms; said */
-    int64_t depth;      /* zeros follow, up to so many in all; said */
+    int64_t depth;      /* zeros follow, up to this number in all; said */
 };
 
 /* The next term, which is in that number of documents. */

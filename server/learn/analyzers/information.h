@@ -20,7 +20,7 @@ struct information {
 /* tf.Transform's least_apart where none is wanted: more the more rows there are. */
 double information_least_apart(double total);
 
-/* Of a term that is in rows of these labels. TensorFlow has stored the shares of the first
+/* For a term that is in rows of these labels. TensorFlow has stored the shares of the first
  * `stored_count` labels as float32; that of others is 0 without having been stored, which tells
  * terms of equal counts apart. */
 double information_of(const struct information *information, const double *with_label,

@@ -1,6 +1,6 @@
 /* quantile_sketch.h - weighted quantiles of a stream in bounded memory, as tf.Transform's
  * (tfx_bsl's) weighted quantiles summary: exact until there are more different values than a
- * block holds, afterwards within epsilon. What is put in is to be put in in one order. */
+ * block holds, afterwards within epsilon. Values must be put in in one order. */
 #ifndef LEARN_ANALYZERS_QUANTILE_SKETCH_H
 #define LEARN_ANALYZERS_QUANTILE_SKETCH_H
 

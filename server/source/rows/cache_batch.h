@@ -1,6 +1,6 @@
 /* cache_batch.h - batches as elements of a cache in a file: each is one record, and its element a
- * run with that record at each row, so that stages can count rows and cut. What is cut is made
- * whole first (plan.h, batch_wide).
+ * run with that record at each row, so that stages can count rows and cut. A batch that is cut is
+ * made whole first (plan.h, batch_wide).
  */
 #ifndef SOURCE_ROWS_CACHE_BATCH_H
 #define SOURCE_ROWS_CACHE_BATCH_H

@@ -40,7 +40,7 @@ enum order_result pass_keep(struct order_iterator *iterator, struct pass *pass, 
                             const uint8_t *bytes, const uint64_t *ends, size_t count,
                             uint64_t *words);
 
-/* Of struct source_ops: every pass is kept. */
+/* As in struct source_ops: every pass is kept. */
 bool passes_need_cache(const void *state, bool has_urls);
 
 void pass_end(struct pass *pass); /* accepts zeros */

@@ -17,7 +17,7 @@
  */
 const char *row_codec_obstacle(const struct schema *schema, const char **ret_reason);
 
-/* What every row of it takes at least. */
+/* The least that a row of it takes. */
 uint64_t row_codec_least_bytes(const struct schema *schema);
 
 enum row_fit {

@@ -39,7 +39,7 @@ tundish_status tensor_table_open_text(struct tensor_table *table, const struct s
                                       struct schema *ret_schema);
 void tensor_table_close(struct tensor_table *table);
 
-/* Of struct order_ops and source_ops, the table being the node's state. */
+/* As in struct order_ops and source_ops, the table being the node's state. */
 tundish_status tensor_table_iterate(struct order_iterator *iterator);
 enum order_result tensor_table_next(struct order_iterator *iterator, uint64_t *words, size_t max,
                                     size_t *ret_count);

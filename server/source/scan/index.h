@@ -4,8 +4,8 @@
  *
  * An index belongs to a file as stat shows it (path, device, inode, size, times of change to the
  * nanosecond) and to a format. It is not kept for a file younger than two seconds, which could
- * change again without showing it. What is read back is hostile: lengths and checksums are checked
- * before it is used, and each record's bounds whenever one is read.
+ * change again without showing it. An index that is read back is hostile: lengths and checksums are
+ * checked before it is used, and each record's bounds whenever one is read.
  */
 #ifndef SOURCE_SCAN_INDEX_H
 #define SOURCE_SCAN_INDEX_H
@@ -13,7 +13,7 @@
 #include "source/files/file.h"
 #include "source/scan/records.h"
 
-/* What an index must be of. */
+/* The file and the format that an index must be of. */
 struct index_key {
     const char *path;
     struct file_identity identity;

@@ -12,7 +12,7 @@ is_about_archive(struct byte_view name)
 }
 
 /* "d/.txt" is column "txt" of sample "d/", as in WebDataset, unless the folder's name has a dot.
- * What file managers and version control leave in folders is not data. */
+ * Files that file managers and version control leave in folders are not data. */
 static bool
 is_in_plain_folder(struct byte_view name, const uint8_t *base)
 {

@@ -21,7 +21,8 @@ struct sample_columns {
     bool skip_missing; /* a sample without one of the columns is not a row */
 };
 
-/* Of what decides which samples there are: 0 if every sample is a row, whatever the columns. */
+/* A hash of all that decides which samples there are: 0 if every sample is a row, whatever the
+ * columns. */
 int64_t sample_columns_hash(const struct sample_columns *columns);
 
 /* Key and extension of a member. False: it belongs to no sample (no file, no dot, a hidden file, or

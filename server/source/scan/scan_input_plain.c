@@ -4,7 +4,7 @@
 #include "source/scan/index.h"
 #include "source/scan/scan_work.h"
 
-/* Of a file that is not scanned, for its identity. */
+/* The parts that identify a file which is not scanned. */
 enum { SAMPLES = 16, SAMPLE_BYTES = 4096 };
 
 /* Hash the size of a file and a few places in it. Its records are computed from its size, and

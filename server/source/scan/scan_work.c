@@ -24,7 +24,7 @@ enum {
 
 _Static_assert(PIECE_BYTES % SCAN_READ_BYTES == 0, "a read never straddles two pieces");
 
-/* Is the object at a URL packed, though its name does not say so? What it begins with is read next
+/* Is the object at a URL packed, though its name does not say so? Its beginning is read next
  * in any case. */
 static tundish_status
 look_at_object(struct source_file *file, bool *ret_packed)

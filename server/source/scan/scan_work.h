@@ -21,7 +21,7 @@ struct scan_input_ops {
     tundish_status (*read)(struct source_file *file, struct scan_work *work, size_t *ret_bytes);
 
     /* Some records, from number work->record_count on; sets work->is_over if the last are among
-     * them. What it fails with names the file. NULL: there are bytes. */
+     * them. Its error names the file. NULL: there are bytes. */
     tundish_status (*find)(struct source_file *file, struct scan_work *work,
                            struct record_writer *writer);
 

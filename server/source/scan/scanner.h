@@ -14,7 +14,7 @@ struct sample_columns;
 struct scanner_ops;
 struct source_file;
 
-/* What makes two scans of the same bytes the same. */
+/* Two scans of the same bytes are the same if these are equal. */
 struct record_format {
     const struct scanner_ops *scanner;
     enum packing packing;

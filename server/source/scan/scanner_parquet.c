@@ -3,7 +3,7 @@
 #include "source/files/file_remote.h"
 #include "source/parquet/file.h"
 
-/* Of a URL, and of a file that another node has. */
+/* From a URL, and from a file that another node has. */
 static tundish_status
 read_far(void *context, void *to, size_t bytes, uint64_t offset)
 {

@@ -75,7 +75,7 @@ take_member(struct webdataset_scan *scan, const struct tar_member *member,
         return TUNDISH_OK;
     is_same =
         scan->in_sample && bytes_are_equal(key, (struct byte_view){ scan->key, scan->key_bytes });
-    /* A link is no member of it, but the sentence about one that is missing names it. */
+    /* A link is not a member of it, but the sentence about one that is missing names it. */
     if (member->is_link) {
         scan->end = is_same ? member->data : scan->end;
         return TUNDISH_OK;

@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "source/scan/tar.h"
 
-/* Of GNU tar's own header, and of the blocks with more parts after it. */
+/* Offsets in GNU tar's own header, and in the blocks with more parts after it. */
 enum {
     PARTS = 386,
     HEADER_PARTS = 4,

@@ -76,7 +76,7 @@ class Beside:
 
 
 def _fits(stage: str, params: Any, count: int) -> bool:
-    """Whether so many terms and the special ones are within max_tokens: of a file the others are left out."""
+    """Whether `count` terms and the special ones are within max_tokens: the others of a file are left out."""
     most = params.get("max_tokens")
     is_masked = stage == "text_vectorization" or params.get("mask_token") is not None
     masks = int(is_masked and params.get("output_mode", "int") == "int")

@@ -83,7 +83,7 @@ class Emission:
         return self.drawing[0].seed if self.drawing else None
 
     def stages(self, node: Node) -> list[Stage]:
-        """The stages of a stream's dataset. What it uses twice and what draws is one dataset, as in the program:
+        """The stages of a stream's dataset. A part used twice, or one that draws, is one dataset, as in the program:
         each iterator of it draws another order."""
         self._names = {}
         for each in _used_twice(node):

@@ -169,8 +169,8 @@ def _refusal(what: str, remedy: str) -> Any:
 class Column:
     """A column while a function is traced: what will be computed, not a value.
 
-    It has TensorFlow's operators and the attributes `dtype`, `shape` and `ndim`. What would need a value
-    now, as `if`, `len` or numpy, raises tundish.data.TraceError with the line and the remedy.
+    It has TensorFlow's operators and the attributes `dtype`, `shape` and `ndim`. An operation that needs a
+    value now, as `if`, `len` or numpy, raises tundish.data.TraceError with the line and the remedy.
     """
 
     __array_priority__ = 100

@@ -15,8 +15,8 @@ __all__ = ["Variable", "block", "flow", "scalar"]
 WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_./$+\-][A-Za-z0-9_./$*?+\-]*(?: [A-Za-z0-9_./*+\-]+)*")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0x[0-9A-Fa-f]+|0o[0-7]+")
-# What may stand in a file as it is, though not outside of quotes: all but controls, what YAML 1.1 took for
-# line breaks, byte order marks, and everything that is not a character.
+# All characters may stand in a file as they are, though some only in quotes, but controls, the line breaks of
+# YAML 1.1, byte order marks, and numbers that are not characters.
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 EXPANDED_BYTES = 1 << 20  # of a text with escapes a server takes no more
 _WORDS = ("null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", "~", "")

@@ -88,8 +88,8 @@ def _values(asked: list[Asked], name: str) -> set[int]:
 
 
 class Symbol:
-    """A number of an InputContext: its value here, and its name in a pipeline file. What is computed from
-    it has no name there; its formula tells it from others."""
+    """A number of an InputContext: its value here, and its name in a pipeline file. A number computed
+    from it has no name there; its formula tells it from others."""
 
     def __init__(self, run: Run, number: Any, text: str | None, formula: str | None = None) -> None:
         self.run = run
