@@ -65,7 +65,7 @@ class Job:
         return None
 
     def pipeline(self):
-        stages = [*self.rows_in_order(), "shuffle: {buffer_size: 300}", f"batch: {BATCH}"]
+        stages = [*self.rows_in_order(), *self.shuffle(), f"batch: {BATCH}"]
         lines = "".join(f"      - {stage}\n" for stage in stages)
         return (
             f"{self.head()}streams:\n  train:\n    dataset:\n{lines}    distribute: {self.distribute}\n"
@@ -75,6 +75,9 @@ class Job:
     def head(self):
         """The pipeline's lines above its streams."""
         return ""
+
+    def shuffle(self):
+        return ["shuffle: {buffer_size: 300}"]
 
     def rows_in_order(self):
         return source.stages(self.source, self.folder, ROWS)

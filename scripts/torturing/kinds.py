@@ -4,6 +4,7 @@ import functools
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -299,5 +300,32 @@ class Python(Lanes):
             self.killed["interpreters"] += 1
 
 
+class Programs(Lanes):
+    """Rows of a program in several processes, which with `seek` begin near the place that is resumed."""
+
+    PROGRAM = """
+from tundish.rows import RowWriter
+
+with RowWriter({{"value": "int64"}}) as rows:
+    for number in range(rows.first, {rows}, rows.step):
+        rows.write(value=number)
+"""
+    sources = ["program"]
+
+    def __init__(self, folder, seed):
+        (folder / "rows.py").write_text(self.PROGRAM.format(rows=ROWS))
+        super().__init__(folder, seed)
+        self.environment["PYTHONPATH"] = str(BUILD / "sdk" / "python")
+
+    def rows_in_order(self):
+        several = f"processes: {self.random.choice((2, 3, 5))}, seek: {self.random.choice(('true', 'false'))}"
+        command = f'["{sys.executable}", "{self.folder}/rows.py"]'
+        return [f"program: {{command: {command}, spec: {{value: {{dtype: int64}}}}, {several}}}"]
+
+    def shuffle(self):
+        """Without one a program that seeks makes no row before the place."""
+        return self.random.choice((super().shuffle(), []))
+
+
 ALL = [Lanes, SlowGroup, Queue, Launched, Broadcast, Shards, Sessions, KeptPlaces, Detached,
-       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore, Fresh, Python]  # fmt: skip
+       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore, Fresh, Python, Programs]  # fmt: skip
