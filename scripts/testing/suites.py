@@ -363,13 +363,20 @@ def _each_file(name, interpreter, tests, top=None, files="test_*.py", without=()
 
 
 def _typed(interpreter, folder):
-    """The package as mypy sees it."""
-    mypy = [str(interpreter), "-m", "mypy"]
-    if not _works([*mypy, "--version"]):
-        return Tally(skipped=1, notes=["python: mypy is not installed"])
-    lines = _echoed([*mypy, "--strict", "--cache-dir", str(folder / "mypy-cache"), "sdk/python/tundish"])
-    fine = any(line.startswith("Success") for line in lines)
-    return Tally(passed=1) if fine else failure("mypy --strict sdk/python/tundish")
+    """The package as mypy and pyright see it."""
+    mypy = ["mypy", "--strict", "--cache-dir", str(folder / "mypy-cache"), "sdk/python/tundish"]
+    pyright = ["basedpyright", "--project", "sdk/python", "--level", "error", "--pythonpath", str(interpreter)]
+    total = _checked(interpreter, mypy, "Success")
+    total.add(_checked(interpreter, pyright, "0 errors"))
+    return total
+
+
+def _checked(interpreter, command, fine):
+    """By a module of the interpreter, whose last lines say that all is fine."""
+    if not _works([str(interpreter), "-m", command[0], "--version"]):
+        return Tally(skipped=1, notes=[f"python: {command[0]} is not installed"])
+    lines = _echoed([str(interpreter), "-m", *command])
+    return Tally(passed=1) if any(line.startswith(fine) for line in lines) else failure(" ".join(command))
 
 
 def _python_asan():

@@ -288,7 +288,7 @@ class Ragged(_Placed):
         if fill is None:
             fill = b"" if is_text else 0
         for splits in reversed(self.row_splits):
-            lengths = np.diff(np.asarray(splits))
+            lengths: Numbers = np.diff(np.asarray(splits))
             width = int(lengths.max(initial=0))
             wider = np.full((len(lengths), width, *dense.shape[1:]), fill, dense.dtype)
             wider[np.arange(width) < lengths[:, None]] = dense

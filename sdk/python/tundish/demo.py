@@ -31,7 +31,7 @@ streams:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tundish.demo", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tundish.demo", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=float, default=10, help="how long to train (default 10)")
     seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory(prefix="tundish-demo-") as folder:

@@ -203,9 +203,7 @@ def _adapter() -> type[_Batches]:
     class OwnAdapter(_Batches, DataAdapter):  # type: ignore[misc]
         """Keras takes an instance as it is, and asks it for what its backend iterates over."""
 
-        batch_size = None
-        has_partial_batch = None
-        partial_batch_size = None
+        batch_size = has_partial_batch = partial_batch_size = property(lambda self: None)
 
         def get_numpy_iterator(self) -> Iterator[tuple[Any, ...]]:
             return self._converted(lambda column: column)

@@ -144,11 +144,11 @@ def nest(signature: Any, leaves: Iterator[Any]) -> Any:
     if kind == "none":
         return None
     leaf = next(leaves)
-    if kind in TEXTS and signature[-1] is str:
-        leaf = [text.decode("utf-8", "surrogateescape") for text in leaf]
-    if kind == "texts":
-        return signature[1](leaf)
-    if kind in ("text", "constant"):
+    if kind in TEXTS:
+        is_str = signature[-1] is str
+        texts = [text.decode("utf-8", "surrogateescape") for text in leaf] if is_str else leaf
+        return signature[1](texts if kind == "texts" else texts[0])
+    if kind == "constant":
         return signature[1](leaf[0])
     return leaf.numpy() if kind == "array" else leaf
 
@@ -163,7 +163,7 @@ def collate(batch: Sequence[Any]) -> Any:
     if kind is np.ndarray and first.dtype.kind in "biuf" and first.dtype.isnative and all(type(item) is np.ndarray for item in batch):
         if all(item.shape == first.shape and item.dtype == first.dtype for item in batch):
             return Tensor(Stack(batch))
-    if isinstance(first, np.generic) and first.dtype.kind in "biuf" and all(type(item) is kind for item in batch):
+    if issubclass(kind, np.generic) and first.dtype.kind in "biuf" and all(type(item) is kind for item in batch):
         return Tensor(np.array(batch, first.dtype))
     if kind in _CONSTANTS and all(type(item) is kind for item in batch):
         try:
@@ -189,7 +189,7 @@ def convert(item: Any) -> Any:
     kind = type(item)
     if kind in (str, bytes, int, float, bool):
         return item
-    if isinstance(item, np.ndarray | np.generic) and item.dtype.kind in "biuf":
+    if issubclass(kind, np.ndarray | np.generic) and item.dtype.kind in "biuf":
         return Tensor(np.asarray(item))
     if kind is dict:
         return {key: convert(value) for key, value in item.items()}
@@ -298,8 +298,8 @@ def _pickler(to: Any) -> pickle.Pickler:
     torch = sys.modules.get("torch")
     if torch is not None:
         table = getattr(kind, "dispatch_table", None)  # cloudpickle has one
-        others = table if isinstance(table, collections.ChainMap) else copyreg.dispatch_table
-        reducers: Any = collections.ChainMap({torch.Tensor: _reduced}, others)
+        others: Any = table if isinstance(table, collections.ChainMap) else copyreg.dispatch_table
+        reducers = collections.ChainMap({torch.Tensor: _reduced}, others)
         kind = type("Pickler", (kind,), {"dispatch_table": reducers})
     return kind(to, protocol=5)
 

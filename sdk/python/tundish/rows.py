@@ -80,12 +80,11 @@ class RowWriter:
         self._buffer = bytearray()
         self._buffer_bytes = buffer_bytes
         self._stdout: TextIO | None = None
+        self._output: BinaryIO = sys.stdout.buffer if output is None else output
         if output is None:
             sys.stdout.flush()
             self._stdout = sys.stdout
-            output = sys.stdout.buffer
             sys.stdout = sys.stderr
-        self._output = output
 
     def write(self, **row: Any) -> None:
         """Append a row: one value for each column, by name."""
@@ -222,13 +221,14 @@ def _sizes(name: str, shape: Sequence[int | None], value: Any) -> list[int]:
     sizes: list[int] = []
     inner = value
     for wanted in shape:
-        if sizes and 0 in sizes:  # in no list there is nothing to be seen
+        if 0 in sizes:  # in no list there is nothing to be seen
             sizes.append(wanted or 0)
             continue
         if isinstance(inner, (str, bytes)) or not hasattr(inner, "__len__"):
             raise ValueError(f"column {name}: {len(shape)} dimensions are needed, not {len(sizes)}")
         sizes.append(len(inner))
-        inner = inner[0] if len(inner) > 0 else None
+        if len(inner) > 0:
+            inner = inner[0]
     _check_sizes(name, shape, sizes)
     return sizes
 

@@ -27,6 +27,11 @@ from .options import spelt
 __all__ = ["convert", "dataset", "element_spec", "iterate", "of_epochs"]
 
 
+def _ragged(values: Any, splits: list[Any]) -> Any:
+    kind: Any = tf.RaggedTensor
+    return kind.from_nested_row_splits(values, splits, validate=False)
+
+
 def convert(column: Any) -> Any:
     """A column, or batch.array(name), as TensorFlow has it, on the CPU.
 
@@ -38,7 +43,7 @@ def convert(column: Any) -> Any:
         return column.tf()
     if isinstance(column, Ragged):
         splits = [convert(splits) for splits in column.row_splits]
-        return tf.RaggedTensor.from_nested_row_splits(convert(column.values), splits, validate=False)
+        return _ragged(convert(column.values), splits)
     if isinstance(column, Sparse):
         return tf.SparseTensor(convert(column.indices), convert(column.values), column.shape)
     array = lender(column)
@@ -179,7 +184,7 @@ def _assembled(spec: tundish.ColumnSpec, left: list[Any]) -> Any:
     values, *rest = left[:count]
     del left[:count]
     if spec.kind == "ragged":
-        return tf.RaggedTensor.from_nested_row_splits(values, rest, validate=False)
+        return _ragged(values, rest)
     if spec.kind == "sparse":
         indices, shape = rest
         # In pieces, so that the graph knows the sizes that do not change.

@@ -122,7 +122,7 @@ class DatasetLoader:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if type(batch_sampler) is BatchSampler:
             sampler, self.batch_size, self.drop_last = _parts(batch_sampler)
-        self._takes_lists = batch_size is None and isinstance(sampler, BatchSampler)  # of the data set itself
+        self._takes_lists = batch_size is None and issubclass(type(sampler), BatchSampler)  # of the data set itself
         self._by_batches = self._takes_lists
         if batch_sampler is not None and type(batch_sampler) is not BatchSampler:
             self._by_batches, self.batch_size = True, None

@@ -74,7 +74,7 @@ class Transform:
             result = self._transform.records(rows)
         return {name: column(*result.column(i)) for i, name in enumerate(self.spec)}
 
-    def _columns(self, rows: Mapping[str, Any]) -> tuple[list[Any], int]:
+    def _columns(self, rows: Mapping[Any, Any]) -> tuple[list[Any], int]:
         for name in rows:
             if name not in self.inputs:
                 raise ColumnError(f"the stream takes no column {name!r}" + nearest(name, self.inputs))

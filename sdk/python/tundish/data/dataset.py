@@ -701,9 +701,9 @@ def _as_arrays(tensors: Any) -> Any:
             return Typed(
                 [item.tolist() if hasattr(item, "tolist") else item for item in value], as_dtype(own)
             )
-        call = value.call if isinstance(value, Column) else None
-        if call is None or call.name != "tf.constant":
+        if not isinstance(value, Column) or value.call is None or value.call.name != "tf.constant":
             return value
+        call = value.call
         constant = call.args[0] if call.args else call.kwargs["value"]
         return Typed(constant, str(value.spec.dtype))
 

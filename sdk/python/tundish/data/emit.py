@@ -689,7 +689,7 @@ def _line(stage: Stage, indent: int) -> str:
     written = entry(stage)
     comment = "  # " + ", ".join(str(origin) for origin in stage.origins[:3]) if stage.origins else ""
     text = written if isinstance(written, str) else flow(written)[1:-1]
-    if len(text) + 8 <= 96:
+    if isinstance(written, str) or len(text) + 8 <= 96:
         return f"{margin}- {text}{comment}"
     ((name, params),) = written.items()
     body = block(params, indent + 4, 200)

@@ -161,7 +161,7 @@ def _rows(batch: list[Parts]) -> list[bytes]:
 
 
 def _rows_of(parts: Parts) -> list[bytes]:
-    if len(parts) > 1:
+    if len(parts) != 1:
         return [repr([(name, part.tolist()) for name, part in parts]).encode()]  # the batch as one row
     array = parts[0][1]
     if array.ndim == 0:

@@ -72,6 +72,11 @@ class Step:
 made_steps: list[tuple[Step, Any]] = []  # by this run of the program, and the dataset
 
 
+def _owner() -> Any:
+    """The owner of the program's random numbers."""
+    return context.context()
+
+
 class Draws:
     """How many seeds the program's own generator gave: each unseeded operation takes one."""
 
@@ -83,27 +88,27 @@ class Draws:
     @classmethod
     def begin(cls, fills: bool) -> None:
         """A program begins. fills: stages that would be random get a seed."""
-        tf.random.set_seed(None)
+        _owner()._set_global_seed(None)
         cls.fills, cls.filled = fills, 0
         made_steps.clear()
 
     @classmethod
     def state(cls) -> Any:
         """Where the program's own generator stands."""
-        owner = context.context()
+        owner = _owner()
         return cls.seed, cls.count, cls.filled, owner._seed, owner._rng and owner._rng.getstate()
 
     @classmethod
     def go_back(cls, state: Any) -> None:
         """Stand where it stood."""
-        owner = context.context()
+        owner = _owner()
         cls.seed, cls.count, cls.filled, owner._seed, drawn = state
         if drawn is not None:
             owner._rng.setstate(drawn)
 
     @classmethod
     def patch(cls) -> None:
-        owner = type(context.context())
+        owner = type(_owner())
         own, own_set = owner._internal_operation_seed, owner._set_global_seed
 
         def drawn(self: Any) -> Any:

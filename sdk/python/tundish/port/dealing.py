@@ -20,7 +20,7 @@ def rebatched(dataset: Any) -> dict[str, Any]:
 
 def _batch_size(dataset: Any) -> int:
     try:
-        return int(rebatching.compute_batch_size(dataset))
+        return int(rebatching.compute_batch_size(dataset))  # pyright: ignore[reportArgumentType]
     except IndexError:  # of elements without a first dimension, which cannot be dealt
         return -1
 
@@ -36,7 +36,8 @@ def for_worker(dataset: Any, workers: int, worker: int, replicas: int) -> Any:
             slices = slices.rebatch(rebatching.batch_sizes_for_worker(size, workers, replicas, worker))
         slices = input_ops.auto_shard_dataset(slices, workers, worker, count)
     if slices is not dataset:
-        slices._tundish_step = datasets.step_of(dataset)  # an iterator of it is one of the dataset
+        # An iterator of it is one of the dataset.
+        slices._tundish_step = datasets.step_of(dataset)  # pyright: ignore[reportAttributeAccessIssue]
     return slices
 
 

@@ -229,7 +229,7 @@ def argument(nest: Any) -> Any:
     if isinstance(nest, (dict, list, tuple)) and not is_feature(nest):
         return map_leaves(lambda _, leaf: argument(leaf), nest)
     if is_proxy(nest):
-        return nest.value
+        return nest.value  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(nest, tf.Variable):
         return Opaque(f"the variable {nest.name}")
     if isinstance(nest, (tf.RaggedTensor, tf.SparseTensor)):

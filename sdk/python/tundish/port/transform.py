@@ -132,7 +132,8 @@ def _check_batches(raw: Any) -> None:
     spec = raw.element_spec
     if not isinstance(spec, Mapping):
         raise ProgramFailed("preprocessing_fn takes a dictionary of columns, and the dataset's elements are none")
-    for name, each in spec.items():
+    columns: dict[str, Any] = {**spec}
+    for name, each in columns.items():
         if each.shape.rank == 0 or each.shape.rank is not None and each.shape[0] is not None:
             raise ProgramFailed(
                 f"preprocessing_fn takes batches, and {name} of the dataset has shape {each.shape}: "

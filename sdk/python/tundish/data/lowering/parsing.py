@@ -194,7 +194,8 @@ def csv_default(default: Any) -> Any:
     )
     if is_dtype:
         return dtype
-    values = default.tolist() if hasattr(default, "tolist") else default
+    to_list = getattr(default, "tolist", None)
+    values = default if to_list is None else to_list()
     values = list(values) if isinstance(values, (list, tuple)) else [values]
     if not values:
         return dtype

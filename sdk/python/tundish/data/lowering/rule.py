@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from ..graph import Call, Column, Spec
 
@@ -43,7 +43,7 @@ class Refused(Exception):
         self.call = call
 
 
-def refuse(why: str, remedy: str = "") -> Any:
+def refuse(why: str, remedy: str = "") -> NoReturn:
     raise Refused(
         why, remedy or "write the stage by hand: see `tundish help stages`, `python` and `op`"
     )

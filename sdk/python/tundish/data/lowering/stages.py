@@ -81,8 +81,7 @@ def _squeezed(bound: Bound) -> Spec:
     is_any = axis is None or axis == []
     if spec.shape is None or is_any and None in spec.shape:
         return Spec(spec.dtype)
-    axes = [i for i, size in enumerate(spec.shape) if size == 1] if is_any else axis
-    axes = [axes] if isinstance(axes, int) else axes
+    axes = [axis] if isinstance(axis, int) else axis or [i for i, size in enumerate(spec.shape) if size == 1]
     gone = {i % len(spec.shape) for i in axes}
     return Spec(spec.dtype, tuple(size for i, size in enumerate(spec.shape) if i not in gone))
 
