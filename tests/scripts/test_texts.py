@@ -174,6 +174,14 @@ class Tables(unittest.TestCase):
         folders = {path.name for path in (ROOT / "server").iterdir() if path.is_dir()}
         self.assertEqual(folders - set(re.findall(r"(\w+)/", flow)), set())
 
+    def test_every_folder_within_has_its_line_and_a_header_to_begin_with(self):
+        server = ROOT / "server"
+        rows = re.findall(r"^\| `(\w+/\w+)/` \|.*\| `(\S+)` \|$", (server / "README.md").read_text(), re.MULTILINE)
+        within = {str(path.relative_to(server)) for path in server.glob("*/*/") if any(path.glob("*.c"))}
+        self.assertEqual({folder for folder, _ in rows} ^ within, set())
+        for folder, header in rows:
+            self.assertTrue((server / folder / header).exists() or (server / header).exists(), header)
+
 
 if __name__ == "__main__":
     unittest.main()
