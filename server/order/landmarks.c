@@ -8,6 +8,8 @@
 #include "core/must.h"
 #include "order/order.h"
 
+enum { ROOM_AT_FIRST = 64 };
+
 static bool
 remembers(const struct plan_node *node)
 {
@@ -58,6 +60,12 @@ pass_of(const struct order_iterator *iterator)
     return chain_counts(hash, instance, iterator->node);
 }
 
+uint64_t
+order_landmarks_step(const struct order_landmarks *landmarks)
+{
+    return landmarks->step != 0 ? landmarks->step : LANDMARK_STEP;
+}
+
 /* A list for a new pass: that of the pass which was begun the longest time ago, if all are taken.
  * NULL: all are in use. */
 static struct order_landmark_list *
@@ -75,10 +83,8 @@ new_list(struct order_landmarks *landmarks, uint64_t pass)
             list = &landmarks->lists[i];
     if (list == NULL)
         return NULL;
-    if (list->passed == NULL)
-        list->passed = tnd_alloc(LANDMARKS_AT_MOST * sizeof *list->passed);
     list->pass = pass;
-    list->step = LANDMARK_STEP;
+    list->step = order_landmarks_step(landmarks);
     list->count = 0;
     return list;
 }
@@ -116,6 +122,15 @@ order_landmarks_end(struct order_landmark_list *list)
 }
 
 static void
+make_room(struct order_landmark_list *list)
+{
+    if (list->count < list->room)
+        return;
+    list->room = list->room == 0 ? ROOM_AT_FIRST : 2 * list->room;
+    list->passed = tnd_realloc(list->passed, list->room, sizeof *list->passed);
+}
+
+static void
 thin(struct order_landmark_list *list)
 {
     list->count /= 2;
@@ -135,6 +150,7 @@ order_landmarks_note(struct order_landmarks *landmarks, struct order_landmark_li
         if (taken % list->step != 0)
             return;
     }
+    make_room(list);
     list->passed[list->count++] = passed;
     landmarks->noted++;
 }

@@ -18,7 +18,7 @@ struct order_iterator;
 enum {
     LANDMARK_LISTS = 16,
     LANDMARKS_AT_MOST = 16384, /* of a list; then every other one is dropped */
-    LANDMARK_STEP = 256        /* elements of the input between two, at first */
+    LANDMARK_STEP = 256        /* elements of the input between two, at first, unless told */
 };
 
 struct order_landmark_list {
@@ -26,11 +26,13 @@ struct order_landmark_list {
     uint64_t step;             /* LANDMARK_STEP, doubled some times */
     uint32_t count;            /* entry i of `passed` is after (i + 1) * step elements */
     uint32_t users, last_used; /* iterators, and when the last was made */
-    uint64_t *passed;          /* room for LANDMARKS_AT_MOST */
+    uint64_t *passed;
+    uint32_t room;
 };
 
 /* All zeros: there is none yet. */
 struct order_landmarks {
+    uint32_t step; /* between two at first; 0: LANDMARK_STEP */
     uint64_t seed; /* the root seed, if the order depends on it; else 0 */
     struct order_landmark_list lists[LANDMARK_LISTS];
     uint32_t list_count, clock;
@@ -43,9 +45,12 @@ struct order_landmarks {
 struct order_landmark_list *order_landmarks_begin(const struct order_iterator *iterator);
 void order_landmarks_end(struct order_landmark_list *list);
 
-/* The first `taken` elements, a multiple of LANDMARK_STEP, have `passed` that passed. */
+/* After the first `taken` elements `passed` have passed. Ignored between two landmarks. */
 void order_landmarks_note(struct order_landmarks *landmarks, struct order_landmark_list *list,
                           uint64_t taken, uint64_t passed);
+
+/* Elements between two landmarks, at first. */
+uint64_t order_landmarks_step(const struct order_landmarks *landmarks);
 
 /* The last landmark before the element that passes as the `count`th. False: there is none. */
 bool order_landmarks_before(const struct order_landmark_list *list, uint64_t count,

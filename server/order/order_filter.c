@@ -11,6 +11,7 @@
 struct filter {
     struct order_peek peek; /* first: foresees */
     uint64_t passed;
+    uint64_t landmark;                     /* how many are taken at the next one */
     struct order_landmark_list *landmarks; /* NULL: none are noted */
 };
 
@@ -27,6 +28,9 @@ filter_open(struct order_iterator *iterator)
     struct order_peek *peek = &filter->peek;
 
     filter->landmarks = order_landmarks_begin(iterator);
+    filter->landmark = filter->landmarks != NULL
+                           ? order_landmarks_step(iterator->instance->services->landmarks)
+                           : UINT64_MAX;
     peek->node = iterator->node;
     peek->kind = PEEK_BOOL;
     peek->asks = true;
@@ -37,10 +41,12 @@ static void
 note(struct order_iterator *iterator)
 {
     struct filter *filter = state_of(iterator);
+    struct order_landmarks *landmarks = iterator->instance->services->landmarks;
 
-    if (filter->landmarks != NULL && !filter->peek.has_bad)
-        order_landmarks_note(iterator->instance->services->landmarks, filter->landmarks,
-                             filter->peek.taken, filter->passed);
+    if (filter->peek.has_bad)
+        return;
+    order_landmarks_note(landmarks, filter->landmarks, filter->peek.taken, filter->passed);
+    filter->landmark += order_landmarks_step(landmarks);
 }
 
 static enum order_result
@@ -65,7 +71,7 @@ filter_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
             run_words_release(element, 1, node->width, node->run_words);
         }
         filter->passed += holds != 0;
-        if (peek->taken % LANDMARK_STEP == 0)
+        if (peek->taken == filter->landmark)
             note(iterator);
     }
     return ORDER_OK;
@@ -92,6 +98,7 @@ filter_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
     if (result != ORDER_OK)
         return ORDER_FAILED;
     filter->peek.taken = taken;
+    filter->landmark = taken + order_landmarks_step(iterator->instance->services->landmarks);
     filter->passed = *ret_passed = passed;
     iterator->instance->services->landmarks->leapt += taken;
     return ORDER_OK;

@@ -31,6 +31,32 @@
 
 enum { WORKERS_MAX = 4096, EPOCHS_MAX = 4, STEPS_MAX = 512, STATE_MAX = 256, THREADS_MAX = 8 };
 
+/* What filters note in jobs of the size that is resumed, so that it leaps. At each other element.
+ */
+static struct {
+    uint32_t worker_count, replicas;
+    struct order_landmarks of_workers[WORKERS_MAX];
+} noted;
+
+static struct order_landmarks *
+landmarks_of(uint32_t worker, uint32_t worker_count, uint32_t replicas)
+{
+    return worker_count == noted.worker_count && replicas == noted.replicas
+               ? &noted.of_workers[worker]
+               : NULL;
+}
+
+static void
+begin_notes(uint32_t worker_count, uint32_t replicas)
+{
+    for (uint32_t w = 0; w < noted.worker_count; w++)
+        order_landmarks_close(&noted.of_workers[w]);
+    noted.worker_count = worker_count;
+    noted.replicas = replicas;
+    for (uint32_t w = 0; w < worker_count; w++)
+        noted.of_workers[w].step = 2;
+}
+
 struct job {
     const struct spec_file *file;
     struct source_files *files;
@@ -80,7 +106,10 @@ job_open(struct job *job, const struct spec_file *file, struct source_files *fil
             .replicas = replicas,
             .root_seed = 1,
         };
-        struct dealer_options dealer_options = { .files = files };
+        struct dealer_options dealer_options = {
+            .files = files,
+            .landmarks = landmarks_of(w, worker_count, replicas),
+        };
 
         status = plan_open(file, &file->streams[0], &options, errors, &job->plans[w]);
         if (status == TUNDISH_OK)
@@ -478,6 +507,7 @@ take_request(const struct request *request, const char *text)
     struct source_files *files = NULL;
     struct spec_file *file = NULL;
 
+    begin_notes(request->workers, request->replicas);
     must(source_files_open(&options, &files) == TUNDISH_OK);
     if (spec_open_text(text, strlen(text), "pipeline.yaml", "/", &errors, &file) == TUNDISH_OK)
         answer(request, file, files, &errors);
@@ -514,6 +544,7 @@ main(void)
         must(request.epochs <= EPOCHS_MAX && request.steps <= STEPS_MAX);
         take_request(&request, line + at);
     }
+    begin_notes(0, 0);
     free(line);
     return 0;
 }

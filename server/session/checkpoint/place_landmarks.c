@@ -118,7 +118,7 @@ take_lists(struct order_landmarks *all, const uint8_t *bytes, size_t left)
             head.count > (left - sizeof head) / sizeof *list->passed)
             return;
         taken = (size_t)head.count * sizeof *list->passed;
-        list->passed = tnd_alloc(LANDMARKS_AT_MOST * sizeof *list->passed);
+        list->passed = tnd_alloc(taken + 1);
         memcpy(list->passed, bytes + sizeof head, taken);
         if (!can_be(&head, list->passed)) {
             free(list->passed);
@@ -127,7 +127,7 @@ take_lists(struct order_landmarks *all, const uint8_t *bytes, size_t left)
         }
         list->pass = head.pass;
         list->step = head.step;
-        list->count = (uint32_t)head.count;
+        list->count = list->room = (uint32_t)head.count;
         all->list_count++;
         bytes += sizeof head + taken;
         left -= sizeof head + taken;

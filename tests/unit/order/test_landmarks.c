@@ -222,7 +222,9 @@ a_long_list_gets_larger_steps(void **state)
     uint64_t taken, got;
 
     (void)state;
-    *list = (struct order_landmark_list){ .step = LANDMARK_STEP, .passed = passed };
+    *list = (struct order_landmark_list){ .step = LANDMARK_STEP,
+                                          .passed = passed,
+                                          .room = LANDMARKS_AT_MOST };
     for (uint64_t i = 1; i <= 5 * LANDMARKS_AT_MOST; i++)
         order_landmarks_note(&landmarks, list, i * LANDMARK_STEP, i * 2);
     assert_int_equal(list->step, 8 * LANDMARK_STEP);

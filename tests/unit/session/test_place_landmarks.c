@@ -59,11 +59,7 @@ note(const char *stages, uint64_t count)
     assert_non_null(all);
     list = &all->lists[0];
     all->list_count = 1;
-    *list = (struct order_landmark_list){
-        .pass = 77,
-        .step = LANDMARK_STEP,
-        .passed = tnd_alloc(LANDMARKS_AT_MOST * sizeof(uint64_t)),
-    };
+    *list = (struct order_landmark_list){ .pass = 77, .step = LANDMARK_STEP };
     for (uint64_t i = 1; i <= count; i++)
         order_landmarks_note(all, list, i * LANDMARK_STEP, 10 * i);
     stream_close(&stream);
