@@ -36,8 +36,8 @@ STAGES = {
 REST = """\
 ## What remains
 
-Functions of TensorFlow that pipelines call and that are not carried over yet, the more usual ones first, by
-judgement from TensorFlow's tutorials, Keras' code examples and the official models. They were not counted.
+Functions of TensorFlow that pipelines call and that are not carried over yet, the most common first. The order is an
+estimate from TensorFlow's tutorials, Keras' code examples and the official models.
 
 | TensorFlow | instead |
 |---|---|
