@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/must.h"
+
 /* A bound on a column's bytes, so that the sum over all columns cannot overflow. */
 #define COLUMN_BYTES_MAX (UINT64_C(1) << 44)
 
@@ -49,6 +51,7 @@ encode_values(const struct fill *fill, uint32_t index, const struct output_colum
     tundish_status status;
     void *stored;
 
+    must_in_debug(index < fill->plan->element_spec.count);
     *ret_stored = NULL;
     buffer->codec = (struct tnd_codec){ 0 };
     buffer->stored_bytes = buffer->decoded_bytes = bytes;
@@ -161,6 +164,7 @@ fill_bytes_of_rows(const struct fill *fill, int64_t rows, struct slice_bytes *re
 {
     struct slice_bytes all = { 0 };
 
+    must_in_debug(rows >= 0);
     for (uint32_t i = 0; i < fill->plan->element_spec.count; i++) {
         const struct fill_column *column = &fill->columns[i];
         uint64_t bytes, stored;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/must.h"
+
 /* The size of a part: large enough to pay for the hand-over, small enough to stay in one
  * processor's cache. */
 enum { PART_BYTES = 160 << 10, PART_ROWS_MIN = 64, PART_ROWS_MAX = 4096 };
@@ -49,6 +51,7 @@ texts_bytes(const struct fill_column *column, const struct deal_slice *slice, in
     const struct run *run = rows > 0 ? run_of_word(slice->words[0]) : NULL;
     uint64_t bytes = 0;
 
+    must_in_debug(column->row_bytes != NULL);
     for (int64_t i = 0; i < rows; i++)
         bytes += column->row_bytes(run->words + (size_t)i * run->width);
     return bytes;
@@ -61,6 +64,7 @@ fill_describe(const struct fill *fill, const struct deal_slice *slice, struct sl
     int64_t rows = fill_rows(fill, slice);
     uint64_t all = 0;
 
+    must_in_debug(fill->in_place);
     for (uint32_t i = 0; i < schema->count; i++) {
         const struct column_spec *spec = &schema->columns[i];
         const struct fill_column *column = &fill->columns[i];
@@ -92,6 +96,7 @@ set_text_offsets(const struct fill_column *column, const struct deal_slice *slic
     struct slot_buffer *values = &slot->buffers[slot->buffer_count - 1];
     int64_t *offsets = slot->buffers[0].data;
 
+    must_in_debug(column->row_bytes != NULL && slot->buffer_count == 2);
     offsets[0] = 0;
     for (int64_t i = 0; i < slot->shape[0]; i++)
         offsets[i + 1] =
@@ -104,6 +109,7 @@ set_text_offsets(const struct fill_column *column, const struct deal_slice *slic
 void
 fill_begin(const struct fill *fill, const struct deal_slice *slice, struct slot *slot)
 {
+    must_in_debug(fill->in_place);
     for (uint32_t i = 0; i < fill->plan->element_spec.count; i++)
         if (fill->columns[i].row_bytes != NULL)
             set_text_offsets(&fill->columns[i], slice, &slot->columns[i]);
@@ -117,6 +123,7 @@ part_of_column(const struct fill_column *column, const struct slot_column *slot,
     uint8_t *data = slot->buffers[slot->buffer_count - 1].data;
     size_t row_bytes = (size_t)column->row_values * column->value_bytes;
 
+    must_in_debug(0 <= begin && begin <= end && end <= slot->shape[0]);
     if (column->row_bytes != NULL) {
         const int64_t *offsets = slot->buffers[0].data;
 
@@ -148,6 +155,7 @@ texts_of_part(const struct slot_column *slot, int64_t begin, int64_t end, struct
     const uint8_t *data = slot->buffers[slot->buffer_count - 1].data;
     struct byte_view *texts = scratch_array(scratch, (size_t)(end - begin), sizeof *texts);
 
+    must_in_debug(0 <= begin && begin <= end);
     for (int64_t i = begin; i < end; i++)
         texts[i - begin] = (struct byte_view){ .data = data + offsets[i],
                                                .size = (size_t)(offsets[i + 1] - offsets[i]) };
@@ -239,6 +247,8 @@ fill_part(const struct fill *fill, struct evaluation *evaluation, const struct d
     struct frame frame;
     tundish_status status;
 
+    must_in_debug(fill->in_place && slice->present);
+    must_in_debug(0 <= begin && begin < end && (uint64_t)end <= run->row_count);
     for (uint32_t i = 0; i < count; i++)
         destinations[i] =
             part_of_column(&fill->columns[i], &slot->columns[i], begin, end, &bytes[i]);

@@ -128,6 +128,7 @@ session_split_agrees(const struct session *session)
     struct link_total total = { 0 };
     tundish_status status = TUNDISH_OK;
 
+    must_in_debug(session->linked.link != NULL);
     if (link_find_total(session->linked.link, &key, &total))
         status = compare(session, (struct byte_view){ total.bytes, total.byte_count });
     free(total.bytes);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "core/clock.h"
+#include "core/must.h"
 #include "core/numa.h"
 
 /* Between two looks for room. */
@@ -24,6 +25,7 @@ session_reserve_whole(struct worker *worker, struct share *share, uint32_t repli
     tundish_status status = feed_reserve(session->feed, replica, &share->slot);
     int64_t began_ns, ended_ns;
 
+    must_in_debug(!share->reserved);
     if (status != TUNDISH_E_TIMEOUT)
         return status;
     began_ns = tnd_clock_ns();
@@ -73,6 +75,7 @@ session_make_part(struct worker *worker, const struct part *part)
     struct health *health = &worker->session->counters.health;
     tundish_status status;
 
+    must_in_debug(step->state == STEP_OPEN);
     if (!share->fill->in_place)
         return make_whole(worker, part);
     status = fill_part(share->fill, &worker->evaluation, &step->round.slices[part->replica],
@@ -110,6 +113,7 @@ make_look(struct worker *worker, struct order_look *look)
 {
     int64_t began_ns = worker->now_ns;
 
+    must_in_debug(look->state == LOOK_RUNS);
     worker->counters.evaluation.is_untimed = false;
     worker->counters.evaluation.now_ns = 0;
     evaluate_look(&worker->evaluation, look);

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/must.h"
 #include "core/plural.h"
 
 static const int64_t TELL_NS = 1000000000;
@@ -15,6 +16,7 @@ skips_tell_rest(struct skips *skips)
 {
     uint64_t fresh = skips->count - skips->told_count;
 
+    must_in_debug(skips->count >= skips->told_count);
     if (fresh == 0)
         return;
     tnd_log(TND_LOG_WARNING, "skip",

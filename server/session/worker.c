@@ -2,12 +2,14 @@
 #include "session/worker.h"
 
 #include "core/clock.h"
+#include "core/must.h"
 
 void
 worker_count_wait(struct worker *worker, bool for_slots, int64_t began_ns, int64_t ended_ns)
 {
     struct tnd_stats_thread *thread = worker->counters.thread;
 
+    must_in_debug(began_ns <= ended_ns);
     if (thread == NULL) /* it waits for a helper, and is not one of the workers */
         return;
     tnd_stats_add(for_slots ? &thread->slot_wait : &thread->order_wait,

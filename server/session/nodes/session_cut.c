@@ -58,6 +58,7 @@ left_by_all(struct session *session)
     struct byte_view rest;
     size_t words;
 
+    must_in_debug(session->linked.link != NULL);
     if (!link_find_total(session->linked.link, &key, &total))
         return 0;
     rest = (struct byte_view){ total.bytes, total.byte_count };
@@ -215,6 +216,7 @@ find_other_state(struct session *session, uint64_t epoch, struct told_left *ret_
     bool differs = false;
     size_t words;
 
+    must_in_debug(session->linked.link != NULL);
     if (!link_find_total(session->linked.link, &key, &total))
         return false;
     rest = (struct byte_view){ total.bytes, total.byte_count };

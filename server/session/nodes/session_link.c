@@ -113,6 +113,7 @@ tally_number(struct session *session, const struct link_key *key, enum link_merg
 {
     uint64_t bytes = htobe64(number);
 
+    must_in_debug(session->linked.link != NULL);
     link_tally(session->linked.link, key,
                &(struct link_tally){ .merge = merge,
                                      .is_running = is_running,
@@ -199,6 +200,7 @@ forget_epoch(struct session *session, uint64_t epoch)
     static const enum link_topic topics[] = { LINK_STEPS, LINK_ENDED, LINK_EPOCH_STATE,
                                               LINK_EPOCH_STATES };
 
+    must_in_debug(session->linked.link != NULL);
     for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
         struct link_key key = session_link_key(session, topics[i], epoch);
 

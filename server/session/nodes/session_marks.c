@@ -148,6 +148,7 @@ tally_mark(struct session *session, uint64_t number, const struct link_mark *mar
 {
     struct link_key key = mark_key(session, number);
 
+    must_in_debug(session->linked.link != NULL);
     link_tally(session->linked.link, &key,
                &(struct link_tally){ .merge = LINK_KINDS,
                                      .bytes = (const uint8_t *)mark,

@@ -58,6 +58,7 @@ static void
 give(struct session *session, const struct link_key *key, enum link_merge merge, bool is_running,
      const void *value, size_t byte_count)
 {
+    must_in_debug(session->linked.link != NULL);
     link_tally(session->linked.link, key,
                &(struct link_tally){ merge, is_running, value, byte_count });
 }
