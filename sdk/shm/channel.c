@@ -35,7 +35,6 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
                  const int *descriptors, unsigned descriptor_count)
 {
     must_in_debug(descriptor_count <= TND_DESCRIPTORS_MAX);
-    must_in_debug(head.bytes <= TND_MESSAGE_MAX - sizeof head);
     union control control = { 0 };
     struct iovec parts[2] = {
         { .iov_base = &head, .iov_len = sizeof head },
