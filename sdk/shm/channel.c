@@ -34,7 +34,6 @@ tundish_status
 tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
                  const int *descriptors, unsigned descriptor_count)
 {
-    must_in_debug(descriptor_count <= TND_DESCRIPTORS_MAX);
     union control control = { 0 };
     struct iovec parts[2] = {
         { .iov_base = &head, .iov_len = sizeof head },
@@ -43,6 +42,7 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
     struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
     ssize_t sent;
 
+    must_in_debug(descriptor_count <= TND_DESCRIPTORS_MAX);
     head.magic = TND_CHANNEL_MAGIC;
     if (descriptor_count > 0) {
         packet.msg_control = control.bytes;

@@ -225,10 +225,9 @@ bool
 ring_take_part(struct worker *worker, struct part *ret_part)
 {
     struct session *session = worker->session;
-
-    must_hold(&session->ring.lock);
     uint32_t i = 0;
 
+    must_hold(&session->ring.lock);
     while (i < session->ring.count && !session->ring.paused) {
         struct step *step = ring_step(session, i);
 
