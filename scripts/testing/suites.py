@@ -45,6 +45,8 @@ _LONGEST = ("test_in_python.py", "test_public.py", "test_trainers.py", "test_tor
 # The meaning of a program as a pipeline file, and recorded cases as programs: Python alone writes the file, and
 # `tundish peek` has its values.
 _WRITING = ("test_data_meaning.py", "test_data_specs.py", "test_data_content.py", "test_data_recorded.py")
+# Here the interpreters of workers do most of the work; they use of the extension what readers do.
+_OF_WORKERS = ("test_later_epochs.py", "test_python_stage.py", "test_warm.py")
 _GPU_FILES = ("test_device.py", "test_examples.py", "test_readme.py")  # of tests/python
 _GPU_STEP_S = 150
 
@@ -400,7 +402,7 @@ def _python_debug():
     interpreter = shutil.which("python3-dbg")
     if not interpreter:
         return Tally(skipped=1, notes=["python: there is no python3-dbg to check reference counts"])
-    return _python_core("release", interpreter, without=_WRITING)
+    return _python_core("release", interpreter, without=(*_WRITING, *_OF_WORKERS))
 
 
 def _python_core(flavour, interpreter, without, **environment):
