@@ -247,7 +247,7 @@ read_on(struct order_iterator *iterator, struct writer *writer)
     size_t got = 0;
     tundish_status status;
 
-    if (left > 0)
+    if (left > 0 && writer->at > 0) /* once for a long row, which takes many readings */
         memmove(writer->buffer, writer->buffer + writer->at, left);
     writer->at = 0;
     writer->used = left;

@@ -115,22 +115,28 @@ def columns(signature: Any) -> dict[str, dict[str, Any]]:
     """The stage's `output`. Arrays come flat, and their shapes in a column of all: of open dimensions the server
     would be told the size of each list."""
     made: dict[str, dict[str, Any]] = {}
-    for kind, *facts in _leaves(signature):
-        dtype = "string" if kind in TEXTS else np.dtype(_CONSTANTS[facts[0]]).name if kind == "constant" else facts[0]
+    for kind, *facts in leaves(signature):
+        dtype = "string" if kind in TEXTS else constant(facts[0]) if kind == "constant" else facts[0]
         made[str(len(made))] = {"dtype": dtype, "shape": [None]}
     made[SHAPES] = {"dtype": "int64", "shape": [None]}
     made[OTHER] = {"dtype": "uint8", "shape": [None]}
     return made
 
 
-def _leaves(signature: Any) -> Iterator[Any]:
+def leaves(signature: Any) -> Iterator[Any]:
+    """The parts of a signature that are columns."""
     if signature is None or signature[0] == "none":
         return
     if isinstance(signature[0], type):
         for inner in signature[2]:
-            yield from _leaves(inner)
+            yield from leaves(inner)
     else:
         yield signature
+
+
+def constant(kind: type) -> str:
+    """The dtype of a Python number."""
+    return np.dtype(_CONSTANTS[kind]).name
 
 
 def nest(signature: Any, leaves: Iterator[Any]) -> Any:
@@ -453,7 +459,7 @@ class Batches:
         except Unfit:
             signature = None
         if signature is None or signature != self._signature:
-            answer[OTHER] = np.frombuffer(_pickled(made), np.uint8)
+            answer[OTHER] = np.frombuffer(pickled_plain(made), np.uint8)
         else:
             shapes: list[int] = []
             for number, leaf in enumerate(leaves):
@@ -509,7 +515,8 @@ class Batches:
         return made
 
 
-def _pickled(made: Any) -> bytes:
+def pickled_plain(made: Any) -> bytes:
+    """A batch without columns, with tensors for Tensors."""
     to = io.BytesIO()
     _pickler(to).dump(_plain(made))
     return to.getvalue()

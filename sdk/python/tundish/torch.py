@@ -132,11 +132,13 @@ def _is_data_set(source: Any) -> bool:
     """Whether it is one of torch's, and no stream."""
     if source is None or isinstance(source, str | tundish.Reader):
         return False
-    if isinstance(source, torch.utils.data.IterableDataset) or not hasattr(type(source), "__getitem__"):
+    if isinstance(source, torch.utils.data.IterableDataset):
+        return True
+    if not hasattr(type(source), "__getitem__"):
         if hasattr(type(source), "__iter__") and not type(source).__module__.startswith("tundish."):
             raise tundish.ArgumentError(
-                f"{type(source).__name__} is iterable, and rows of that kind come by a pipeline's stage "
-                "`program`: see tundish.rows; a map-style data set has __getitem__"
+                f"{type(source).__name__} is iterable, and no torch.utils.data.IterableDataset: derive its class "
+                "from that; a map-style data set has __getitem__"
             )
         return False
     return True
@@ -218,6 +220,12 @@ class DataLoader:
     set_epoch() is DistributedSampler's. state_dict() holds the place after the last batch for any number of
     ranks, the seed, and what the sampler drew from; load_state_dict() takes effect in the next loop.
 
+    With an IterableDataset it takes the same options, but for is_shared, and those that torch refuses. num_workers
+    processes iterate over copies of it, which are pickled at each epoch's beginning, and their batches come in turn,
+    as torch's; 0 is one process without get_worker_info(). Each rank has its own. Numbers drawn in a first
+    epoch are torch's for num_workers > 0. state_dict() holds the batches of each worker, which a loader with the same
+    num_workers and batch_size makes again and passes over.
+
     `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
     state_dict(), and closed by close(), at the end of a `with`, or with the loader. It is closed, too, when
     another loader of this program opens the same replica, as one that is made again for each epoch does,
@@ -232,10 +240,14 @@ class DataLoader:
             source = options.pop("dataset")
         if not _is_data_set(source):
             return super().__new__(cls)
-        from .torch_dataset import DatasetLoader
+        kind: Any
+        if isinstance(source, torch.utils.data.IterableDataset):
+            from .torch_iterable import IterableLoader as kind
+        else:
+            from .torch_dataset import DatasetLoader as kind
 
-        refuse_unknown("tundish.torch.DataLoader() of a data set", options, names_of(DatasetLoader.__init__))
-        return DatasetLoader(source, *torchs, **options)
+        refuse_unknown("tundish.torch.DataLoader() of a data set", options, names_of(kind.__init__))
+        return kind(source, *torchs, **options)
 
     def __init__(
         self,

@@ -424,7 +424,7 @@ class _Worker:
             if job.is_learned and isinstance(error, Misfit):
                 said = "spec" if job.rows == "item" else "output"
                 remedy = f"; the columns were learned from a few rows: write {said}, with null for a size that differs"
-            answer.reject(element, f"{job.name}:{item} {_sentence(error)}{remedy}")
+            answer.reject(element, f"{job.name}:{item} {sentence_of(error)}{remedy}")
 
     def _given(self, request: Request, element: int) -> Any:
         """The function's arguments for one element."""
@@ -486,7 +486,7 @@ def _first(values: Any, spec: Spec) -> Any:
     return values[0]
 
 
-def _sentence(error: BaseException) -> str:
+def sentence_of(error: BaseException) -> str:
     """The error's text and the last frames of the user's own code, on one line."""
     own = os.path.dirname(__file__)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if os.path.dirname(f.filename) != own]
@@ -521,7 +521,7 @@ def _messages(server: socket.socket) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _refusal(arena: Arena, at: int, error: BaseException) -> bytes:
-    sentence = _sentence(error).encode("utf-8", "replace")[:16384]
+    sentence = sentence_of(error).encode("utf-8", "replace")[:16384]
     arena.reach(at + len(sentence))
     arena.memory[at : at + len(sentence)] = sentence
     return _MESSAGE.pack(_REFUSED, at, len(sentence), 0)

@@ -1,0 +1,314 @@
+"""tundish.torch.DataLoader of an IterableDataset: a server of its own, with a process for each worker.
+
+Each process iterates over a copy of the data set, as torch's workers do, and its batches are rows of the
+pipeline's source, `program`: see iterating.py. A place is the number of batches that the program has had of each
+worker; one that is resumed makes these again and passes over them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import iterating, loading, serving
+from .errors import ArgumentError, DataError, MisuseError, PlaceError, Timeout
+from .reader import Reader
+
+__all__ = ["IterableLoader"]
+
+_MOST = 1024  # processes of a source
+
+
+class IterableLoader:
+    """See tundish.torch.DataLoader."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        seed: int | None = None,
+    ) -> None:
+        self.dataset, self.sampler, self.batch_sampler = dataset, None, None
+        self.batch_size, self.drop_last = batch_size, bool(drop_last)
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.timeout, self.worker_init_fn = timeout, worker_init_fn
+        self.persistent_workers, self.in_order = persistent_workers, in_order
+        self.multiprocessing_context, self.generator = multiprocessing_context, generator
+        self._check(bool(shuffle), sampler, batch_sampler)
+        self.collate_fn = self._collation(collate_fn)
+        self._seed = seed  # None: it is not drawn yet
+        self._epoch = 0  # of the loop that comes next, or of the one that goes on
+        self._taken: list[int] | None = None  # batches of each worker; None: no loop is in the midst of an epoch
+        self._first = 0  # the worker whose turn comes next
+        self._resumed = False
+        self._loop = 0
+        self._server: serving.Server | None = None
+        self._forks: iterating.Forks | None = None
+        self._folder: str | None = None  # of the server's epochs
+        self._reader: Reader | None = None
+        self._run = 0  # the server's number of the next epoch
+        self._is_closed = False
+        self._owner = os.getpid()
+
+    # A copy, a pickled one and a forked process's have the options and the place, and a server of their own.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_server": None, "_reader": None, "_forks": None, "_folder": None, "_run": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _owner=os.getpid(), _taken=None, _first=0, _resumed=False)
+
+    def _check(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
+        """Refuse as torch does, in its words, and where this cannot follow."""
+        context = self.multiprocessing_context
+        name = context if context is None or isinstance(context, str) else context.get_start_method()
+        expected = "DataLoader with IterableDataset: expected unspecified"
+        for is_wrong, text in (
+            (self.num_workers < 0, "num_workers option should be non-negative"),
+            (self.num_workers > _MOST, f"num_workers is at most {_MOST}"),
+            (self.timeout < 0, "timeout option should be non-negative"),
+            (self.num_workers == 0 and self.prefetch_factor is not None,
+             "prefetch_factor option could only be specified with num_workers > 0"),
+            (self.persistent_workers and self.num_workers == 0, "persistent_workers option needs num_workers > 0"),
+            (shuffle, f"{expected} shuffle option, but got shuffle=True"),
+            (sampler is not None, f"{expected} sampler option, but got sampler={sampler}"),
+            (batch_sampler is not None, f"{expected} batch_sampler option, but got batch_sampler={batch_sampler}"),
+            (self.batch_size is None and self.drop_last,
+             "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"),
+            (self.batch_size is not None and self.batch_size < 1, "batch_size should be a positive integer"),
+            (name not in (None, "spawn"),
+             f"multiprocessing_context {name!r}: the server starts the processes, and forks none"),
+            (bool(self.pin_memory_device), "pin_memory_device: tensors are pinned for the current device"),
+        ):  # fmt: skip
+            if is_wrong:
+                raise ArgumentError(text)
+
+    def _collation(self, collate_fn: Any) -> Any:
+        from torch.utils.data import default_collate, default_convert
+
+        is_single = self.batch_size is None
+        if collate_fn not in (None, default_convert if is_single else default_collate):
+            return collate_fn
+        return loading.convert if is_single else loading.collate
+
+    def __len__(self) -> int:
+        """The batches of an epoch, if the data set has a length, which is that of all workers together."""
+        count, size = len(self.dataset), self.batch_size or 1
+        return count // size if self.drop_last else math.ceil(count / size)
+
+    def steps(self) -> int | None:
+        """len(), or None."""
+        try:
+            return len(self)
+        except (TypeError, NotImplementedError):
+            return None
+
+    # Loops.
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._owner != os.getpid():
+            self.__setstate__(self.__getstate__())
+        if self._is_closed:
+            raise MisuseError("the loader is closed: make another")
+        self._loop += 1
+        return self._batches_of_loop(self._loop)
+
+    def _batches_of_loop(self, loop: int) -> Iterator[Any]:
+        self._begin()
+        assert self._reader is not None and self._taken is not None
+        batches, count, first = iter(self._reader), len(self._taken), self._first
+        for row in itertools.count():
+            if loop != self._loop:
+                raise MisuseError("another loop over this loader has begun: of two at once make two loaders")
+            try:
+                batch = self._next(batches)
+            except BaseException:
+                self._drop()
+                raise
+            if batch is None:
+                break
+            head, data = (np.asarray(batch[name]).reshape(-1) for name in ("head", "data"))
+            made = iterating.read(head, data) if head.size > 0 else None
+            is_none = head.size == 0
+            del batch, head, data
+            if is_none:  # that worker has ended
+                continue
+            number = (first + row) % count
+            self._taken[number] += 1
+            self._first = (number + 1) % count
+            yield self._pinned(made)
+        self._taken, self._first = None, 0
+        self._epoch += 1
+        self._run += 1
+
+    def _begin(self) -> None:
+        """Begin the next epoch, or go on in the one that was loaded."""
+        count = max(self.num_workers, 1)
+        drawn = _drawn_seed(self.generator)  # in each epoch, as torch does
+        if self._seed is None:
+            self._seed = drawn
+        if self._taken is not None and not self._resumed:  # in the midst of one
+            self._drop()
+            self._epoch += 1
+            self._taken = None
+        self._resumed = False
+        if self._taken is None:
+            self._taken, self._first = [0] * count, 0
+        try:
+            if self._server is None:
+                self._forks = iterating.Forks.of_program(type(self.dataset).__module__)
+                self._folder = tempfile.mkdtemp(dir=self._forks.folder)
+                self._write_epoch()
+                self._server = serving.serve(text=self._text(self._forks.address, count))
+                self._reader = self._server.open("train")
+            else:
+                self._write_epoch()
+        except BaseException:
+            self._drop()
+            raise
+
+    def _write_epoch(self) -> None:
+        assert self._taken is not None and self._folder is not None
+        epoch = iterating.Epoch(
+            self.dataset, self.collate_fn, self.worker_init_fn, self.batch_size, self.drop_last,
+            self.num_workers, self._seed_of_epoch(), self._first, self._taken,
+        )  # fmt: skip
+        iterating.write_epoch(self._folder, self._run, epoch)
+
+    def _seed_of_epoch(self) -> int:
+        """Workers' seeds are this one and their number: in the first epoch those of torch's workers."""
+        assert self._seed is not None
+        if self._epoch == 0:
+            return self._seed
+        digest = hashlib.blake2b(f"{self._seed} {self._epoch}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little") >> 2
+
+    def _text(self, address: str, count: int) -> str:
+        # -S: the packages of the environment are the fork's.
+        command = [sys.executable, "-I", "-S", "-c", iterating.CONNECT, address, self._folder]
+        slots = (self.prefetch_factor or 2) * count
+        stream = {
+            "dataset": [{"program": {"command": command, "spec": iterating.SPEC, "processes": count}}, {"batch": 1}],
+            "deliver": {"slots": max(3, min(slots, 64))},
+        }
+        return json.dumps({"streams": {"train": stream}})
+
+    def _next(self, batches: Iterator[Any]) -> Any:
+        deadline = time.monotonic() + self.timeout
+        while True:
+            try:
+                return next(batches, None)
+            except Timeout:  # a batch may take long
+                if 0 < self.timeout and deadline < time.monotonic():
+                    raise
+            except DataError as error:
+                error.args = (_of_data_set(str(error)),)
+                raise
+
+    def _drop(self) -> None:
+        """The next loop begins with a server of its own."""
+        if self._reader is not None:
+            self._reader.close()
+        if self._server is not None:
+            self._server.stop()
+        self._reader = self._server = None
+        self._run = 0
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _pinned(self, made: Any) -> Any:
+        if self.pin_memory and torch.cuda.is_available():
+            from torch.utils.data._utils.pin_memory import pin_memory
+
+            return pin_memory(made)  # type: ignore[no-untyped-call]
+        return made
+
+    # Places.
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place after the last batch that the loop got: plain numbers."""
+        if self._seed is None:
+            generator = self.generator or torch.default_generator
+            self._seed = _drawn_seed(torch.Generator().set_state(generator.get_state()))
+        return {
+            "version": 1,
+            "workers": self.num_workers,
+            "batch_size": self.batch_size,
+            "seed": self._seed,
+            "epoch": self._epoch,
+            "taken": None if self._taken is None else list(self._taken),
+            "first": self._first,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on at a place that state_dict() gave, with as many workers, in the next loop. Raises PlaceError if it
+        is none."""
+        if not isinstance(state, dict) or state.get("version") != 1 or "taken" not in state:
+            raise PlaceError("the state is not one that state_dict() of a DataLoader of an IterableDataset returned")
+        for name, mine in (("workers", self.num_workers), ("batch_size", self.batch_size)):
+            if state["taken"] is not None and state[name] != mine:
+                raise PlaceError(
+                    f"the place is of a loader with {name} {state[name]}, and this one has {mine}: of an "
+                    "IterableDataset they decide which batches there are"
+                )
+        self._loop += 1
+        self._drop()
+        self._seed, self._epoch = state["seed"], state["epoch"]
+        self._taken = None if state["taken"] is None else list(state["taken"])
+        self._first, self._resumed = state["first"], True
+
+    @property
+    def place(self) -> str:
+        return json.dumps(self.state_dict())
+
+    def close(self) -> None:
+        """End the server and the processes. A second call does nothing."""
+        self._is_closed = True
+        self._drop()
+        self._forks = None
+
+    def __enter__(self) -> IterableLoader:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _drawn_seed(generator: torch.Generator | None) -> int:
+    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+
+
+def _of_data_set(sentence: str) -> str:
+    """Without the pipeline, which the program has not written."""
+    return re.sub(re.escape(sys.executable) + r", row \d+: | \(program, line \d+ of \S+\)", "", sentence)

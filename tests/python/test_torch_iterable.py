@@ -1,0 +1,242 @@
+"""tundish.torch.DataLoader of an IterableDataset, beside torch's own."""
+
+import contextlib
+import glob
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import rig
+from test_torch_dataset import Case
+
+import tundish
+
+try:
+    import iterables
+except ImportError:  # torch is missing
+    iterables = None
+
+
+class Values(Case):
+    def test_shards_of_workers_come_in_torchs_order(self):
+        with self.loader(iterables.Shards()) as kept:  # whose interpreter the others share
+            next(iter(kept))
+            options = [{"batch_size": 4}, {"batch_size": 4, "drop_last": True}, {"batch_size": None}, {}]
+            for workers, each in itertools.product((0, 1, 2, 3), options):
+                with self.subTest(workers, **each):
+                    self.assert_like(lambda kind: kind(iterables.Shards(), num_workers=workers, **each))
+
+    def test_nests_are_torchs(self):
+        for size in (1, 3, None):
+            self.assert_like(lambda kind: kind(iterables.Shards(10, "nest"), size, num_workers=2))
+
+    def test_what_is_no_column_comes_as_well(self):
+        self.assert_like(lambda kind: kind(iterables.Shards(5, "uneven"), None, num_workers=1))
+
+    def test_functions_run_in_the_workers(self):
+        for workers in (1, 2):
+            self.assert_like(
+                lambda kind: kind(
+                    iterables.Shards(), 5, num_workers=workers, collate_fn=iterables.collate, worker_init_fn=iterables.told
+                )
+            )
+
+    def test_draws_of_a_first_epoch_are_torchs(self):
+        for workers in (1, 3):
+            self.assert_like(lambda kind: kind(iterables.Shards(9, "draws"), 2, num_workers=workers))
+
+    def test_a_length_is_of_all_workers_together(self):
+        class Sized(iterables.Shards):
+            def __len__(self):
+                return self.count
+
+        for options in ({}, {"drop_last": True}):
+            ours, torchs = (kind(Sized(), 4, **options) for kind in (self.loader, self.data.DataLoader))
+            self.assertEqual(len(ours), len(torchs))
+        with self.assertRaises(TypeError):
+            len(self.loader(iterables.Shards()))
+
+    def test_a_set_of_hugging_face(self):
+        datasets = rig.needs(self, "datasets")
+        made = datasets.Dataset.from_dict({"n": list(range(12)), "text": [f"row {n}" for n in range(12)]})
+        self.assert_like(lambda kind: kind(made.to_iterable_dataset(num_shards=2).with_format("torch"), 4, num_workers=2))
+
+    def assert_like(self, make):
+        found = []
+        for kind in (self.loader, self.data.DataLoader):
+            self.torch.manual_seed(3)
+            found.append(list(make(kind)))
+        self.assert_same(*found)
+
+
+class Places(Case):
+    def test_a_loader_goes_on_anywhere(self):
+        for workers in (0, 1, 3):
+            whole = self.epochs(self.made(workers), 3)
+            for epoch, steps in ((0, 0), (0, 3), (1, 4), (2, len(whole[2]) - 1), (2, len(whole[2]))):
+                with self.subTest(workers=workers, epoch=epoch, steps=steps):
+                    first = self.made(workers)
+                    self.epochs(first, epoch)
+                    had = list(itertools.islice(first, steps))
+                    place = json.loads(json.dumps(first.state_dict()))
+                    first.close()
+                    second = self.made(workers, seed=99)
+                    second.load_state_dict(place)
+                    rest = self.epochs(second, 3 - epoch)
+                    if steps > 0:
+                        rest[0] = had + rest[0]
+                    self.assert_same(rest, whole[epoch:])
+
+    def test_epochs_draw_other_numbers(self):
+        first, second = self.epochs(self.made(1), 2)
+        self.assertNotEqual([batch[1].tolist() for batch in first], [batch[1].tolist() for batch in second])
+
+    def test_another_number_of_workers_is_refused(self):
+        loader = self.made(2)
+        next(iter(loader))
+        place = loader.state_dict()
+        with self.assertRaisesRegex(tundish.PlaceError, "workers 2, and this one has 3"):
+            self.made(3).load_state_dict(place)
+        with self.assertRaisesRegex(tundish.PlaceError, "not one"):
+            self.made(2).load_state_dict({"epoch": 1})
+
+    def made(self, workers, seed=3):
+        self.torch.manual_seed(seed)
+        return self.loader(iterables.Shards(17, "draws"), 2, num_workers=workers)
+
+    def epochs(self, loader, count):
+        return [list(loader) for _ in range(count)]
+
+
+class Loops(Case):
+    def test_a_loop_that_is_left_begins_again(self):
+        loader, data = self.loader(iterables.Counting(), 3, num_workers=2), iterables.Counting()
+        self.assertEqual(self.first(loader, 3), [[0, 1, 2], [100, 101, 102], [3, 4, 5]])
+        self.assertEqual(self.first(loader, 1), [[0, 1, 2]])
+        loader = self.loader(data, 3)
+        for data.epoch in (0, 1, 2):
+            self.assertEqual(self.first(loader, 1), [[1000 * data.epoch + n for n in range(3)]])
+
+    def test_two_at_once_and_in_a_thread(self):
+        a, b = (self.loader(iterables.Shards(), 5, num_workers=n) for n in (1, 2))
+        whole = self.first(b, None)
+        self.assertEqual([y.tolist() for _, y in zip(a, b)], whole[:8])
+        found = []
+        thread = threading.Thread(target=lambda: found.extend(self.first(b, None)))
+        thread.start()
+        thread.join(rig.DEADLINE_S)
+        self.assertEqual(found, whole)
+
+    def test_another_loop_ends_the_one_before(self):
+        loader = self.loader(iterables.Counting(), 3)
+        before = iter(loader)
+        next(before)
+        next(iter(loader))
+        with self.assertRaisesRegex(tundish.MisuseError, "another loop"):
+            next(before)
+
+    def test_an_error_names_the_worker_and_its_line(self):
+        loader = self.loader(iterables.Broken(5), 2, num_workers=2)
+        for _ in range(2):
+            had = []
+            with self.assertRaisesRegex(tundish.DataError, r"worker 0: ValueError: shard 0 is cut off \(iterables\.py:"):
+                had.extend(batch.tolist() for batch in loader)
+        with self.assertRaisesRegex(tundish.DataError, "returned 3"):
+            list(self.loader(iterables.Broken(5, "end"), 2))
+
+    def test_options_are_refused_as_torch_refuses_them(self):
+        for options in ({"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}, {"batch_size": 0}, {"num_workers": -1}):
+            words = []
+            for kind in (self.loader, self.data.DataLoader):
+                with self.assertRaises(ValueError) as caught:
+                    kind(iterables.Shards(), **options)
+                words.append(str(caught.exception).split(" value")[0].split(", use")[0].split(";")[0])
+            self.assertIn(words[0][:40], words[1])
+
+    def test_a_set_that_cannot_be_sent_says_so(self):
+        data = iterables.Shards()
+        data.lock = threading.Lock()
+        with self.assertRaisesRegex(tundish.ArgumentError, "cannot be sent"):
+            list(self.loader(data))
+
+    def first(self, loader, count):
+        return [batch.tolist() for batch in itertools.islice(loader, count)]
+
+
+PROGRAM = """
+import iterables, itertools, sys, time
+from tundish.torch import DataLoader
+loader = DataLoader(iterables.Counting(), 2, num_workers=2)
+list(itertools.islice(loader, 3))
+print(loader._forks.process.pid, loader._server.pid, loader._forks.folder, flush=True)
+time.sleep(600)
+"""
+
+
+class Ends(Case):
+    def test_nothing_is_left_of_a_program_that_is_killed(self):
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+            with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, env=environment) as program:
+                forks, server, folder = program.stdout.readline().split()
+                program.send_signal(number)
+            self.await_gone(int(forks), int(server))
+            next(iter(self.loader(iterables.Shards())))  # sweeps
+            self.assertFalse(os.path.exists(folder))
+
+    def test_close_ends_the_processes(self):
+        loader = self.loader(iterables.Counting(), 2, num_workers=2)
+        next(iter(loader))
+        forks, server, folder = loader._forks.process.pid, loader._server.pid, loader._forks.folder
+        loader.close()
+        self.await_gone(forks, server)
+        self.assertFalse(os.path.exists(folder))
+        with self.assertRaisesRegex(tundish.MisuseError, "closed"):
+            iter(loader)
+
+    def test_workers_end_with_the_loop(self):
+        loader = self.loader(iterables.Counting(), 2, num_workers=2)
+        next(iter(loader))
+        workers = self.children(loader._forks.process.pid)
+        self.assertGreaterEqual(len(workers), 2)
+        next(iter(loader))
+        self.await_gone(*workers)
+
+    def test_an_interpreter_that_is_killed_is_an_error(self):
+        loader = self.loader(iterables.Counting(), 2, num_workers=2)
+        batches = iter(loader)
+        next(batches)
+        os.kill(loader._forks.process.pid, signal.SIGKILL)
+        with self.assertRaisesRegex(tundish.DataError, "interpreter is gone"):
+            list(itertools.islice(batches, 10000))
+
+    def children(self, pid):
+        found = []
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            with contextlib.suppress(OSError), open(path) as file:
+                words = file.read().rpartition(")")[2].split()
+                if int(words[1]) == pid:
+                    found.append(int(path.split("/")[2]))
+        return found
+
+    def await_gone(self, *pids):
+        deadline = time.monotonic() + rig.DEADLINE_S
+        for pid in pids:
+            while os.path.exists(f"/proc/{pid}") and not self.is_zombie(pid):
+                self.assertLess(time.monotonic(), deadline, f"process {pid} is there still")
+                time.sleep(0.01)
+
+    def is_zombie(self, pid):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+        return True
+
+
+if __name__ == "__main__":
+    unittest.main()
