@@ -3,6 +3,7 @@
 import itertools
 import os
 import random
+import time
 
 import numpy as np
 import torch
@@ -68,6 +69,8 @@ class Broken(IterableDataset):
             yield n
         if self.how == "end":
             os._exit(3)
+        if self.how == "hang":
+            time.sleep(600)
         raise ValueError(f"shard {worker()[0]} is cut off")
 
 

@@ -150,6 +150,16 @@ class Loops(Case):
         with self.assertRaisesRegex(tundish.DataError, "returned 3"):
             list(self.loader(iterables.Broken(5, "end"), 2))
 
+    def test_a_worker_that_hangs_is_a_timeout(self):
+        loader = self.loader(iterables.Broken(5, "hang"), 5, timeout=rig.DEADLINE_S)
+        batches = iter(loader)
+        next(batches)
+        loader.timeout = 0.1
+        with self.assertRaises(tundish.Timeout):
+            next(batches)
+        loader.timeout = 0
+        next(iter(loader))
+
     def test_options_are_refused_as_torch_refuses_them(self):
         for options in ({"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}, {"batch_size": 0}, {"num_workers": -1}):
             words = []

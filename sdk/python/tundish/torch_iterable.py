@@ -16,7 +16,6 @@ import re
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,7 +23,7 @@ import numpy as np
 import torch
 
 from . import iterating, loading, serving
-from .errors import ArgumentError, DataError, MisuseError, PlaceError, Timeout
+from .errors import ArgumentError, DataError, EndOfEpoch, MisuseError, PlaceError
 from .reader import Reader
 
 __all__ = ["IterableLoader"]
@@ -145,13 +144,13 @@ class IterableLoader:
 
     def _batches_of_loop(self, loop: int) -> Iterator[Any]:
         self._begin()
-        assert self._reader is not None and self._taken is not None
-        batches, count, first = iter(self._reader), len(self._taken), self._first
+        assert self._taken is not None
+        count, first = len(self._taken), self._first
         for row in itertools.count():
             if loop != self._loop:
                 raise MisuseError("another loop over this loader has begun: of two at once make two loaders")
             try:
-                batch = self._next(batches)
+                batch = self._next()
             except BaseException:
                 self._drop()
                 raise
@@ -223,17 +222,15 @@ class IterableLoader:
         }
         return json.dumps({"streams": {"train": stream}})
 
-    def _next(self, batches: Iterator[Any]) -> Any:
-        deadline = time.monotonic() + self.timeout
-        while True:
-            try:
-                return next(batches, None)
-            except Timeout:  # a batch may take long
-                if 0 < self.timeout and deadline < time.monotonic():
-                    raise
-            except DataError as error:
-                error.args = (_of_data_set(str(error)),)
-                raise
+    def _next(self) -> Any:
+        assert self._reader is not None
+        try:
+            return self._reader.next(timeout=self.timeout or None)
+        except EndOfEpoch:
+            return None
+        except DataError as error:
+            error.args = (_of_data_set(str(error)),)
+            raise
 
     def _drop(self) -> None:
         """The next loop begins with a server of its own."""
