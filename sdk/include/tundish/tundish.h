@@ -221,6 +221,7 @@ TUNDISH_API tundish_status tundish_open(const tundish_options *options,
 TUNDISH_API void tundish_close(tundish_reader *reader);
 
 /* Borrow the next batch; wait up to timeout_ns (0: do not wait, TUNDISH_FOREVER: no limit).
+ * Only OK sets *ret_batch.
  * Returns END once at the end of an epoch, on the same step in every replica; a reader of an
  * evaluation that was not there for several epochs gets none for these. END_OF_STREAM,
  * STOPPED and E_DATA are final. E_PEER_LOST is returned once for each lost replica; batches

@@ -136,7 +136,9 @@ open_reader(const char *stream, const char *group)
 static void
 read_batches(tundish_reader *reader, unsigned count)
 {
-    for (const tundish_batch *batch; count > 0; count--) {
+    for (; count > 0; count--) {
+        const tundish_batch *batch = NULL; /* an epoch's end sets none */
+
         if (tundish_next(reader, PATIENCE_NS, &batch) < 0)
             fail_msg("%s", tundish_last_error());
         tundish_release(reader, batch);
