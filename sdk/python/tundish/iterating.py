@@ -40,12 +40,13 @@ from .errors import SystemFault
 from .rows import RowWriter
 from .worker_columns import Stack
 
-__all__ = ["CONNECT", "SPEC", "Epoch", "Forks", "main", "read", "write_epoch"]
+__all__ = ["CONNECT", "NOTHING", "SPEC", "Epoch", "Forks", "main", "read", "write_epoch"]
 
 SPEC = {"head": {"dtype": "uint8", "shape": [None]}, "data": {"dtype": "uint8", "shape": [None]}}
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.02
 _TURN_S = 0.002
+NOTHING = object()  # in the place of a batch
 _PIPE_BYTES = 1 << 20
 
 
@@ -190,7 +191,9 @@ def _row(made: Any) -> tuple[bytes, list[Any]]:
 
 
 def read(head: Any, data: Any) -> Any:
-    """The batch, with tensors of its own."""
+    """The batch, with tensors of its own, or NOTHING."""
+    if len(head) == 0:
+        return NOTHING
     found = pickle.loads(head)
     if found is None:
         return pickle.loads(data)

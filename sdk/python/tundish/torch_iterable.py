@@ -105,8 +105,9 @@ class IterableLoader:
             (self.batch_size is None and self.drop_last,
              "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"),
             (self.batch_size is not None and self.batch_size < 1, "batch_size should be a positive integer"),
-            (name not in (None, "spawn"),
-             f"multiprocessing_context {name!r}: the server starts the processes, and forks none"),
+            (name not in (None, "spawn", "forkserver"),
+             f"multiprocessing_context {name!r}: workers are forks of an interpreter of the loader, and not of the "
+             "program"),
             (bool(self.pin_memory_device), "pin_memory_device: tensors are pinned for the current device"),
         ):  # fmt: skip
             if is_wrong:
@@ -156,11 +157,9 @@ class IterableLoader:
                 raise
             if batch is None:
                 break
-            head, data = (np.asarray(batch[name]).reshape(-1) for name in ("head", "data"))
-            made = iterating.read(head, data) if head.size > 0 else None
-            is_none = head.size == 0
-            del batch, head, data
-            if is_none:  # that worker has ended
+            made = iterating.read(*(np.asarray(batch[name]).reshape(-1) for name in ("head", "data")))
+            del batch
+            if made is iterating.NOTHING:  # that worker has ended
                 continue
             number = (first + row) % count
             self._taken[number] += 1
