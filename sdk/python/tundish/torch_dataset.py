@@ -37,6 +37,7 @@ from .errors import ArgumentError, DataError, MisuseError, PlaceError, ServerGon
 from .node_server import NodeServer, Ranks
 from .reader import Reader
 from .torch import DataLoader, EachBatch, convert, gradient_state, itself
+from .torch_options import Loader, collation, drawn_seed
 
 __all__ = ["DatasetLoader"]
 
@@ -70,7 +71,7 @@ def _asks_to_skip(frame: Any) -> bool:
     return bool(frame.f_globals.get("__name__") == "accelerate.data_loader")
 
 
-class DatasetLoader:
+class DatasetLoader(Loader):
     """See tundish.torch.DataLoader."""
 
     batch_size, drop_last, collate_fn = _Option(), _Option(False), _Option(itself)
@@ -191,45 +192,22 @@ class DatasetLoader:
 
     def _check(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
         """Refuse as torch does, in its words, and where this cannot follow."""
-        name = self._start_method()
         length = getattr(type(self._dataset), "__len__", None)
-        for is_wrong, text in (
-            (self.num_workers < 0, "num_workers option should be non-negative"),
-            (self.timeout < 0, "timeout option should be non-negative"),
-            (self.num_workers == 0 and self.prefetch_factor is not None,
-             "prefetch_factor option could only be specified with num_workers > 0"),
-            (self.persistent_workers and self.num_workers == 0,
-             "persistent_workers option needs num_workers > 0"),
-            (sampler is not None and shuffle, "sampler option is mutually exclusive with shuffle"),
-            (batch_sampler is not None
-             and (self.batch_size != 1 or shuffle or sampler is not None or self.drop_last),
-             "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"),
-            (self.batch_size is None and self.drop_last,
-             "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"),
-            (self.batch_size is not None and self.batch_size < 1, "batch_size should be a positive integer"),
-            (name not in (None, "spawn", "forkserver"),
-             f"multiprocessing_context {name!r}: interpreters are started by the server, which never forks one"),
-            (bool(self.pin_memory_device), "pin_memory_device: tensors are pinned for the current device"),
-            (sampler is None and batch_sampler is None and length is None,
-             f"{type(self._dataset).__name__} has no __len__, which a loader without sampler needs"),
-        ):  # fmt: skip
-            if is_wrong:
-                raise ArgumentError(text)
-
-    def _start_method(self) -> str | None:
-        context = self.multiprocessing_context
-        name: str | None = context if context is None or isinstance(context, str) else context.get_start_method()
-        return name
+        self._refuse(
+            (
+                (sampler is not None and shuffle, "sampler option is mutually exclusive with shuffle"),
+                (batch_sampler is not None
+                 and (self.batch_size != 1 or shuffle or sampler is not None or self.drop_last),
+                 "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"),
+                (sampler is None and batch_sampler is None and length is None,
+                 f"{type(self._dataset).__name__} has no __len__, which a loader without sampler needs"),
+            )
+        )  # fmt: skip
 
     def _collation(self, collate_fn: Any) -> Any:
-        from torch.utils.data import default_collate, default_convert
-
-        is_single = self.batch_size is None and (self._takes_lists or not self._by_batches)
-        self._is_single = is_single
-        self._has_own_collation = collate_fn not in (None, default_convert if is_single else default_collate)
-        if self._has_own_collation:
-            return collate_fn
-        return loading.convert if is_single else loading.collate
+        self._is_single = self.batch_size is None and (self._takes_lists or not self._by_batches)
+        function, self._has_own_collation = collation(collate_fn, self._is_single)
+        return function
 
     # Orders.
 
@@ -373,7 +351,7 @@ class DatasetLoader:
         if self._is_begun:
             self._leave()
         self._base, self._steps = 0, 0
-        self._take_seed(_drawn_seed(self.generator))  # as torch does: samplers draw next
+        self._take_seed(drawn_seed(self.generator))  # as torch does: samplers draw next
         order = self._resume() if self._resumed is not None else self._drawn_order()
         steps = self._step_count(len(order) - self._base)
         if steps > 0:
@@ -596,13 +574,6 @@ class DatasetLoader:
         leaves = (_leaf(lent(batch, str(number)), shapes) for number in itertools.count())
         return self._pinned(loading.nest(self._signature, leaves))
 
-    def _pinned(self, made: Any) -> Any:
-        if self.pin_memory and torch.cuda.is_available():
-            from torch.utils.data._utils.pin_memory import pin_memory
-
-            return pin_memory(made)  # type: ignore[no-untyped-call]
-        return made
-
     # Places.
 
     def set_epoch(self, epoch: int) -> None:
@@ -624,7 +595,7 @@ class DatasetLoader:
             return dict(self._resumed)
         if self._seed is None:
             generator = self.generator or torch.default_generator
-            self._take_seed(_drawn_seed(torch.Generator().set_state(generator.get_state())))
+            self._take_seed(drawn_seed(torch.Generator().set_state(generator.get_state())))
         begin = {"version": 1, "seed": self._seed, "epoch": self._epoch}
         if not self._is_begun:
             return {**begin, "taken": 0, "count": None, "order": None, "draws": None}
@@ -673,13 +644,6 @@ class DatasetLoader:
     def place(self) -> str:
         return json.dumps(self.state_dict())
 
-    def steps(self) -> int | None:
-        """len(), or None."""
-        try:
-            return len(self)
-        except TypeError:
-            return None
-
     def resume(self, place: str, *, is_over: bool = False, skipped: int = 0) -> None:
         """As a loader of a stream: go on at a place, or after its epoch, if the program has had what it wants of
         it. An epoch of which nothing is left is passed over. skipped: how many batches skip_first_batches() will
@@ -698,12 +662,6 @@ class DatasetLoader:
             self._reader.close()
         if self._server is not None:
             self._server.stop()
-
-    def __enter__(self) -> DatasetLoader:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 @contextlib.contextmanager
@@ -742,10 +700,6 @@ def _of_program(sentence: str) -> str:
     """Without the pipeline, which the program has not written."""
     sentence = re.sub(r" \(python, line \d+ of \S+\)", "", sentence)
     return sentence.replace("tundish.loading:Batches: ", "").replace("program tundish.loading:Batches", "an interpreter")
-
-
-def _drawn_seed(generator: torch.Generator | None) -> int:
-    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
 def _differ(leaf: Any, other: Any) -> bool:

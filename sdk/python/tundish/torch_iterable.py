@@ -22,16 +22,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import iterating, loading, serving
-from .errors import ArgumentError, DataError, EndOfEpoch, MisuseError, PlaceError
+from . import iterating, serving
+from .errors import DataError, EndOfEpoch, MisuseError, PlaceError
 from .reader import Reader
+from .torch_options import Loader, collation, drawn_seed
 
 __all__ = ["IterableLoader"]
 
 _MOST = 1024  # processes of a source
 
 
-class IterableLoader:
+class IterableLoader(Loader):
     """See tundish.torch.DataLoader."""
 
     def __init__(
@@ -64,7 +65,7 @@ class IterableLoader:
         self.persistent_workers, self.in_order = persistent_workers, in_order
         self.multiprocessing_context, self.generator = multiprocessing_context, generator
         self._check(bool(shuffle), sampler, batch_sampler)
-        self.collate_fn = self._collation(collate_fn)
+        self.collate_fn, _ = collation(collate_fn, batch_size is None)
         self._seed = seed  # None: it is not drawn yet
         self._epoch = 0  # of the loop that comes next, or of the one that goes on
         self._taken: list[int] | None = None  # batches of each worker; None: no loop is in the midst of an epoch
@@ -89,49 +90,20 @@ class IterableLoader:
 
     def _check(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
         """Refuse as torch does, in its words, and where this cannot follow."""
-        context = self.multiprocessing_context
-        name = context if context is None or isinstance(context, str) else context.get_start_method()
         expected = "DataLoader with IterableDataset: expected unspecified"
-        for is_wrong, text in (
-            (self.num_workers < 0, "num_workers option should be non-negative"),
-            (self.num_workers > _MOST, f"num_workers is at most {_MOST}"),
-            (self.timeout < 0, "timeout option should be non-negative"),
-            (self.num_workers == 0 and self.prefetch_factor is not None,
-             "prefetch_factor option could only be specified with num_workers > 0"),
-            (self.persistent_workers and self.num_workers == 0, "persistent_workers option needs num_workers > 0"),
-            (shuffle, f"{expected} shuffle option, but got shuffle=True"),
-            (sampler is not None, f"{expected} sampler option, but got sampler={sampler}"),
-            (batch_sampler is not None, f"{expected} batch_sampler option, but got batch_sampler={batch_sampler}"),
-            (self.batch_size is None and self.drop_last,
-             "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"),
-            (self.batch_size is not None and self.batch_size < 1, "batch_size should be a positive integer"),
-            (name not in (None, "spawn", "forkserver"),
-             f"multiprocessing_context {name!r}: workers are forks of an interpreter of the loader, and not of the "
-             "program"),
-            (bool(self.pin_memory_device), "pin_memory_device: tensors are pinned for the current device"),
-        ):  # fmt: skip
-            if is_wrong:
-                raise ArgumentError(text)
-
-    def _collation(self, collate_fn: Any) -> Any:
-        from torch.utils.data import default_collate, default_convert
-
-        is_single = self.batch_size is None
-        if collate_fn not in (None, default_convert if is_single else default_collate):
-            return collate_fn
-        return loading.convert if is_single else loading.collate
+        self._refuse(
+            (
+                (self.num_workers > _MOST, f"num_workers is at most {_MOST}"),
+                (shuffle, f"{expected} shuffle option, but got shuffle=True"),
+                (sampler is not None, f"{expected} sampler option, but got sampler={sampler}"),
+                (batch_sampler is not None, f"{expected} batch_sampler option, but got batch_sampler={batch_sampler}"),
+            )
+        )
 
     def __len__(self) -> int:
         """The batches of an epoch, if the data set has a length, which is that of all workers together."""
         count, size = len(self.dataset), self.batch_size or 1
         return count // size if self.drop_last else math.ceil(count / size)
-
-    def steps(self) -> int | None:
-        """len(), or None."""
-        try:
-            return len(self)
-        except (TypeError, NotImplementedError):
-            return None
 
     # Loops.
 
@@ -172,7 +144,7 @@ class IterableLoader:
     def _begin(self) -> None:
         """Begin the next epoch, or go on in the one that was loaded."""
         count = max(self.num_workers, 1)
-        drawn = _drawn_seed(self.generator)  # in each epoch, as torch does
+        drawn = drawn_seed(self.generator)  # in each epoch, as torch does
         if self._seed is None:
             self._seed = drawn
         if self._taken is not None and not self._resumed:  # in the midst of one
@@ -243,20 +215,13 @@ class IterableLoader:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _pinned(self, made: Any) -> Any:
-        if self.pin_memory and torch.cuda.is_available():
-            from torch.utils.data._utils.pin_memory import pin_memory
-
-            return pin_memory(made)  # type: ignore[no-untyped-call]
-        return made
-
     # Places.
 
     def state_dict(self) -> dict[str, Any]:
         """The place after the last batch that the loop got: plain numbers."""
         if self._seed is None:
             generator = self.generator or torch.default_generator
-            self._seed = _drawn_seed(torch.Generator().set_state(generator.get_state()))
+            self._seed = drawn_seed(torch.Generator().set_state(generator.get_state()))
         return {
             "version": 1,
             "workers": self.num_workers,
@@ -293,16 +258,6 @@ class IterableLoader:
         self._is_closed = True
         self._drop()
         self._forks = None
-
-    def __enter__(self) -> IterableLoader:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-
-def _drawn_seed(generator: torch.Generator | None) -> int:
-    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
 def _of_data_set(sentence: str) -> str:
