@@ -20,7 +20,7 @@ TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
 PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
 PROGRAMS = (
     "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "gpu", "arrays on a gpu", "building",
-    "resuming", "own python", "one line", "tables", "explaining", "inference", "outliving",
+    "resuming", "own python", "one line", "iterable", "tables", "explaining", "inference", "outliving",
 )  # fmt: skip
 
 
@@ -85,6 +85,10 @@ class Readme(unittest.TestCase):
             x, label = json.loads(f"[{line.replace('] [', '], [')}]")
             rows += zip(x, label, strict=True)
         self.assertEqual([len(lines), sorted(rows)], [3, [(n, n % 2) for n in range(10)]])
+
+    def test_an_iterable_data_set(self):
+        (lines,) = self.run_program("iterable", "torch", "cloudpickle")
+        self.assertEqual(lines, ["[0, 2]", "[1, 3]", "[4, 6]", "[5, 7]", "[8]", "[9]"])
 
     def test_tables(self):
         if importlib.util.find_spec("pyarrow") is None:
