@@ -44,6 +44,7 @@ deal_step(struct session *session, struct deal_round *ret_round)
     const char *text;
     uint64_t skipped = dealer_skipped(session->dealer, &text);
 
+    source_files_end_begun(session->files);
     if (status == TUNDISH_OK && skipped != session->dealing.skipped) {
         status = ring_add_skips(session, skipped - session->dealing.skipped, text);
         session->dealing.skipped = skipped;

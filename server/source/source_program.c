@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "source/files/begun.h"
 #include "source/files/fetch.h"
 #include "source/files/files_private.h"
 #include "source/files/whereabouts.h"
@@ -44,9 +45,19 @@ struct program_state {
     struct rejections rejections;
     bool is_rejected; /* the one row that was found */
     bool is_over;
+    bool keeps_all; /* that was read: another iterator is to go on with it (files/begun.h) */
+    size_t kept_bytes;
 };
 
-enum { READ_BYTES = 256 << 10 };
+/* The rest of an iterator that only measured: its processes, with all that they have
+ * written. */
+struct left_program {
+    struct writer *writers;
+    uint32_t processes;
+    struct rejections rejections;
+};
+
+enum { READ_BYTES = 256 << 10, KEPT_BYTES_MAX = 64 << 20 };
 
 static tundish_status
 open_spec(struct program *program, const struct stage_config *config)
@@ -151,6 +162,82 @@ start_writer(struct order_iterator *iterator, uint64_t first, struct writer *wri
     return status;
 }
 
+static void
+close_writers(struct writer *writers, uint32_t processes)
+{
+    for (uint32_t i = 0; writers != NULL && i < processes; i++) {
+        child_stop(&writers[i].child);
+        free(writers[i].name);
+        free(writers[i].buffer);
+    }
+    free(writers);
+}
+
+static void
+left_close(void *state)
+{
+    struct left_program *left = state;
+
+    close_writers(left->writers, left->processes);
+    rejections_close(&left->rejections);
+    free(left);
+}
+
+/* The same for iterators whose processes write the same. The caller frees it. */
+static char *
+key_of(const struct order_iterator *iterator, uint64_t first)
+{
+    const struct order_services *services = iterator->instance->services;
+    const struct program *program = program_of(iterator);
+    char *key =
+        tnd_sprintf("program %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu32,
+                    iterator->iterator_number, first, services->worker, services->worker_count,
+                    services->root_seed, program->processes);
+
+    for (const char *const *word = program->arguments; *word != NULL; word++) {
+        char *longer = tnd_sprintf("%s\n%s", key, *word);
+
+        free(key);
+        key = longer;
+    }
+    return key;
+}
+
+/* Go on with those that an iterator has left where the pass stands. */
+static bool
+take_left(struct order_iterator *iterator)
+{
+    struct program_state *state = state_of(iterator);
+    char *key = key_of(iterator, state->pass.rows);
+    struct left_program *left = begun_take(iterator->instance->services->files, key);
+
+    free(key);
+    if (left == NULL)
+        return false;
+    rejections_close(&state->rejections);
+    state->rejections = left->rejections;
+    state->writers = left->writers;
+    free(left);
+    return true;
+}
+
+static void
+leave_writers(struct order_iterator *iterator)
+{
+    struct program_state *state = state_of(iterator);
+    struct left_program *left = tnd_zalloc(1, sizeof *left);
+    char *key = key_of(iterator, state->pass.first);
+
+    *left =
+        (struct left_program){ state->writers, program_of(iterator)->processes, state->rejections };
+    for (uint32_t i = 0; i < left->processes; i++)
+        left->writers[i].at = 0;
+    begun_leave(iterator->instance->services->files, key, left, left_close);
+    state->writers = NULL;
+    state->rejections = (struct rejections){ 0 };
+    free(key);
+}
+
 /* Start them all where the pass stands. */
 static tundish_status
 start_writers(struct order_iterator *iterator)
@@ -159,6 +246,9 @@ start_writers(struct order_iterator *iterator)
     uint32_t processes = program_of(iterator)->processes;
     tundish_status status = TUNDISH_OK;
 
+    if (take_left(iterator))
+        return TUNDISH_OK;
+    state->keeps_all = iterator->instance->services->samples;
     state->writers = tnd_zalloc(processes, sizeof *state->writers);
     for (uint32_t i = 0; i < processes && status == TUNDISH_OK; i++) {
         uint64_t first = state->pass.rows + i;
@@ -173,12 +263,7 @@ stop_writers(struct order_iterator *iterator)
 {
     struct program_state *state = state_of(iterator);
 
-    for (uint32_t i = 0; state->writers != NULL && i < program_of(iterator)->processes; i++) {
-        child_stop(&state->writers[i].child);
-        free(state->writers[i].name);
-        free(state->writers[i].buffer);
-    }
-    free(state->writers);
+    close_writers(state->writers, program_of(iterator)->processes);
     state->writers = NULL;
 }
 
@@ -207,6 +292,8 @@ program_iterate_close(struct order_iterator *iterator)
 {
     struct program_state *state = state_of(iterator);
 
+    if (state->writers != NULL && state->keeps_all)
+        leave_writers(iterator);
     stop_writers(iterator);
     pass_end(&state->pass);
     rejections_close(&state->rejections);
@@ -242,22 +329,27 @@ find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *re
 static tundish_status
 read_on(struct order_iterator *iterator, struct writer *writer)
 {
+    struct program_state *state = state_of(iterator);
     size_t left = writer->used - writer->at;
     size_t wanted = writer->needed > left + READ_BYTES ? writer->needed - left : READ_BYTES;
     size_t got = 0;
     tundish_status status;
 
-    if (left > 0 && writer->at > 0) /* once for a long row, which takes many readings */
-        memmove(writer->buffer, writer->buffer + writer->at, left);
-    writer->at = 0;
-    writer->used = left;
-    if (writer->room < left + wanted) {
-        writer->room = left + wanted;
+    if (!state->keeps_all) {
+        if (left > 0 && writer->at > 0) /* once for a long row, which takes many readings */
+            memmove(writer->buffer, writer->buffer + writer->at, left);
+        writer->at = 0;
+        writer->used = left;
+    }
+    if (writer->room < writer->used + wanted) {
+        writer->room = writer->used + wanted;
         writer->buffer = tnd_realloc(writer->buffer, writer->room, 1);
     }
     status = child_read(&writer->child, writer->name, iterator->instance->services->stop,
-                        writer->buffer + left, writer->room - left, &got);
+                        writer->buffer + writer->used, writer->room - writer->used, &got);
     writer->used += got;
+    state->kept_bytes += got;
+    state->keeps_all &= state->kept_bytes <= KEPT_BYTES_MAX;
     writer->has_ended = status == TUNDISH_OK && got == 0;
     return status;
 }
@@ -357,8 +449,12 @@ more_rows(struct order_iterator *iterator, size_t max, size_t *ret_count)
         if (result != ORDER_OK || *ret_count > 0)
             return result;
         /* The last bytes are looked at again: what might have been a rejection may be rows. */
-        if (writer->has_ended)
+        if (writer->has_ended && !state->keeps_all)
             return finish_program(iterator);
+        if (writer->has_ended) /* the iterator that goes on checks the end */
+            state->is_over = true;
+        if (state->is_over)
+            break;
         if (read_on(iterator, writer) != TUNDISH_OK)
             return ORDER_FAILED;
     }

@@ -61,6 +61,7 @@ struct source_files {
     struct row_groups *row_groups;
     _Atomic bool has_urls;  /* among the files */
     struct file_set *noted; /* where entered files are noted, or NULL */
+    struct begun *begun;    /* begun.h */
 
     struct source_services services;
 };
@@ -105,6 +106,7 @@ source_files_close(struct source_files *files)
 {
     if (files == NULL)
         return;
+    source_files_end_begun(files);
     /* The threads that scan ahead use the files, so they stop first. */
     services_stop(&files->services);
     peer_ahead_close(files->ahead);
@@ -163,6 +165,12 @@ struct source_services *
 table_services(struct source_files *files)
 {
     return &files->services;
+}
+
+struct begun **
+table_begun(struct source_files *files)
+{
+    return &files->begun;
 }
 
 struct block_cache *

@@ -45,6 +45,10 @@ tundish_status source_files_open(const struct source_files_options *options,
                                  struct source_files **ret_files);
 void source_files_close(struct source_files *files);
 
+/* The first step is made: end what was begun in advance for it and is still left (files/begun.h).
+ */
+void source_files_end_begun(struct source_files *files);
+
 /* Whole files of other nodes; NULL: all are here. */
 const struct other_files *source_other_files(const struct source_files *files);
 

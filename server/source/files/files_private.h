@@ -70,4 +70,8 @@ struct row_groups *table_row_groups(const struct source_files *files);
 /* The services that its files share. */
 struct source_services *table_services(struct source_files *files);
 
+/* The first of what was left: begun.h. */
+struct begun;
+struct begun **table_begun(struct source_files *files);
+
 #endif

@@ -30,12 +30,13 @@ struct folder {
     char path[64];
     char cache[80];
     bool skip_damage; /* as on_error: skip */
+    bool samples;     /* elements are made to be measured */
 };
 
 static inline void
 folder_open(struct folder *folder)
 {
-    folder->skip_damage = false;
+    folder->skip_damage = folder->samples = false;
     strcpy(folder->path, "/tmp/tundish-source-XXXXXX");
     assert_non_null(mkdtemp(folder->path));
     snprintf(folder->cache, sizeof folder->cache, "%s/cache", folder->path);
@@ -159,6 +160,7 @@ pipeline_open(struct pipeline *pipeline, const struct folder *folder, uint32_t r
         .files = pipeline->files,
         .worker_count = 1,
         .replicas_in_sync = 1,
+        .samples = folder->samples,
     };
     evaluate_serve_order(&pipeline->outer, &pipeline->services);
     pipeline->instance = order_instance_open(pipeline->plan->graph, NULL, &pipeline->services);

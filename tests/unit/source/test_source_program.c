@@ -304,6 +304,21 @@ rows_are_told_apart_by_what_is_in_them(void **state)
 #define PROGRAM "case.yaml:3:15: program: program "
 #define PASS "000|001|002|003|004|005|006|"
 
+/* Where processes began. */
+static void
+assert_starts(const struct folder *folder, const char *expected)
+{
+    char path[128], starts[256] = "";
+    FILE *file;
+
+    snprintf(path, sizeof path, "sort -n %s/starts | tr '\\n' ' '", folder->path);
+    file = popen(path, "r");
+    assert_non_null(file);
+    (void)!fread(starts, 1, sizeof starts - 1, file);
+    pclose(file);
+    assert_string_equal(starts, expected);
+}
+
 /* The rows, and where processes began, in the order of these words. */
 static void
 assert_run(const char *script, const char *parameters, const char *behind, const char *expected,
@@ -314,8 +329,7 @@ assert_run(const char *script, const char *parameters, const char *behind, const
     char *stages = tnd_sprintf("[program: {command: [sh, -c, \"%s\"], spec: {s: {dtype: string}}, "
                                "%s}%s]",
                                script, parameters, behind);
-    char path[128], starts[256] = "", *texts;
-    FILE *file;
+    char *texts;
 
     folder_open(&folder);
     assert_int_equal(pipeline_open(&pipeline, &folder, 0, stages), TUNDISH_OK);
@@ -326,14 +340,52 @@ assert_run(const char *script, const char *parameters, const char *behind, const
         fail_msg("%s %s: '%s' is not: %s", parameters, behind, expected, texts);
     free(texts);
     free(stages);
-    snprintf(path, sizeof path, "sort -n %s/starts | tr '\\n' ' '", folder.path);
-    file = popen(path, "r");
-    assert_non_null(file);
-    (void)!fread(starts, 1, sizeof starts - 1, file);
-    pclose(file);
     if (expected_starts != NULL)
-        assert_string_equal(starts, expected_starts);
+        assert_starts(&folder, expected_starts);
     folder_close(&folder);
+}
+
+/* Make a number of rows to be measured, and then all of them. */
+static void
+assert_goes_on(size_t measured, const char *parameters, const char *expected_starts)
+{
+    struct folder folder;
+    struct pipeline pipeline;
+    char *texts, *stages = tnd_sprintf("[program: {command: [sh, -c, \"%s\"], spec: {s: {dtype: "
+                                       "string}}, %s}]",
+                                       SEVEN(""), parameters);
+    uint64_t words[WIDTH];
+    size_t count;
+
+    folder_open(&folder);
+    folder.samples = true;
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, stages), TUNDISH_OK);
+    for (size_t i = 0; i < measured; i++)
+        (void)order_next(pipeline.iterator, words, 1, &count);
+    order_close(pipeline.iterator);
+    order_instance_close(pipeline.instance);
+    pipeline.services.samples = false;
+    pipeline.instance = order_instance_open(pipeline.plan->graph, NULL, &pipeline.services);
+    assert_int_equal(order_open(pipeline.node, pipeline.instance, &pipeline.iterator), TUNDISH_OK);
+    texts = pipeline_texts(&pipeline, 3);
+    assert_string_equal(texts, PASS);
+    free(texts);
+    pipeline_close(&pipeline);
+    assert_starts(&folder, expected_starts);
+    folder_close(&folder);
+    free(stages);
+}
+
+/* Programs that a measured first step begins go on where it is delivered. */
+static void
+a_program_that_was_begun_goes_on(void **state)
+{
+    (void)state;
+    for (size_t measured = 0; measured <= 8; measured += 4) {
+        assert_goes_on(measured, "processes: 1", "0 ");
+        assert_goes_on(measured, "processes: 2", "0 1 ");
+        assert_goes_on(measured, "processes: 2, seek: true", "0 1 ");
+    }
 }
 
 static void
@@ -400,6 +452,7 @@ TEST_FILE(test_source_program)
         cmocka_unit_test(nothing_of_it_is_left_when_it_is_not_wanted_any_more),
         cmocka_unit_test(a_program_that_hangs_does_not_hold_up_the_end),
         cmocka_unit_test(a_pass_that_repeats_takes_no_more_room),
+        cmocka_unit_test(a_program_that_was_begun_goes_on),
         cmocka_unit_test(several_processes_write_the_rows_in_turn),
         cmocka_unit_test(what_one_of_several_does_wrong_comes_in_its_turn),
         cmocka_unit_test(one_that_seeks_begins_at_the_last_row_that_is_skipped),
