@@ -40,6 +40,15 @@ def nest(n):
     }
 
 
+def large(n):
+    """Rows that grow, of which a batch comes by memory that the worker and the program share."""
+    return torch.full((500 + 30 * n, 100), n, dtype=torch.bfloat16), np.full((n % 3, 7), n), f"row {n}"
+
+
+def large_set(n):
+    return {"n": torch.arange(20000 + n), "set": frozenset([n])}
+
+
 def uneven(n):
     """Rows that default collation takes one at a time alone."""
     return {"n": torch.arange(n), "set": frozenset([n])}
@@ -58,6 +67,23 @@ class Counting(IterableDataset):
         number, _ = worker()
         for n in itertools.count():
             yield 1000 * self.epoch + 100 * number + n
+
+
+class Noting(IterableDataset):
+    """Writes a line into a file when it is begun, and for each item."""
+
+    def __init__(self, path, count=6):
+        self.path, self.count = path, count
+
+    def __iter__(self):
+        self.note(f"begin {worker()[0]}")
+        for n in range(self.count):
+            self.note(f"item {n}")
+            yield np.full(20000, n)
+
+    def note(self, text):
+        with open(self.path, "a") as file:
+            file.write(text + "\n")
 
 
 class Broken(IterableDataset):

@@ -4,7 +4,8 @@ its own: in the pipeline of torch_iterable.py each worker is one of the `process
 The server starts the processes again in each epoch. An import of torch would take longer than many an epoch. So
 each of them only hands its output on to a fork of an interpreter that the loader started: Forks.
 
-A row is a batch: `head` has what tells its nest and shapes, pickled, and `data` the bytes of its leaves. The
+A row is a batch: `head` has what tells its nest and shapes, pickled, and `data` the bytes of its leaves. Those of a
+large batch are in memory that the loader reads: see worker_memory.py. The
 server takes a row from each process in turn. So a worker whose data set has ended writes rows without head, one
 for each batch that another worker still has to write.
 """
@@ -35,10 +36,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from . import loading, programs, serving, worker
+from . import loading, programs, serving, worker, worker_memory
 from .errors import SystemFault
 from .rows import RowWriter
 from .worker_columns import Stack
+from .worker_memory import Lent, Region
 
 __all__ = ["CONNECT", "NOTHING", "SPEC", "Epoch", "Forks", "main", "read", "write_epoch"]
 
@@ -48,6 +50,7 @@ _POLL_S = 0.02
 _TURN_S = 0.002
 NOTHING = object()  # in the place of a batch
 _PIPE_BYTES = 1 << 20
+_LARGE_BYTES = 1 << 16
 
 
 class Epoch(NamedTuple):
@@ -62,6 +65,7 @@ class Epoch(NamedTuple):
     seed: int
     first: int  # the worker whose turn is the first
     taken: list[int]  # batches of each that the program has had
+    memories: list[worker_memory.Address]  # of each
 
 
 def write_epoch(folder: str, run: int, epoch: Epoch) -> None:
@@ -81,11 +85,12 @@ def make(folder: str, output: BinaryIO) -> None:
     rejects = RowWriter(SPEC, output)
     rounds = _Rounds(folder, rejects)
     number = (epoch.first + rejects.first) % rejects.step
+    memory = Lent.at(epoch.memories[number])
     try:
         for batch in itertools.islice(_batches(epoch, number), epoch.taken[number], None):
-            head, parts = _row(batch)
+            row = _row(batch)
             rounds.begin()
-            _write(output, head, parts)
+            _write(output, *_laid(row, memory))
     except Exception as error:
         rounds.begin()
         rejects.reject(f"worker {number}: {worker.sentence_of(error)}")
@@ -93,15 +98,13 @@ def make(folder: str, output: BinaryIO) -> None:
     rounds.end()
     while rounds.another_has_more():
         rounds.begin()
-        _write(output, b"", [])
+        _write(output, b"", b"")
 
 
-def _write(output: BinaryIO, head: bytes, parts: list[Any]) -> None:
-    """A row of SPEC, as `program` has it. Large parts go out as they lie."""
-    size = sum(len(part) for part in parts)
-    output.write(struct.pack(f"<Q{len(head)}sQ", len(head), head, size))
-    for part in parts:
-        output.write(part)
+def _write(output: BinaryIO, head: bytes, data: bytes | memoryview) -> None:
+    """A row of SPEC, as `program` has it."""
+    output.write(struct.pack(f"<Q{len(head)}sQ", len(head), head, len(data)))
+    output.write(data)
     output.flush()
 
 
@@ -110,7 +113,7 @@ class _Rounds:
     them map."""
 
     def __init__(self, folder: str, rows: RowWriter) -> None:
-        # The server draws the word for each pass: it makes the first step once in advance, to learn its size.
+        # The server draws the word for each pass.
         word = hashlib.blake2b(os.environ["TUNDISH_REJECT"].encode(), digest_size=8).hexdigest()
         self._path = os.path.join(folder, f"rounds-{word}")
         descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
@@ -171,37 +174,73 @@ def _batches(epoch: Epoch, number: int) -> Iterator[Any]:
 # A batch as a row, and back.
 
 
-def _row(made: Any) -> tuple[bytes, list[Any]]:
+class _Row(NamedTuple):
+    signature: Any  # None: the one part is the batch, pickled
+    shapes: list[list[int]]
+    parts: list[Any]  # bytes, arrays and Stacks
+
+
+def _row(made: Any) -> _Row:
     try:
         signature, leaves = loading.flatten(made)
     except loading.Unfit:
-        return pickle.dumps(None), [loading.pickled_plain(made)]
-    shapes: list[list[int]] = []
-    parts: list[Any] = []
+        return _Row(None, [], [loading.pickled_plain(made)])
+    row = _Row(signature, [], [])
     for leaf in leaves:
         if isinstance(leaf, list):
             texts = [text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text for text in leaf]
-            shapes.append([len(text) for text in texts])
-            parts.append(b"".join(texts))
+            row.shapes.append([len(text) for text in texts])
+            row.parts.append(b"".join(texts))
         else:
-            array = np.asarray(np.stack(leaf.arrays) if type(leaf) is Stack else leaf, order="C")
-            shapes.append(list(array.shape))
-            parts.append(array.reshape(-1).view(np.uint8))
-    return loading.pickled((signature, shapes)), parts
+            row.shapes.append(list(leaf.shape))
+            row.parts.append(leaf)
+    return row
 
 
-def read(head: Any, data: Any) -> Any:
-    """The batch, with tensors of its own, or NOTHING."""
+def _laid(row: _Row, memory: Lent | None) -> tuple[bytes, memoryview]:
+    """Head and data."""
+    sizes = [len(part) if type(part) is bytes else part.size * part.dtype.itemsize for part in row.parts]
+    begins = [0, *itertools.accumulate(_aligned(size) for size in sizes)]
+    region: Region | None = None
+    if memory is not None and begins[-1] >= _LARGE_BYTES:
+        region, to = memory.take(begins[-1])
+    else:
+        to = np.zeros(begins[-1], np.uint8)
+    for part, size, begin in zip(row.parts, sizes, begins, strict=False):
+        into = to[begin : begin + size]
+        if type(part) is Stack:
+            part.write(into.view(part.dtype))
+        elif type(part) is bytes:
+            into[:] = np.frombuffer(part, np.uint8)
+        else:
+            into.view(part.dtype).reshape(part.shape)[...] = part
+    return loading.pickled((row.signature, row.shapes, region)), memoryview(b"") if region is not None else to.data
+
+
+def _aligned(size: int) -> int:
+    return -(-size // worker_memory.ALIGN) * worker_memory.ALIGN
+
+
+def read(head: Any, data: Any, memory: worker_memory.Memory) -> Any:
+    """The batch, with tensors of its own, or NOTHING. `memory` is that of its worker."""
     if len(head) == 0:
         return NOTHING
-    found = pickle.loads(head)
-    if found is None:
+    signature, shapes, region = pickle.loads(head)
+    if region is None:
+        return _nest(signature, shapes, data)
+    try:
+        return _nest(signature, shapes, memory.bytes_of(region))
+    finally:
+        memory.give_back(region)
+
+
+def _nest(signature: Any, shapes: list[list[int]], data: Any) -> Any:
+    if signature is None:
         return pickle.loads(data)
-    signature, shapes = found
-    return loading.nest(signature, _leaves(loading.leaves(signature), shapes, memoryview(data)))
+    return loading.nest(signature, _leaves(loading.leaves(signature), shapes, data))
 
 
-def _leaves(kinds: Iterator[Any], shapes: list[list[int]], data: memoryview) -> Iterator[Any]:
+def _leaves(kinds: Iterator[Any], shapes: list[list[int]], data: Any) -> Iterator[Any]:
     import torch
 
     at = 0
@@ -209,15 +248,16 @@ def _leaves(kinds: Iterator[Any], shapes: list[list[int]], data: memoryview) -> 
         if kind in loading.TEXTS:
             ends = list(itertools.accumulate(shape, initial=at))
             yield [bytes(data[begin:end]) for begin, end in itertools.pairwise(ends)]
-            at = ends[-1]
+            at += _aligned(ends[-1] - at)
             continue
         name = loading.constant(facts[0]) if kind == "constant" else facts[0]
         dtype = getattr(torch, name)
-        count = int(np.prod(shape, dtype=np.int64))
-        end = at + count * dtype.itemsize
-        flat = torch.frombuffer(bytearray(data[at:end]), dtype=dtype) if count > 0 else torch.empty(0, dtype=dtype)
-        yield flat.reshape(shape)
-        at = end
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        tensor = torch.empty(shape, dtype=dtype)
+        if size > 0:
+            tensor.reshape(-1).view(torch.uint8).numpy()[:] = data[at : at + size]
+        yield tensor
+        at += _aligned(size)
 
 
 # The processes.

@@ -26,10 +26,12 @@ from . import iterating, serving
 from .errors import DataError, EndOfEpoch, MisuseError, PlaceError
 from .reader import Reader
 from .torch_options import Loader, collation, drawn_seed
+from .worker_memory import Memory
 
 __all__ = ["IterableLoader"]
 
 _MOST = 1024  # processes of a source
+_MORE_REGIONS = 2  # one that is filled, and one that is read
 
 
 class IterableLoader(Loader):
@@ -75,6 +77,7 @@ class IterableLoader(Loader):
         self._server: serving.Server | None = None
         self._forks: iterating.Forks | None = None
         self._folder: str | None = None  # of the server's epochs
+        self._memories: list[Memory] = []  # of each worker
         self._reader: Reader | None = None
         self._run = 0  # the server's number of the next epoch
         self._is_closed = False
@@ -83,7 +86,8 @@ class IterableLoader(Loader):
     # A copy, a pickled one and a forked process's have the options and the place, and a server of their own.
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_server": None, "_reader": None, "_forks": None, "_folder": None, "_run": 0}
+        own: dict[str, Any] = {"_server": None, "_reader": None, "_forks": None, "_folder": None, "_memories": [], "_run": 0}
+        return {**self.__dict__, **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _owner=os.getpid(), _taken=None, _first=0, _resumed=False)
@@ -129,11 +133,12 @@ class IterableLoader(Loader):
                 raise
             if batch is None:
                 break
-            made = iterating.read(*(np.asarray(batch[name]).reshape(-1) for name in ("head", "data")))
-            del batch
+            number = (first + row) % count
+            head, data = (np.asarray(batch[name]).reshape(-1) for name in ("head", "data"))
+            made = iterating.read(head, data, self._memories[number])
+            del batch, head, data
             if made is iterating.NOTHING:  # that worker has ended
                 continue
-            number = (first + row) % count
             self._taken[number] += 1
             self._first = (number + 1) % count
             yield self._pinned(made)
@@ -158,6 +163,8 @@ class IterableLoader(Loader):
             if self._server is None:
                 self._forks = iterating.Forks.of_program(type(self.dataset).__module__)
                 self._folder = tempfile.mkdtemp(dir=self._forks.folder)
+                ahead = (self.prefetch_factor or 2) + _MORE_REGIONS
+                self._memories = [Memory(os.path.join(self._folder, f"free-{n}"), min(ahead, 256)) for n in range(count)]
                 self._write_epoch()
                 self._server = serving.serve(text=self._text(self._forks.address, count))
                 self._reader = self._server.open("train")
@@ -172,6 +179,7 @@ class IterableLoader(Loader):
         epoch = iterating.Epoch(
             self.dataset, self.collate_fn, self.worker_init_fn, self.batch_size, self.drop_last,
             self.num_workers, self._seed_of_epoch(), self._first, self._taken,
+            [memory.address for memory in self._memories],
         )  # fmt: skip
         iterating.write_epoch(self._folder, self._run, epoch)
 
@@ -214,6 +222,9 @@ class IterableLoader(Loader):
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+        for memory in self._memories:
+            memory.close()
+        self._memories = []
 
     # Places.
 
