@@ -37,7 +37,7 @@ budget_open(uint64_t bytes, uint32_t thread_count, const char *limit)
     budget->bytes = bytes;
     budget->thread_count = thread_count;
     budget->of_later = is_shared ? bytes / 4 : 0;
-    budget->kept = is_shared ? bytes / 8 / thread_count : 0;
+    budget->kept = bytes / 8 / thread_count;
     budget->of_task = is_shared ? bytes - bytes / 4 - bytes / 8 : bytes;
     return budget;
 }

@@ -29,7 +29,8 @@ struct budget_task {
 
 /* `limit` says in messages whose limit the bytes are, and is kept. With several threads, one task
  * may hold five eighths of the bytes; two are for later ones, and one for what threads keep from
- * task to task (budget_kept). A single thread may hold all. */
+ * task to task (budget_kept). A single thread may hold all, and keeps an eighth as well: its next
+ * task uses that before anything else. */
 struct budget *budget_open(uint64_t bytes, uint32_t thread_count, const char *limit);
 void budget_close(struct budget *budget); /* accepts NULL */
 

@@ -133,12 +133,29 @@ more_than_one_task_may_have_is_refused_with_the_arithmetic(void **state)
     budget_close(own);
 }
 
+/* A thread that kept nothing would ask the kernel for the same pages in every task. */
+static void
+each_thread_keeps_a_part_of_an_eighth(void **state)
+{
+    struct budget *shared = budget_open(BYTES, 2, "memory_limit");
+    struct budget *own = budget_open(BYTES, 1, "memory_limit");
+    const struct budget_task task = { .budget = shared }, alone = { .budget = own }, none = { 0 };
+
+    (void)state;
+    assert_int_equal(budget_kept(&task), BYTES / 16);
+    assert_int_equal(budget_kept(&alone), BYTES / 8);
+    assert_true(budget_kept(&none) == UINT64_MAX);
+    budget_close(shared);
+    budget_close(own);
+}
+
 TEST_FILE(test_budget)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_stay_within_it_together),
         cmocka_unit_test(the_first_task_waits_for_nobody),
         cmocka_unit_test(more_than_one_task_may_have_is_refused_with_the_arithmetic),
+        cmocka_unit_test(each_thread_keeps_a_part_of_an_eighth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
