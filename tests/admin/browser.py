@@ -32,19 +32,20 @@ class Browser:
     """One page. Close it, or use it in `with`."""
 
     def __init__(self, program):
-        self.profile = tempfile.TemporaryDirectory(
-            prefix="tundish-browser-", ignore_cleanup_errors=True
-        )
+        profile = tempfile.mkdtemp(prefix="tundish-browser-")
         theirs_in, ours_out = high_pipe()
         ours_in, theirs_out = high_pipe()
         command = [program, "--remote-debugging-pipe", "--headless", "--no-sandbox", "--disable-gpu"]
         command += ["--hide-scrollbars", "--no-first-run", "--disable-dev-shm-usage"]
-        command += [f"--user-data-dir={self.profile.name}", "about:blank"]
-        # The browser reads from descriptor 3 and writes to 4. A plain sh knows numbers below 10 only.
-        shell = ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash", *command]
+        command += [f"--user-data-dir={profile}", "about:blank"]
+        # The browser reads from descriptor 3, at whose end it ends, and writes to 4. A plain sh knows numbers
+        # below 10 only. The shell removes the profile, also where the tests were killed; others of the
+        # browser's processes may still write to it.
+        script = f'"$@" 3<&{theirs_in} 4>&{theirs_out}; until rm -rf "$0"; do sleep 0.1; done'
         self.process = subprocess.Popen(
-            shell,
+            ["bash", "-c", script, profile, *command],
             pass_fds=[theirs_in, theirs_out],
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -66,11 +67,9 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        os.close(self.ours_in)
         os.close(self.ours_out)
-        self.profile.cleanup()
+        os.close(self.ours_in)
+        self.process.wait(DEADLINE_S)
 
     def ask(self, method, **parameters):
         self.number += 1
