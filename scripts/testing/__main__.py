@@ -36,6 +36,8 @@ def main():
     print("\nThe slowest parts:" if slowest else "")
     for seconds, part in slowest:
         print(f"  {seconds:5.0f} s  {part}")
+    if suites.ahead_s:
+        print(f"\nBuilding ahead took {suites.ahead_s:.0f} s of the processors.")
     if total.notes:
         print("\nFailed or skipped:")
         for note in total.notes:

@@ -26,9 +26,9 @@ def run(name):
 
 
 def _processor_s():
-    """The seconds of all processes that have ended and were waited for."""
+    """The seconds of all processes that have ended and were waited for, without the builds ahead."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return used.ru_utime + used.ru_stime - suites.ahead_s
 
 
 class Beside:
