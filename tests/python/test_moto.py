@@ -14,6 +14,8 @@ import rig
 # moto reads it once: so many calls, which make a user and its key, need no signature.
 CALLS_WITHOUT_SIGNATURE = 3
 os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = str(CALLS_WITHOUT_SIGNATURE)
+PAGE = 20  # of the keys of a listing; a caller that names no number gets 1,000 of S3
+os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = str(PAGE)
 
 try:
     import boto3
@@ -23,7 +25,6 @@ except ImportError:
 
 REGION = "us-east-1"
 EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
-PAGE = 1000  # of the keys of a listing
 
 
 @unittest.skipIf(boto3 is None, "moto and boto3 are not installed")
@@ -91,8 +92,11 @@ class Moto(unittest.TestCase):
         self.assertEqual(self.peek("s3://rows", pattern), here)
 
     def test_lists_files_page_by_page(self):
-        self.put([f"many/part-{n}.txt" for n in range(PAGE + 100)] + ["many/readme.md", "many/more/part-1.txt"])
-        self.assert_same("many/part-*.txt", PAGE + 100)
+        count = 2 * PAGE + 10
+        self.put([f"many/part-{n}.txt" for n in range(count)] + ["many/readme.md", "many/more/part-1.txt"])
+        page = self.store.list_objects_v2(Bucket="rows", Prefix="many/part-")
+        self.assertEqual((page["KeyCount"], page["IsTruncated"]), (PAGE, True))
+        self.assert_same("many/part-*.txt", count)
 
     def test_takes_the_signature_of_any_name(self):
         self.put([f"odd names/ü={n} + (x)~!'&$@,;:%2F é.txt" for n in range(5)])
