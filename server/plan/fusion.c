@@ -3,6 +3,7 @@
 
 #include "content/content.h"
 #include "core/memory.h"
+#include "order/arguments.h"
 #include "plan/build.h"
 
 static bool
@@ -37,7 +38,7 @@ find_row(const struct plan_graph *graph, struct plan_node *first, struct content
 
     for (struct plan_node *node = first; node != NULL; node = build_reader_of(graph, node)) {
         if (is_between(node)) {
-            follows = false;
+            follows &= node->order == &order_ordinal;
             continue;
         }
         if (!is_content(node))

@@ -1,8 +1,67 @@
 /* fuzz_picture.c - any bytes as an image file: the first one chooses the options. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "content/images/picture.h"
 #include "core/must.h"
+
+/* The receiver of a part, which lies where the whole picture has it. */
+struct reading {
+    const struct picture_size *whole;
+    const uint8_t *values;
+    struct picture_part part;
+    uint8_t *memory;
+    int64_t row;
+};
+
+static uint8_t *
+begin(void *context, const struct picture_size *size, size_t bytes, struct picture_part *part)
+{
+    struct reading *reading = context;
+
+    must(size->dims[0] == reading->whole->dims[0] && size->dims[1] == reading->whole->dims[1]);
+    *part = reading->part;
+    reading->row = 0;
+    free(reading->memory);
+    reading->memory = malloc(bytes + 64);
+    must(reading->memory != NULL);
+    return reading->memory;
+}
+
+static void
+take_row(void *context, const uint8_t *row)
+{
+    struct reading *reading = context;
+    const struct picture_part *part = &reading->part;
+    int64_t first = (part->top + reading->row) * reading->whole->dims[1] + part->left;
+    int64_t channels = reading->whole->dims[2];
+
+    must(reading->row++ < part->height);
+    if (reading->values != NULL)
+        must(memcmp(row, reading->values + first * channels, (size_t)(part->width * channels)) ==
+             0);
+}
+
+/* A part, read alone, is the whole picture's, and bad wherever that is. */
+static void
+read_part(const struct picture_options *options, struct byte_view file,
+          const struct picture_size *size, uint8_t choice, const uint8_t *values)
+{
+    struct scratch *scratch = scratch_open();
+    struct reading reading = { .whole = size, .values = values };
+    const struct picture_rows rows = { begin, take_row, &reading };
+    struct picture_part *part = &reading.part;
+    struct picture_fault fault;
+
+    part->top = size->dims[0] * (choice & 3) / 4;
+    part->left = size->dims[1] * (choice >> 2 & 3) / 4;
+    part->height = 1 + (size->dims[0] - part->top - 1) * (choice >> 4 & 3) / 3;
+    part->width = 1 + (size->dims[1] - part->left - 1) * (choice >> 6) / 3;
+    must(picture_read_rows(options, file, scratch, &rows, &fault) == (values != NULL));
+    must(values == NULL || reading.row == part->height);
+    free(reading.memory);
+    scratch_close(scratch);
+}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -20,6 +79,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct picture_size size;
     struct picture_fault fault;
     uint64_t count = 1;
+    bool is_good;
 
     options.jpeg.try_recover_truncated = (choice & 32) != 0;
     options.jpeg.cover_height = (choice & 64) != 0 ? 1 + data[bytes - 1] % 64 : 0;
@@ -36,7 +96,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         void *values = malloc(count * tnd_dtype_bytes(options.dtype));
 
         must(values != NULL);
-        picture_read(&options, file, &size, scratch, values, &fault);
+        is_good = picture_read(&options, file, &size, scratch, values, &fault);
+        if (options.dtype == TUNDISH_UINT8 && size.rank == 3)
+            read_part(&options, file, &size, data[bytes / 2], is_good ? values : NULL);
         free(values);
         scratch_close(scratch);
     }

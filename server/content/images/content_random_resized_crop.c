@@ -139,6 +139,7 @@ random_resized_crop_open(void *state, const struct stage_config *config, struct 
         return status;
     resized->height = spec_int(config->stage, "height");
     resized->width = spec_int(config->stage, "width");
+    resized->has_one_size = true;
     resized->choose_part = choose_part;
     resample_method_of(spec_text(config->stage, "method"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");

@@ -64,7 +64,7 @@ resize_open(void *state, const struct stage_config *config, struct schema *ret_s
     resample_method_of(spec_text(config->stage, "method"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");
     resized->keeps_dtype = resized->method == RESAMPLE_NEAREST;
-    resized->is_whole = !resized->keeps_proportions;
+    resized->has_one_size = !resized->keeps_proportions;
     status = resized_open(resized, config, ret_schema, ret_batch_wide);
     for (uint32_t i = 0;
          resized->keeps_proportions && i < resized->targets.count && status == TUNDISH_OK; i++) {

@@ -57,7 +57,7 @@ resizing_open(void *state, const struct stage_config *config, struct schema *ret
     resized->width = spec_int(config->stage, "width");
     if (resized->height > INT32_MAX || resized->width > INT32_MAX)
         return stage_complain(config, "resizing: height and width are too large");
-    resized->is_whole = !layer->crops && !layer->pads;
+    resized->has_one_size = !layer->pads;
     resized->choose_part = choose_part;
     resized->takes_all = true;
     resample_method_of(spec_text(config->stage, "interpolation"), &resized->method);

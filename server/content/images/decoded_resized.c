@@ -14,7 +14,7 @@ struct decoded_resized {
 };
 
 /* Whether a decoder and the following stage of its column can be fused: only for plain bilinear
- * resizing of 8 bits to one size. */
+ * resizing of 8 bits, or of a part of the picture, to one size. */
 static bool
 fits(const struct decoded *decoded, const struct resized *resized,
      const struct column_spec *decoded_column)
@@ -23,7 +23,7 @@ fits(const struct decoded *decoded, const struct resized *resized,
            decoded_column->rank == 3 && decoded_column->shape[2] > 0 &&
            resized->targets.count == 1 && resized->method == RESAMPLE_BILINEAR &&
            !resized->antialias && !resized->keeps_dtype && !resized->copies &&
-           !resized->channels_first && resized->is_whole;
+           !resized->channels_first && resized->has_one_size;
 }
 
 /* The state of one picture. */
@@ -32,20 +32,39 @@ struct pass {
     struct resample_work *work, *rooms;
     struct resample_rows *rows;
     uint8_t *to;
+    struct frame *output;
+    int64_t element;
 };
 
+static struct image_part
+choose(const struct pass *pass, const struct picture_size *size)
+{
+    const struct images images = {
+        .count = 1,
+        .height = size->dims[0],
+        .width = size->dims[1],
+        .channels = size->dims[2],
+    };
+    struct image_part part = { .height = images.height, .width = images.width };
+
+    pass->both->resized->choose_part(pass->both->resized, &images, pass->element, 0, pass->output,
+                                     &part);
+    return part;
+}
+
 static uint8_t *
-begin(void *context, const struct picture_size *size, size_t bytes)
+begin(void *context, const struct picture_size *size, size_t bytes, struct picture_part *ret_part)
 {
     struct pass *pass = context;
+    const struct image_part part = choose(pass, size);
     const struct resample resample = {
         .method = RESAMPLE_BILINEAR,
-        .from_height = size->dims[0],
-        .from_width = size->dims[1],
-        .to_height = pass->both->resized->height,
-        .to_width = pass->both->resized->width,
+        .from_height = part.height,
+        .from_width = part.width,
+        .to_height = part.to_height,
+        .to_width = part.to_width,
         .channels = size->dims[2],
-        .row_values = size->dims[1] * size->dims[2],
+        .row_values = part.width * size->dims[2],
     };
     bool to_bytes = pass->both->to_bytes;
 
@@ -56,6 +75,7 @@ begin(void *context, const struct picture_size *size, size_t bytes)
     pass->rows =
         resample_rows_open(&resample, pass->work, to_bytes ? NULL : (float *)(void *)pass->to,
                            to_bytes ? pass->to : NULL);
+    *ret_part = (struct picture_part){ part.top, part.left, part.height, part.width };
     return resample_room(pass->rooms, 0, bytes);
 }
 
@@ -83,6 +103,7 @@ decoded_resized_apply(const void *state, const struct frame *input, struct frame
         .work = &work,
         .rooms = &rooms,
         .to = frame_values(output, both->output, (size_t)output->count * bytes),
+        .output = output,
     };
     const struct picture_rows rows = { .begin = begin, .row = take_row, .context = &pass };
 
@@ -94,6 +115,7 @@ decoded_resized_apply(const void *state, const struct frame *input, struct frame
     for (int64_t i = 0; i < output->count; i++, pass.to += bytes) {
         struct picture_fault fault;
 
+        pass.element = i;
         if (!picture_read_rows(&both->decoded->options, files[i], output->scratch, &rows, &fault))
             frame_reject(output, i, "%s", fault.text);
     }

@@ -154,6 +154,7 @@ picture_read_rows(const struct picture_options *options, struct byte_view bytes,
                   struct picture_fault *ret_fault)
 {
     const struct picture_format *format = find_format(options, bytes, ret_fault);
+    struct picture_part part = { 0 };
     struct picture_size size;
     size_t row_bytes;
     uint8_t *values;
@@ -165,12 +166,15 @@ picture_read_rows(const struct picture_options *options, struct byte_view bytes,
     if (!format->measure(options, bytes, &size, ret_fault))
         return false;
     row_bytes = (size_t)(size.dims[1] * size.dims[2]);
-    values = rows->begin(rows->context, &size, (size_t)size.dims[0] * row_bytes);
+    part.height = size.dims[0];
+    part.width = size.dims[1];
+    values = rows->begin(rows->context, &size, (size_t)size.dims[0] * row_bytes, &part);
     if (values == NULL)
         return picture_fail(options, ret_fault, "%s", tnd_error_text());
     if (!format->read(options, bytes, &size, scratch, values, ret_fault))
         return false;
-    for (int64_t y = 0; y < size.dims[0]; y++)
+    values += (size_t)part.top * row_bytes + (size_t)(part.left * size.dims[2]);
+    for (int64_t y = 0; y < part.height; y++)
         rows->row(rows->context, values + (size_t)y * row_bytes);
     return true;
 }

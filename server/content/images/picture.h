@@ -59,13 +59,20 @@ bool picture_read(const struct picture_options *options, struct byte_view bytes,
                   const struct picture_size *size, struct scratch *scratch, void *values,
                   struct picture_fault *ret_fault);
 
-/* The receiver of a picture that comes row by row: uint8, from the top. */
+/* A part of a picture, in pixels. */
+struct picture_part {
+    int64_t top, left, height, width;
+};
+
+/* The receiver of a picture, or of a part of it, that comes row by row: uint8, from the top. */
 struct picture_rows {
     /* Called before the first row, and again if the rows start over from the top: `bytes` bytes of
-     * memory for the file, with 64 readable ones after them. NULL: there is no memory, as
-     * tnd_error_text says. */
-    uint8_t *(*begin)(void *context, const struct picture_size *size, size_t bytes);
-    void (*row)(void *context, const uint8_t *row); /* with 64 readable bytes after it */
+     * memory for the file, with 64 readable ones after them. *part is the whole picture, and may be
+     * set to a part that lies within it. NULL: there is no memory, as tnd_error_text says. */
+    uint8_t *(*begin)(void *context, const struct picture_size *size, size_t bytes,
+                      struct picture_part *part);
+    /* A row of the part, with 64 readable bytes after it. */
+    void (*row)(void *context, const uint8_t *row);
     void *context;
 };
 

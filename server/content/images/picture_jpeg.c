@@ -31,11 +31,14 @@ struct jpeg_job {
     /* Where to read to; NULL: only measured. With `rows`: one row, handed on each time. */
     uint8_t *values;
     const struct picture_rows *rows;
+    struct picture_part part; /* of the picture, that `rows` wants */
     struct scratch *scratch;
     int64_t height, width, channels;
+    int64_t column; /* of the first pixel that the library gives */
     int64_t lines_read;
     int64_t made_up;     /* times that input was made up after the end */
     bool has_own_reader; /* jpeg_huffman.h's, for valid files */
+    bool leaves_out;     /* the pixels outside the part */
     bool is_repeated;    /* the second run, with the library's reader */
 };
 
@@ -203,15 +206,17 @@ convert_cmyk(const uint8_t *cmyk, int64_t width, bool is_adobe, uint8_t *rgb)
 static uint8_t *
 line_target(const struct jpeg_job *job, int64_t line)
 {
-    return job->values +
-           (job->rows != NULL ? 0 : (size_t)line * (size_t)(job->width * job->channels));
+    return job->values + (job->rows != NULL ? (size_t)(job->column * job->channels)
+                                            : (size_t)line * (size_t)(job->width * job->channels));
 }
 
 static void
-line_done(const struct jpeg_job *job)
+line_done(const struct jpeg_job *job, int64_t line)
 {
-    if (job->rows != NULL)
-        job->rows->row(job->rows->context, job->values);
+    const struct picture_part *part = &job->part;
+
+    if (job->rows != NULL && line >= part->top && line < part->top + part->height)
+        job->rows->row(job->rows->context, job->values + part->left * job->channels);
 }
 
 /* Fill the missing lines with the last one, or black if there is none. */
@@ -227,7 +232,7 @@ repeat_line(struct jpeg_job *job, int64_t line)
             memset(to, 0, bytes);
         else if (job->rows == NULL)
             memcpy(to, to - bytes, bytes);
-        line_done(job);
+        line_done(job, line);
     }
 }
 
@@ -236,8 +241,48 @@ blacken_lines(struct jpeg_job *job, int64_t line)
 {
     for (; line < job->height; line++) {
         memset(line_target(job, line), 0, (size_t)(job->width * job->channels));
-        line_done(job);
+        line_done(job, line);
     }
+}
+
+/* Leave out the columns that the part does not need. A pixel at the edge of what is left has no
+ * neighbours to take its colours from, so one more column is made on the left, and two on the
+ * right. */
+static void
+leave_out_columns(struct jpeg_job *job)
+{
+    struct jpeg_decompress_struct *info = &job->info;
+    JDIMENSION left = (JDIMENSION)job->part.left, width = (JDIMENSION)job->part.width + 2;
+
+    if (left > 0) {
+        left--;
+        width++;
+    }
+    if (width > info->output_width - left)
+        width = info->output_width - left;
+    jpeg_crop_scanline(info, &left, &width);
+    job->column = left;
+}
+
+/* Leave out the lines above and below the part, whose codes are read all the same, so that a bad
+ * file is told. The lines next to the part are made, since colours are mixed over lines; the
+ * library mends what it has left out by them. Returns the line that comes next. */
+static int64_t
+pass_over(struct jpeg_job *job)
+{
+    struct jpeg_decompress_struct *info = &job->info;
+    int64_t band = (int64_t)info->max_v_samp_factor * info->min_DCT_scaled_size;
+    int64_t line = info->output_scanline, below = job->part.top + job->part.height, until = 0;
+
+    if (!job->leaves_out)
+        return line;
+    if (line == 0)
+        until = job->part.top / band * band - band;
+    else if (line == below)
+        until = job->height - 2 * band;
+    if (until > line)
+        jpeg_skip_scanlines(info, (JDIMENSION)(until - line));
+    return info->output_scanline;
 }
 
 /* Read lines until they end. Recovering, libjpeg makes up the rest. */
@@ -250,7 +295,7 @@ read_lines(struct jpeg_job *job)
 
     job->lines_read = job->height;
     while (info->output_scanline < info->output_height) {
-        int64_t line = info->output_scanline;
+        int64_t line = pass_over(job);
         JSAMPROW row = is_cmyk ? cmyk : line_target(job, line);
 
         if (jpeg_read_scanlines(info, &row, 1) == 0) {
@@ -263,7 +308,7 @@ read_lines(struct jpeg_job *job)
         }
         if (is_cmyk)
             convert_cmyk(cmyk, job->width, info->saw_Adobe_marker, line_target(job, line));
-        line_done(job);
+        line_done(job, line);
     }
     jpeg_finish_decompress(info);
 }
@@ -291,6 +336,13 @@ read_pixels(struct jpeg_job *job)
     if (job->info.output_components != (job->info.out_color_space == JCS_CMYK ? 4 : job->channels))
         return picture_fail(options, job->fault, "the JPEG's colours cannot be converted");
     install_parts(job);
+    /* The library's reader would pass over codes that are none, and scaled blocks of chroma have
+     * sizes of their own, which the library does not cut right. */
+    job->leaves_out = job->has_own_reader && job->rows != NULL &&
+                      job->info.min_DCT_scaled_size == DCTSIZE &&
+                      job->part.height * job->part.width < job->height * job->width;
+    if (job->leaves_out)
+        leave_out_columns(job);
     read_lines(job);
     if (job->has_own_reader && job->lines_read < job->height)
         return false;
@@ -321,7 +373,8 @@ begin_rows(struct jpeg_job *job)
 
     if (!set_size(job, &size))
         return false;
-    job->values = job->rows->begin(job->rows->context, &size, bytes);
+    job->part = (struct picture_part){ .height = job->height, .width = job->width };
+    job->values = job->rows->begin(job->rows->context, &size, bytes, &job->part);
     if (job->values == NULL)
         return picture_fail(job->options, job->fault, "%s", tnd_error_text());
     job->values += OFF_ALIGNMENT;
@@ -372,6 +425,7 @@ decompress(struct jpeg_job *job)
         job->has_own_reader = false;
         job->is_repeated = true;
         job->made_up = 0;
+        job->column = 0;
         ok = decompress_once(job);
     }
     return ok;

@@ -36,11 +36,11 @@ struct resized {
     resized_choose *choose_part;
     enum resample_method method;
     bool antialias;
-    bool keeps_dtype; /* RESAMPLE_NEAREST of tf.image.resize; else float32 */
-    bool takes_bools; /* as Keras' layers, which make float32 of everything */
-    bool copies;      /* never resamples: part and target are equally large */
-    bool is_whole;    /* the part is the whole image, and height and width those of every result */
-    bool takes_all;   /* the whole image counts, however it is fitted into height and width */
+    bool keeps_dtype;  /* RESAMPLE_NEAREST of tf.image.resize; else float32 */
+    bool takes_bools;  /* as Keras' layers, which make float32 of everything */
+    bool copies;       /* never resamples: part and target are equally large */
+    bool has_one_size; /* no part is padded, and height and width are those of every result */
+    bool takes_all;    /* the whole image counts, however it is fitted into height and width */
     bool channels_first;
     float fill;
     bool keeps_proportions; /* no result is larger than height and width, but may be smaller */

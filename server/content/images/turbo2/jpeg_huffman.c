@@ -80,6 +80,7 @@ struct jpeg_huffman {
     int32_t last_dc[MAX_COMPS_IN_SCAN];
     struct dc_table *dc[MAX_COMPS_IN_SCAN];
     struct ac_table *ac[MAX_COMPS_IN_SCAN];
+    JBLOCK passed_over; /* for blocks that nobody wants */
     uint8_t window[WINDOW + BLOCK_BYTES_MAX + 16];
 };
 
@@ -449,12 +450,14 @@ read_mcu(struct jpeg_decompress_struct *info, struct jpeg_huffman *huffman, JBLO
         huffman->restarts_in--;
     }
     for (int i = 0; i < info->blocks_in_MCU; i++)
-        if (!read_block(huffman, info->MCU_membership[i], *blocks[i]))
+        if (!read_block(huffman, info->MCU_membership[i],
+                        blocks != NULL ? *blocks[i] : huffman->passed_over))
             return false;
     return --huffman->mcus_left > 0 || finish(huffman, info->src);
 }
 
-/* Replaces libjpeg's decode_mcu. FALSE makes libjpeg suspend. */
+/* Replaces libjpeg's decode_mcu. Without blocks the codes are only read. FALSE makes libjpeg
+ * suspend. */
 static boolean
 decode_mcu(j_decompress_ptr info, JBLOCKROW *blocks)
 {
