@@ -71,6 +71,22 @@ memo_of(struct words *words, const void *key)
 }
 
 void
+words_carry(const struct words *from, struct words *to, const uint32_t *numbers)
+{
+    const struct words_memo *memo = atomic_load_explicit(&from->memos, memory_order_acquire);
+
+    for (; memo != NULL; memo = memo->next) {
+        struct words_memo *carried = memo_of(to, memo->key);
+
+        for (uint32_t i = 0; i < from->count; i++)
+            if (numbers[i] != 0)
+                atomic_store_explicit(&carried->values[numbers[i] - 1],
+                                      atomic_load_explicit(&memo->values[i], memory_order_relaxed),
+                                      memory_order_relaxed);
+    }
+}
+
+void
 words_tell(struct scratch *scratch, const struct words_note *note)
 {
     struct words_note **first = scratch_words(scratch);

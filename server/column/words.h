@@ -28,6 +28,10 @@ struct words {
 
 void words_close(struct words *words); /* accepts zeros; nobody uses it any more */
 
+/* Give a dictionary what stages keep beside another: word i of that is word numbers[i] - 1 here, or
+ * is not here where that is 0. */
+void words_carry(const struct words *from, struct words *to, const uint32_t *numbers);
+
 /* Bytes of what one stage keeps beside it. */
 uint64_t words_memo_bytes(uint32_t count);
 

@@ -6,11 +6,16 @@
 
 #include "core/memory.h"
 #include "core/memory_room.h"
+#include "core/must.h"
 #include "core/status.h"
 #include "source/files/file.h"
 #include "source/parquet/bits.h"
 #include "source/parquet/file.h"
+#include "source/parquet/shrink.h"
 #include "source/peer/peer.h"
+
+/* Row groups that are looked at for one that can become smaller: by at least one of SPARE rows. */
+enum { SPARE_LOOKS = 256, SPARE = 8 };
 
 struct row_groups {
     pthread_mutex_t lock; /* of all below, and of the groups */
@@ -49,18 +54,34 @@ link_newest(struct row_groups *cache, struct row_group *group)
 }
 
 static void
-forget(struct row_groups *cache, struct row_group *group)
+close_group(struct row_group *group)
 {
-    unlink_group(cache, group);
-    group->file->parquet->groups[group->number] = NULL;
-    cache->bytes -= group->bytes;
     for (uint32_t i = 0; i < group->column_count; i++) {
         parquet_column_close(&group->columns[i].column);
         free(group->columns[i].sentence);
         peer_rows_close(group->columns[i].asked);
     }
     parquet_tuples_close(group->tuples);
+    free(group->used);
+    free(group->kept);
+    free(group->kept_before);
     free(group);
+}
+
+/* It is found no more; close_group follows. */
+static void
+remove_group(struct row_groups *cache, struct row_group *group)
+{
+    unlink_group(cache, group);
+    group->file->parquet->groups[group->number] = NULL;
+    cache->bytes -= group->bytes;
+}
+
+static void
+forget(struct row_groups *cache, struct row_group *group)
+{
+    remove_group(cache, group);
+    close_group(group);
 }
 
 void
@@ -75,12 +96,127 @@ row_groups_close(struct row_groups *cache)
     free(cache);
 }
 
-/* With the lock held. */
+static bool
+has_bit(const uint64_t *bits, uint64_t row)
+{
+    return (bits[row / 64] >> row % 64 & 1) != 0;
+}
+
+static uint64_t
+rows_of(const struct row_group *group)
+{
+    return group->file->parquet->footer.groups[group->number].row_count;
+}
+
+static struct parquet_member *
+members_of(struct row_group *group)
+{
+    const struct parquet_columns *wanted = group->file->parquet->columns;
+    struct parquet_member *members = tnd_alloc((group->column_count + 1) * sizeof *members);
+
+    for (uint32_t i = 0; i < group->column_count; i++)
+        members[i] = (struct parquet_member){ &group->columns[i].column, wanted->columns[i].dtype };
+    return members;
+}
+
+static uint64_t
+bytes_of(const struct row_group *group)
+{
+    uint64_t bytes = group->tuples->bytes;
+
+    for (uint32_t i = 0; i < group->column_count; i++)
+        bytes += group->columns[i].column.bytes;
+    return bytes;
+}
+
+/* The tuples that were not taken yet, and their rows. Without the lock. */
+static void
+keep_unused(struct row_group *group)
+{
+    uint64_t words = (rows_of(group) + 63) / 64;
+    uint64_t *kept = tnd_zalloc(words, sizeof *kept);
+    uint32_t *before = tnd_zalloc(words, sizeof *before);
+    struct parquet_stay stay = { 0 };
+    uint32_t *rows = tnd_alloc(group->unused * sizeof *rows);
+    struct parquet_member *members = members_of(group);
+
+    for (uint64_t word = 0; word < words; word++) {
+        uint64_t bits = ~group->used[word] & (group->kept != NULL ? group->kept[word] : UINT64_MAX);
+
+        if (rows_of(group) - word * 64 < 64)
+            bits &= (UINT64_C(1) << rows_of(group) % 64) - 1;
+        before[word] = stay.count;
+        kept[word] = bits;
+        for (; bits != 0; bits &= bits - 1)
+            rows[stay.count++] =
+                (uint32_t)row_group_place(group, word * 64 + (uint64_t)__builtin_ctzll(bits));
+    }
+    must(stay.count == group->unused);
+    stay.rows = rows;
+    parquet_tuples_shrink(group->tuples, members, group->column_count, &stay);
+    free(members);
+    free(rows);
+    free(group->kept);
+    free(group->kept_before);
+    group->kept = kept;
+    group->kept_before = before;
+    group->tuple_count = stay.count;
+}
+
+/* With the lock held, which is given up meanwhile. Nobody else holds it. */
+static void
+shrink(struct row_groups *cache, struct row_group *group)
+{
+    uint64_t before = group->bytes;
+
+    group->is_changing = true;
+    group->holds++;
+    pthread_mutex_unlock(&cache->lock);
+    keep_unused(group);
+    pthread_mutex_lock(&cache->lock);
+    group->is_changing = false;
+    group->holds--;
+    group->bytes = bytes_of(group);
+    cache->bytes = cache->bytes - before + group->bytes;
+    pthread_cond_broadcast(&cache->decoded);
+}
+
+static uint32_t
+taken(const struct row_group *group)
+{
+    return group->tuple_count - group->unused;
+}
+
+/* The first row group whose tuples were all taken, or else the one of which most were. */
+static struct row_group *
+find_spare(const struct row_groups *cache)
+{
+    struct row_group *found = NULL, *group = cache->oldest;
+
+    for (int i = 0; i < SPARE_LOOKS && group != NULL; i++, group = group->newer) {
+        if (group->holds > 0 || group->tuples == NULL)
+            continue;
+        if (group->unused == 0)
+            return group;
+        if (taken(group) > group->tuple_count / SPARE &&
+            (found == NULL || taken(group) > taken(found)))
+            found = group;
+    }
+    return found;
+}
+
+/* With the lock held, which may be given up meanwhile. */
 static void
 make_room(struct row_groups *cache)
 {
-    struct row_group *group = cache->oldest;
+    struct row_group *group;
 
+    while (cache->bytes > cache->limit && (group = find_spare(cache)) != NULL)
+        if (group->unused == 0)
+            forget(cache, group);
+        else
+            shrink(cache, group);
+    group = cache->oldest;
     while (group != NULL && cache->bytes > cache->limit) {
         struct row_group *newer = group->newer;
 
@@ -257,27 +393,21 @@ limit(struct row_groups *cache)
 static void
 change_into_tuples(struct row_groups *cache, struct row_group *group)
 {
-    const struct parquet_columns *wanted = group->file->parquet->columns;
-    struct parquet_member *members = tnd_alloc((group->column_count + 1) * sizeof *members);
+    struct parquet_member *members = members_of(group);
+    uint64_t before = group->bytes, rows = rows_of(group);
     struct parquet_tuples *tuples;
-    uint64_t before = 0, after = 0;
 
-    for (uint32_t i = 0; i < group->column_count; i++) {
-        members[i] = (struct parquet_member){ &group->columns[i].column, wanted->columns[i].dtype };
-        before += members[i].column->bytes;
-    }
     group->is_changing = true;
     pthread_mutex_unlock(&cache->lock);
-    tuples = parquet_tuples_open(members, group->column_count,
-                                 group->file->parquet->footer.groups[group->number].row_count);
-    for (uint32_t i = 0; i < group->column_count; i++)
-        after += members[i].column->bytes;
+    tuples = parquet_tuples_open(members, group->column_count, rows);
     free(members);
     pthread_mutex_lock(&cache->lock);
     group->is_changing = false;
     group->tuples = tuples;
-    group->bytes = group->bytes - before + after + tuples->bytes;
-    cache->bytes = cache->bytes - before + after + tuples->bytes;
+    group->tuple_count = group->unused = (uint32_t)rows;
+    group->used = tnd_zalloc((rows + 63) / 64, sizeof *group->used);
+    group->bytes = bytes_of(group);
+    cache->bytes = cache->bytes - before + group->bytes;
     pthread_cond_broadcast(&cache->decoded);
 }
 
@@ -301,6 +431,62 @@ have_columns(struct row_groups *cache, struct row_group *group, bool *ret_is_bad
     return status;
 }
 
+/* With the lock held. */
+static bool
+has_rows(const struct row_group *group, const struct row_group_wanted *wanted)
+{
+    for (uint32_t i = 0; i < wanted->count && group->kept != NULL; i++)
+        if (!has_bit(group->kept, wanted->rows[i].row))
+            return false;
+    return true;
+}
+
+/* With the lock held. A row that was taken and is wanted again is one of the next epoch, so all
+ * others are to come, too. */
+static void
+note_taken(struct row_group *group, const struct row_group_wanted *wanted)
+{
+    for (uint32_t i = 0; i < wanted->count && group->used != NULL; i++) {
+        uint64_t row = wanted->rows[i].row;
+
+        if (has_bit(group->used, row)) {
+            memset(group->used, 0, (rows_of(group) + 63) / 64 * sizeof *group->used);
+            group->unused = group->tuple_count;
+        }
+        group->used[row / 64] |= UINT64_C(1) << row % 64;
+        group->unused--;
+    }
+}
+
+static void
+let_go(struct row_group *group)
+{
+    group->holds--;
+    if (group->is_replaced && group->holds == 0)
+        close_group(group);
+}
+
+/* With the lock held, which is given up meanwhile: hold it as it is to be read. */
+static tundish_status
+have_group(struct row_groups *cache, const struct row_group_wanted *wanted,
+           struct row_group **ret_group, bool *ret_is_bad)
+{
+    struct row_group *group = find_or_add(cache, wanted->file, wanted->number);
+    tundish_status status = have_columns(cache, group, ret_is_bad);
+
+    while (status == TUNDISH_OK && group->is_changing)
+        pthread_cond_wait(&cache->decoded, &cache->lock);
+    if (status == TUNDISH_OK && wanted->is_scattered && group->tuples == NULL &&
+        group->reader_count == 0 && rows_of(group) <= UINT32_MAX)
+        change_into_tuples(cache, group);
+    if (status != TUNDISH_OK) {
+        group->holds--;
+        return status;
+    }
+    *ret_group = group;
+    return TUNDISH_OK;
+}
+
 tundish_status
 row_groups_hold(struct row_groups *cache, const struct row_group_wanted *wanted,
                 const struct row_group **ret_group, bool *ret_is_bad)
@@ -311,18 +497,17 @@ row_groups_hold(struct row_groups *cache, const struct row_group_wanted *wanted,
     *ret_is_bad = false;
     pthread_mutex_lock(&cache->lock);
     limit(cache);
-    group = find_or_add(cache, wanted->file, wanted->number);
-    status = have_columns(cache, group, ret_is_bad);
-    while (status == TUNDISH_OK && group->is_changing)
-        pthread_cond_wait(&cache->decoded, &cache->lock);
-    if (status == TUNDISH_OK && wanted->is_scattered && group->tuples == NULL &&
-        group->reader_count == 0)
-        change_into_tuples(cache, group);
+    while ((status = have_group(cache, wanted, &group, ret_is_bad)) == TUNDISH_OK &&
+           !has_rows(group, wanted)) {
+        if (!group->is_replaced)
+            remove_group(cache, group);
+        group->is_replaced = true;
+        let_go(group);
+    }
     if (status == TUNDISH_OK) {
+        note_taken(group, wanted);
         group->reader_count++;
         *ret_group = group;
-    } else {
-        group->holds--;
     }
     pthread_mutex_unlock(&cache->lock);
     return status;
@@ -331,12 +516,11 @@ row_groups_hold(struct row_groups *cache, const struct row_group_wanted *wanted,
 void
 row_groups_release(struct row_groups *cache, const struct row_group *held)
 {
-    struct row_group *group;
+    struct row_group *group = (struct row_group *)(uintptr_t)held;
 
     pthread_mutex_lock(&cache->lock);
-    group = held->file->parquet->groups[held->number];
     group->reader_count--;
-    group->holds--;
+    let_go(group);
     make_room(cache);
     pthread_mutex_unlock(&cache->lock);
 }

@@ -1,7 +1,10 @@
 /* row_groups.h - decoded row groups, for the rows beside them: kept up to a bound, the last used
  * longest.
  *
- * One of which rows are wanted here and there becomes tuples, which are smaller, too.
+ * One of which rows are wanted here and there becomes tuples, which are smaller, too. The order
+ * takes a row once an epoch, so a row that was taken is the one that is wanted again last: where
+ * room is short, rows that were taken go first. If one is wanted nevertheless, its row group is
+ * decoded again.
  *
  * Threads that want one row group share the work, a column each. A row group that is held stays, so
  * the bound may be passed by what the threads hold: one each. */
@@ -28,8 +31,13 @@ struct row_group {
     uint64_t bytes;
     uint32_t left;                 /* columns that are not there yet */
     uint32_t reader_count;         /* holds whose holder was given it */
-    bool is_changing;              /* into tuples */
+    bool is_changing;              /* into tuples, or into fewer */
+    bool is_replaced;              /* it is decoded again, and goes with its last hold */
     struct parquet_tuples *tuples; /* NULL: it is columns */
+    uint32_t tuple_count, unused;  /* of them, not taken yet */
+    uint64_t *used;                /* of each row, a bit: it was taken; NULL: it is columns */
+    uint64_t *kept;                /* of each row, a bit: it has a tuple; NULL: all have */
+    uint32_t *kept_before;         /* tuples of rows before those of each word of `kept` */
     uint32_t column_count;
     struct row_group_column {
         struct parquet_column column;
@@ -44,6 +52,8 @@ struct row_group_wanted {
     struct source_file *file;
     uint32_t number;
     bool is_scattered; /* rows here and there: better as tuples */
+    const struct parquet_row *rows;
+    uint32_t count;
 };
 
 /* Decode the wanted columns of a row group, or find them decoded. Any thread; may wait for
@@ -53,5 +63,15 @@ struct row_group_wanted {
 tundish_status row_groups_hold(struct row_groups *cache, const struct row_group_wanted *wanted,
                                const struct row_group **ret_group, bool *ret_is_bad);
 void row_groups_release(struct row_groups *cache, const struct row_group *group);
+
+/* Where a row that is wanted lies in the columns and tuples of a row group that is held. */
+static inline uint64_t
+row_group_place(const struct row_group *group, uint64_t row)
+{
+    if (group->kept == NULL)
+        return row;
+    return group->kept_before[row / 64] +
+           (uint64_t)__builtin_popcountll(group->kept[row / 64] & ((UINT64_C(1) << row % 64) - 1));
+}
 
 #endif

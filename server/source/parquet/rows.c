@@ -20,8 +20,10 @@ struct stretch {
     uint32_t group;
     uint32_t count;
     struct parquet_row *rows;
-    bool is_straight;  /* they are neighbours, and go to neighbours */
-    bool is_scattered; /* they are far from each other */
+    const struct parquet_row *named; /* the same by their numbers in the row group; rows of one that
+                                        has lost others lie elsewhere */
+    bool is_straight;                /* they are neighbours, and go to neighbours */
+    bool is_scattered;               /* they are far from each other */
 };
 
 /* A column of a row group. */
@@ -140,7 +142,7 @@ sort_rows(const struct source_read *read)
         stretches.list[last].count++;
     }
     for (uint32_t k = 0; k < stretches.count; k++) {
-        stretches.list[k].rows = rows;
+        stretches.list[k].named = stretches.list[k].rows = rows;
         rows += stretches.list[k].count;
         stretches.list[k].count = 0;
     }
@@ -351,7 +353,8 @@ reject_nulls(const struct taking *taking, const struct stretch *stretch,
             frame_reject(taking->read->output, stretch->rows[i].to,
                          "%s, row group %u, row %llu of it: column '%s' is null and has no "
                          "default_value",
-                         stretch->file->name, stretch->group, (unsigned long long)row, name);
+                         stretch->file->name, stretch->group,
+                         (unsigned long long)stretch->named[i].row, name);
     }
 }
 
@@ -460,11 +463,29 @@ reject_rows(const struct taking *taking, const struct stretch *stretch)
     }
 }
 
+/* The stretch as its rows lie in a row group that has lost others. */
+static struct stretch
+find_rows(const struct taking *taking, const struct stretch *stretch, const struct row_group *group)
+{
+    struct stretch found = *stretch;
+
+    found.rows = scratch_array(taking->scratch, stretch->count, sizeof *found.rows);
+    for (uint32_t i = 0; i < stretch->count; i++)
+        found.rows[i] = (struct parquet_row){ row_group_place(group, stretch->rows[i].row),
+                                              stretch->rows[i].to };
+    return found;
+}
+
 static tundish_status
 take_stretch(const struct taking *taking, const struct stretch *stretch)
 {
     struct row_groups *cache = table_row_groups(taking->read->files);
-    const struct row_group_wanted wanted = { stretch->file, stretch->group, stretch->is_scattered };
+    const struct row_group_wanted wanted = { .file = stretch->file,
+                                             .number = stretch->group,
+                                             .is_scattered = stretch->is_scattered,
+                                             .rows = stretch->rows,
+                                             .count = stretch->count };
+    struct stretch found;
     const struct row_group *group = NULL;
     bool is_bad = false;
     tundish_status status = row_groups_hold(cache, &wanted, &group, &is_bad);
@@ -474,6 +495,10 @@ take_stretch(const struct taking *taking, const struct stretch *stretch)
     if (status != TUNDISH_OK) {
         reject_rows(taking, stretch);
         return TUNDISH_OK;
+    }
+    if (group->kept != NULL) {
+        found = find_rows(taking, stretch, group);
+        stretch = &found;
     }
     take_columns(taking, stretch, group);
     row_groups_release(cache, group);

@@ -97,6 +97,46 @@ each_word_is_made_once_for_each_key(void **state)
     words_close(&second);
 }
 
+/* Words 3, 4 and 6 of one dictionary are all of another: of them nothing is made again. */
+static void
+a_smaller_dictionary_has_what_was_made_of_its_words(void **state)
+{
+    static const int plus = 1;
+    const struct words_maker maker = { .key = &plus, .make = length_of, .context = &plus };
+    const uint32_t carried[8] = { [3] = 1, [4] = 2, [6] = 3 };
+    struct words first = { .count = 8 }, fewer = { .count = 3 };
+    struct words *dictionary = &first;
+    struct scratch *scratch = scratch_open();
+    struct byte_view texts[8];
+    uint32_t numbers[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    int64_t values[8];
+    struct words_note note = { .texts = texts,
+                               .count = 8,
+                               .numbers = numbers,
+                               .dictionary_count = 1,
+                               .dictionaries = &dictionary };
+    size_t before;
+
+    (void)state;
+    for (uint32_t i = 0; i < 8; i++)
+        texts[i] = (struct byte_view){ (const uint8_t *)letters, i };
+    words_tell(scratch, &note);
+    assert_true(words_make(scratch, &maker, texts, 8, values));
+    scratch_reset(scratch);
+    words_carry(&first, &fewer, carried);
+    words_close(&first);
+    dictionary = &fewer;
+    for (uint32_t i = 0; i < 8; i++)
+        numbers[i] = carried[i] == 0 ? WORDS_NONE : carried[i] - 1;
+    words_tell(scratch, &note);
+    before = made;
+    assert_true(words_make(scratch, &maker, texts, 8, values));
+    assert_lengths(texts, 8, 1, values);
+    assert_int_equal(made - before, 5);
+    scratch_close(scratch);
+    words_close(&fewer);
+}
+
 static struct byte_view
 text_of_number(const struct words *words, uint32_t number)
 {
@@ -175,6 +215,7 @@ TEST_FILE(test_words)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_word_is_made_once_for_each_key),
+        cmocka_unit_test(a_smaller_dictionary_has_what_was_made_of_its_words),
         cmocka_unit_test(texts_that_are_left_out_are_made_where_they_are_needed),
         cmocka_unit_test(what_is_kept_for_a_task_is_let_go_with_it),
     };

@@ -1,6 +1,8 @@
 /* test_source_parquet.c - rows of Parquet files, where they come from, and files that change. */
 #include "parquet_fixture.h"
 
+#include <pthread.h>
+
 #include "source/files/files_private.h"
 #include "source/files/whereabouts.h"
 #include "source/parquet/file.h"
@@ -79,7 +81,7 @@ row_groups_are_decoded_again_when_they_were_thrown_out(void **state)
         for (uint32_t i = 0; i < 32; i++) {
             const struct row_group *group, *again;
             uint32_t number = i * 5 % 8;
-            const struct row_group_wanted hold = { file, number, false };
+            const struct row_group_wanted hold = { .file = file, .number = number };
             bool is_bad;
 
             assert_int_equal(row_groups_hold(cache, &hold, &group, &is_bad), TUNDISH_OK);
@@ -122,14 +124,18 @@ rows_here_and_there_make_tuples_of_a_row_group(void **state)
     file = table_enter(files, "a.parquet", 9, &format);
     assert_int_equal(scan_complete(file, NULL, &list), TUNDISH_OK);
     for (int round = 0; round < 3; round++) {
-        const struct row_group_wanted hold = { file, 1, round == 1 };
+        const struct row_group_wanted hold = { .file = file,
+                                               .number = 1,
+                                               .is_scattered = round == 1 };
 
         assert_int_equal(row_groups_hold(table_row_groups(files), &hold, &group, &is_bad),
                          TUNDISH_OK);
         assert_true((group->tuples != NULL) == (round > 0));
         if (round == 0) {
             /* While somebody reads its columns they stay. */
-            const struct row_group_wanted here_and_there = { file, 1, true };
+            const struct row_group_wanted here_and_there = { .file = file,
+                                                             .number = 1,
+                                                             .is_scattered = true };
 
             assert_int_equal(
                 row_groups_hold(table_row_groups(files), &here_and_there, &again, &is_bad),
@@ -146,6 +152,142 @@ rows_here_and_there_make_tuples_of_a_row_group(void **state)
     }
     source_files_close(files);
     folder_close(&folder);
+}
+
+enum { GROUPS = 8, PER_GROUP = 1000, FIRST = 900, THREADS = 4 };
+
+/* A file of eight row groups, with room for one that is decoded and for tuples of two. */
+struct short_room {
+    struct folder folder;
+    struct source_files *files;
+    struct parquet_wanted wanted;
+    struct parquet_columns columns;
+    struct source_file *file;
+};
+
+static void
+short_room_open(struct short_room *room)
+{
+    struct source_files_options options = { .row_group_bytes = 12000 };
+    struct record_format format = { .scanner = &scanner_parquet, .parquet = &room->columns };
+    const struct record_list *list;
+
+    room->wanted =
+        (struct parquet_wanted){ .name = (char *)(uintptr_t) "x", .dtype = TUNDISH_INT64 };
+    room->columns = (struct parquet_columns){ .count = 1, .columns = &room->wanted };
+    folder_open(&room->folder);
+    put_counting(&room->folder, "a.parquet", GROUPS, PER_GROUP);
+    options.root = room->folder.path;
+    options.cache_folder = room->folder.cache;
+    assert_int_equal(source_files_open(&options, &room->files), TUNDISH_OK);
+    room->file = table_enter(room->files, "a.parquet", 9, &format);
+    assert_int_equal(scan_complete(room->file, NULL, &list), TUNDISH_OK);
+}
+
+static void
+short_room_close(struct short_room *room)
+{
+    source_files_close(room->files);
+    folder_close(&room->folder);
+}
+
+static uint64_t
+bytes_read(const struct short_room *room)
+{
+    struct source_files_stats stats;
+
+    source_files_stats(room->files, &stats);
+    return stats.bytes_read;
+}
+
+/* Take some of a row group's rows, which lie anywhere: how many were not what they should be. */
+static uint32_t
+take_rows(const struct short_room *room, uint32_t number, uint32_t begin, uint32_t end)
+{
+    struct row_groups *cache = table_row_groups(room->files);
+    struct parquet_row rows[PER_GROUP];
+    struct row_group_wanted wanted = {
+        .file = room->file, .number = number, .is_scattered = true, .rows = rows
+    };
+    const struct row_group *group;
+    uint32_t wrong = 0;
+    bool is_bad;
+
+    for (uint32_t row = begin; row < end; row++)
+        rows[wanted.count++] = (struct parquet_row){ row * 7 % PER_GROUP, row };
+    if (row_groups_hold(cache, &wanted, &group, &is_bad) != TUNDISH_OK)
+        return wanted.count;
+    for (uint32_t i = 0; i < wanted.count; i++) {
+        uint64_t place = row_group_place(group, rows[i].row);
+        uint64_t value = group->tuples != NULL
+                             ? parquet_tuple_value(group->tuples, &group->tuples->fields[0], place)
+                             : ((const uint64_t *)group->columns[0].column.values)[place];
+
+        wrong += value != PER_GROUP * number + rows[i].row;
+    }
+    row_groups_release(cache, group);
+    return wrong;
+}
+
+/* The rows that were taken must go, and not those that are still to be taken. */
+static void
+rows_not_taken_yet_stay_where_room_is_short(void **state)
+{
+    struct short_room room;
+    uint64_t before, once;
+
+    (void)state;
+    short_room_open(&room);
+    before = bytes_read(&room);
+    for (uint32_t i = 0; i < GROUPS; i++)
+        assert_int_equal(take_rows(&room, i, 0, FIRST), 0);
+    once = bytes_read(&room);
+    assert_true(once - before >= GROUPS * PER_GROUP * sizeof(int64_t));
+    for (uint32_t row = FIRST; row < PER_GROUP; row += 50)
+        for (uint32_t i = 0; i < GROUPS; i++)
+            assert_int_equal(take_rows(&room, i, row, row + 50), 0);
+    assert_int_equal(bytes_read(&room), once);
+    /* Rows that went are decoded again when they are wanted again. */
+    for (uint32_t i = 0; i < GROUPS; i++)
+        assert_int_equal(take_rows(&room, i, 0, PER_GROUP), 0);
+    assert_int_equal(bytes_read(&room) - once, once - before);
+    short_room_close(&room);
+}
+
+struct taker {
+    const struct short_room *room;
+    uint32_t number, wrong;
+};
+
+static void *
+take_quarter(void *argument)
+{
+    struct taker *taker = argument;
+
+    for (uint32_t row = taker->number * 25; row < PER_GROUP; row += THREADS * 25)
+        for (uint32_t i = 0; i < GROUPS; i++)
+            taker->wrong += take_rows(taker->room, (i + taker->number) % GROUPS, row, row + 25);
+    return NULL;
+}
+
+static void
+threads_take_rows_of_row_groups_that_become_smaller(void **state)
+{
+    struct short_room room;
+    pthread_t threads[THREADS];
+    struct taker takers[THREADS];
+
+    (void)state;
+    short_room_open(&room);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        takers[i] = (struct taker){ .room = &room, .number = i };
+        assert_int_equal(pthread_create(&threads[i], NULL, take_quarter, &takers[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(takers[i].wrong, 0);
+    }
+    short_room_close(&room);
 }
 
 static void
@@ -236,6 +378,8 @@ TEST_FILE(test_source_parquet)
         cmocka_unit_test(rows_are_found_by_number_in_any_order),
         cmocka_unit_test(row_groups_are_decoded_again_when_they_were_thrown_out),
         cmocka_unit_test(rows_here_and_there_make_tuples_of_a_row_group),
+        cmocka_unit_test(rows_not_taken_yet_stay_where_room_is_short),
+        cmocka_unit_test(threads_take_rows_of_row_groups_that_become_smaller),
         cmocka_unit_test(an_element_tells_file_row_group_and_row),
         cmocka_unit_test(a_file_without_its_end_is_passed_over),
         cmocka_unit_test(files_that_differ_or_are_none_are_told),
