@@ -11,6 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "left_over.h"
+
 /* UNIT_TESTS is FILE_OF(test_a) FILE_OF(test_b) ..., as meson.build lists them. */
 #define FILE_OF(name) int name(void);
 UNIT_TESTS
@@ -41,6 +43,7 @@ main(int argc, char **argv)
 {
     int failed = 0, at = 1;
 
+    left_over_remove_at_end();
     if (argc > 2 && strcmp(argv[1], "--test") == 0) {
         cmocka_set_test_filter(argv[2]);
         at = 3;

@@ -23,6 +23,8 @@
 #define SECOND INT64_C(1000000000)
 #define PATIENCE (300 * SECOND) /* for what must come: a machine may be slow */
 
+enum { PATH_BYTES = 64 };
+
 static tundish_options
 options_for(const struct numbers *numbers, const char *group, int replica)
 {
@@ -456,18 +458,34 @@ a_damaged_place_is_refused(void **state)
     numbers_close(numbers);
 }
 
+/* Where servers listen one after another. */
+static void
+make_path(char path[PATH_BYTES])
+{
+    strcpy(path, "/tmp/tundish-test-XXXXXX");
+    assert_non_null(mkdtemp(path));
+    strcat(path, "/server");
+}
+
+static void
+remove_path(char path[PATH_BYTES])
+{
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+}
+
 static void
 a_server_that_restarts_loses_and_doubles_nothing(void **state)
 {
     struct numbers_options options = { .steps = 100, .replicas = 2 };
     const tundish_batch *batch, *held;
-    char path[108];
+    char path[PATH_BYTES];
     struct numbers *numbers;
     tundish_reader *readers[2];
     uint64_t steps[2] = { 0, 0 };
 
     (void)state;
-    snprintf(path, sizeof path, "/tmp/tundish-test-%d/server", (int)getpid());
+    make_path(path);
     options.path = path;
     numbers_open(&options, &numbers);
     for (int i = 0; i < 2; i++)
@@ -508,8 +526,7 @@ a_server_that_restarts_loses_and_doubles_nothing(void **state)
     for (int i = 0; i < 2; i++)
         tundish_close(readers[i]);
     numbers_close(numbers);
-    *strrchr(path, '/') = '\0';
-    rmdir(path);
+    remove_path(path);
 }
 
 /* The first batch is there, and what the server has said besides is not read yet. */
@@ -553,12 +570,12 @@ read_past_a_full_socket(struct numbers_options options, uint32_t wide_step)
 {
     enum { LETTERS = 4000 };
     const tundish_batch *batch;
-    char path[108], token[512];
+    char path[PATH_BYTES], token[512];
     size_t bytes;
     struct numbers *numbers;
     tundish_reader *reader;
 
-    snprintf(path, sizeof path, "/tmp/tundish-test-%d/server", (int)getpid());
+    make_path(path);
     options.path = path;
     options.idle = true;
     numbers_open(&options, &numbers);
@@ -579,8 +596,7 @@ read_past_a_full_socket(struct numbers_options options, uint32_t wide_step)
     assert_int_equal(tundish_place_token(reader, token, sizeof token, &bytes), TUNDISH_OK);
     tundish_close(reader);
     numbers_close(numbers);
-    *strrchr(path, '/') = '\0';
-    rmdir(path);
+    remove_path(path);
 }
 
 static void

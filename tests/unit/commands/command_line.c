@@ -19,9 +19,10 @@
 #include "../remove_tree.h"
 #include "core/memory.h"
 
-enum { WORDS = 24, OUTPUT_BYTES = 1 << 16 };
+enum { WORDS = 24, OUTPUT_BYTES = 1 << 16, CHILDREN = 8 };
 
 static char home[64], before[1024];
+static pid_t children[CHILDREN]; /* 0: none */
 
 void
 put_text(const char *name, const char *text)
@@ -155,6 +156,18 @@ assert_all_say(const struct saying *sayings, size_t count)
         assert_says(sayings[i].line, "", sayings[i].status, sayings[i].words);
 }
 
+/* Replace one of the children; false: it is none of them. */
+static bool
+replace_child(pid_t old, pid_t now)
+{
+    for (int i = 0; i < CHILDREN; i++)
+        if (children[i] == old) {
+            children[i] = now;
+            return true;
+        }
+    return false;
+}
+
 pid_t
 start_command(const char *line, const char *output)
 {
@@ -175,6 +188,7 @@ start_command(const char *line, const char *output)
         close(out);
         exit(run_words(line)); /* not _exit: sanitizers and line counts have their last word */
     }
+    assert_true(replace_child(0, child));
     return child;
 }
 
@@ -184,5 +198,28 @@ wait_for_command(pid_t child)
     int status;
 
     assert_int_equal(waitpid(child, &status, 0), child);
+    replace_child(child, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool
+command_runs(pid_t child)
+{
+    if (waitpid(child, NULL, WNOHANG) == 0)
+        return true;
+    replace_child(child, 0);
+    return false;
+}
+
+int
+end_commands(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CHILDREN; i++)
+        if (children[i] != 0) {
+            kill(children[i], SIGKILL);
+            waitpid(children[i], NULL, 0);
+            children[i] = 0;
+        }
+    return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef TEST_COMMAND_LINE_H
 #define TEST_COMMAND_LINE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "commands/commands.h"
@@ -35,5 +36,9 @@ pid_t start_command(const char *line, const char *output);
 
 /* Its exit status, when it has ended; 128 and more: the signal that ended it. */
 int wait_for_command(pid_t child);
+bool command_runs(pid_t child); /* false, once: it has ended, and is not waited for */
+
+/* A test's teardown: kills the children for which it has not waited, since it failed before. */
+int end_commands(void **state);
 
 #endif

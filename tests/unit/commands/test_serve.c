@@ -103,6 +103,19 @@ assert_logged(const char *words)
         fail_msg("'%s' is not in the log", words);
 }
 
+/* A child writes this while the test waits. */
+static void
+await_words(const char *name, const char *words)
+{
+    int64_t until_ns = tnd_clock_deadline_ns(PATIENCE_NS);
+
+    while (!holds(name, words)) {
+        if (tnd_clock_left_ns(until_ns) <= 0)
+            fail_msg("'%s' does not come to %s", words, name);
+        usleep(10000);
+    }
+}
+
 /* A server brings its figures up to date some times a second. */
 static void
 assert_comes_to_show(const char *words)
@@ -185,7 +198,6 @@ a_server_serves_until_it_is_stopped(void **state)
 static void
 a_closed_terminal_drains_a_server(void **state)
 {
-    int64_t until_ns = tnd_clock_deadline_ns(PATIENCE_NS);
     struct server server;
     tundish_reader *reader;
 
@@ -195,8 +207,7 @@ a_closed_terminal_drains_a_server(void **state)
     reader = open_reader("rows", NULL);
     read_batches(reader, 1);
     assert_int_equal(kill(server.process, SIGHUP), 0);
-    while (!holds("log", "signal 1: stopping") && tnd_clock_left_ns(until_ns) > 0)
-        ;
+    await_words("log", "signal 1: stopping");
     assert_int_equal(kill(server.process, SIGHUP), 0);
     assert_drains(&server, reader);
 }
@@ -349,8 +360,7 @@ top_prints_pages_until_the_server_has_ended(void **state)
     assert_says("top --socket sock", "", EXIT_SYSTEM, "no server is at sock");
     start_server("rows.yaml", &server);
     top = start_command("top --socket sock", "pages");
-    while (!holds("pages", "stream rows: epoch"))
-        usleep(10000);
+    await_words("pages", "stream rows: epoch");
     stop_server(&server);
     assert_int_equal(wait_for_command(top), EXIT_OK);
 }
@@ -405,7 +415,7 @@ a_trace_holds_what_threads_did(void **state)
     reader = open_reader("rows", NULL);
     assert_says("trace --socket sock --output none/trace.json", "", EXIT_SYSTEM, "none/trace.json");
     trace = start_command("trace --socket sock --seconds 1 --output trace.json", "log");
-    while (waitpid(trace, NULL, WNOHANG) == 0)
+    while (command_runs(trace))
         read_batches(reader, 100);
     assert_logged("events of 3 threads in trace.json");
     assert_true(holds("trace.json", "\"name\": \"rows: order\""));
@@ -481,22 +491,24 @@ a_launcher_s_trainers_begin_again(void **state)
     close(ends[1]);
 }
 
+#define SERVES(test) cmocka_unit_test_teardown(test, end_commands)
+
 TEST_FILE(test_serve)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_serves_until_it_is_stopped),
-        cmocka_unit_test(a_closed_terminal_drains_a_server),
-        cmocka_unit_test(a_server_after_nohup_outlives_its_terminal),
-        cmocka_unit_test(what_cannot_be_served_is_refused),
-        cmocka_unit_test(the_launcher_is_told_how_trainers_share_streams),
-        cmocka_unit_test(a_server_with_a_state_goes_on_where_it_stopped),
-        cmocka_unit_test(status_shows_streams_and_trainers),
-        cmocka_unit_test(vocabularies_are_shown_with_what_they_lack),
-        cmocka_unit_test(top_prints_pages_until_the_server_has_ended),
-        cmocka_unit_test(top_draws_on_a_terminal_until_q),
-        cmocka_unit_test(a_trace_holds_what_threads_did),
-        cmocka_unit_test(an_operator_s_requests_are_obeyed),
-        cmocka_unit_test(a_launcher_s_trainers_begin_again),
+        SERVES(a_server_serves_until_it_is_stopped),
+        SERVES(a_closed_terminal_drains_a_server),
+        SERVES(a_server_after_nohup_outlives_its_terminal),
+        SERVES(what_cannot_be_served_is_refused),
+        SERVES(the_launcher_is_told_how_trainers_share_streams),
+        SERVES(a_server_with_a_state_goes_on_where_it_stopped),
+        SERVES(status_shows_streams_and_trainers),
+        SERVES(vocabularies_are_shown_with_what_they_lack),
+        SERVES(top_prints_pages_until_the_server_has_ended),
+        SERVES(top_draws_on_a_terminal_until_q),
+        SERVES(a_trace_holds_what_threads_did),
+        SERVES(an_operator_s_requests_are_obeyed),
+        SERVES(a_launcher_s_trainers_begin_again),
     };
 
     return cmocka_run_group_tests(tests, write_home, close_home);
