@@ -536,6 +536,30 @@ class Table(unittest.TestCase):
         self.assertEqual({stage for stage in named if not re.search(rf"\b{stage}\b", listed)}, set())
         self.assertGreater(len(json.dumps(sorted(named))), 100)
 
+    def test_defaults_are_the_stages(self):
+        """An argument that is the default is not written, so the stage has to take it by itself."""
+        from tundish.data.lowering import RULES
+        from tundish.data.lowering.rule import StageRule
+
+        said = subprocess.run([rig.TUNDISH, "help", "--json"], capture_output=True, text=True, check=True).stdout
+        stages = {stage["name"]: {p["name"]: p for p in stage["parameters"]} for stage in json.loads(said)["stages"]}
+        compared = 0
+        for rule in (rule for rule in RULES.values() if isinstance(rule, StageRule)):
+            self.assertLessEqual(set(rule.fixed), set(stages[rule.stage]), rule.of)
+            for name, parameter in rule.signature.parameters.items():
+                if name in (*rule.columns, *rule.beside, *rule.ignored):
+                    continue
+                own = stages[rule.stage].get(rule.renamed.get(name, name))
+                if rule.check is None:  # which may have refused it, or made others of it
+                    self.assertIsNotNone(own, f"{rule.of}: {rule.stage} has no {name}")
+                if own is None or own["needed"] or parameter.default in (None, parameter.empty):
+                    continue
+                written = (json.dumps(parameter.default), json.dumps(float(parameter.default))
+                           if type(parameter.default) is int else parameter.default)  # fmt: skip
+                self.assertIn(own["default"], written, f"{rule.of}: {name}, and {rule.stage}")
+                compared += 1
+        self.assertGreater(compared, 100)
+
 
 if __name__ == "__main__":
     unittest.main()
