@@ -49,6 +49,10 @@ def large_set(n):
     return {"n": torch.arange(20000 + n), "set": frozenset([n])}
 
 
+def labelled(n):
+    return {"value": n}
+
+
 def uneven(n):
     """Rows that default collation takes one at a time alone."""
     return {"n": torch.arange(n), "set": frozenset([n])}

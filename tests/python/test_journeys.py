@@ -16,11 +16,12 @@ import rig
 import tundish
 
 try:
+    import iterables
     import journey
     import journey_sets
     import map_style
 except ImportError:
-    journey = journey_sets = map_style = None
+    iterables = journey = journey_sets = map_style = None
 
 JOURNEY = Path(__file__).with_name("journey.py")
 STEPS, ROWS = 5, 20  # of an epoch
@@ -124,7 +125,24 @@ class Accelerate(Case):
         self.assertEqual((rest, steps), (whole[2:], [False, True, True]))
 
 
+class Iterable:
+    """The same of an IterableDataset, whose batches nobody counts beforehand."""
+
+    def loader(self, name=None, count=ROWS, batch_size=4):
+        from tundish.torch import DataLoader
+
+        loader = DataLoader(iterables.Shards(count, name), batch_size, num_workers=1)
+        self.addCleanup(loader.close)
+        return loader
+
+
+class AccelerateIterable(Iterable, Accelerate):
+    pass
+
+
 class Lightning(Case):
+    KINDS = (False, True)  # with SavePlace
+
     def setUp(self):
         super().setUp()
         self.lightning = rig.needs(self, "pytorch_lightning")
@@ -168,7 +186,7 @@ class Lightning(Case):
         return rows
 
     def test_a_checkpoint_goes_on_with_the_batch_after_it(self):
-        for saves_place in (False, True):
+        for saves_place in self.KINDS:
             folder = f"{self.folder}/{saves_place}"
             whole = self.fitted(folder, saves_place)
             self.assert_epochs(whole)
@@ -177,7 +195,13 @@ class Lightning(Case):
                 self.assertEqual(rest, whole[step:], (saves_place, step))
 
 
+class LightningIterable(Iterable, Lightning):
+    KINDS = (True,)
+
+
 class Transformers(Case):
+    LENGTH = {"num_train_epochs": 2}
+
     def setUp(self):
         super().setUp()
         rig.needs(self, "accelerate")
@@ -210,7 +234,7 @@ class Transformers(Case):
             report_to=[],
             disable_tqdm=True,
             logging_strategy="no",
-            num_train_epochs=2,
+            **self.LENGTH,
         )
         Trainer(model=Model(), args=options, callbacks=[SavePlace()]).train(resume_from_checkpoint=found)
         loader.close()
@@ -223,6 +247,10 @@ class Transformers(Case):
         for step in (3, 5, 7):  # 5: an epoch's end
             rest = self.trained(f"{self.folder}/from-{step}", f"{folder}/checkpoint-{step}")
             self.assertEqual(rest, whole[step:], step)
+
+
+class TransformersIterable(Iterable, Transformers):
+    LENGTH = {"max_steps": 2 * STEPS}
 
 
 class DataSets(Case):

@@ -274,6 +274,43 @@ class Orders(Case):
         loader.set_epoch(1)
         self.assertEqual([n for batch in loader for n in batch.tolist()], first[1])
 
+    def test_an_epoch_that_was_left_can_be_asked_for_again(self):
+        first = self.epochs(seed=0)
+        loader = self.loader(map_style.Made("integer", 40), batch_size=7, shuffle=True, seed=0)
+        for _ in range(2):
+            loader.set_epoch(0)
+            self.assertEqual(next(iter(loader)).tolist(), first[0][:7])
+        self.assertEqual([n for batch in loader for n in batch.tolist()], first[1])
+
+    def test_a_loop_that_another_came_before_passes_over_no_epoch(self):
+        first = self.epochs(seed=0)
+        loader = self.loader(map_style.Made("integer", 40), batch_size=7, shuffle=True, seed=0)
+        before, after = iter(loader), iter(loader)
+        with self.assertRaisesRegex(tundish.MisuseError, "another loop"):
+            next(before)
+        self.assertEqual([n for batch in after for n in batch.tolist()], first[0])
+
+    def test_a_fork_leaves_the_programs_loop_alone(self):
+        def use(loader, place):
+            loader.load_state_dict(place)
+            loader.set_epoch(5)
+            loader.close()
+
+        loader = self.loader(map_style.Made("integer", 400), batch_size=4, prefetch_factor=2)
+        batches = iter(loader)
+        had = [next(batches).tolist() for _ in range(3)]
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                use(loader, loader.state_dict())
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        had += [batch.tolist() for batch in batches]
+        self.assertEqual([n for batch in had for n in batch], list(range(400)))
+
     def test_a_loader_that_is_made_anew_draws_another_order_as_torch_does(self):
         def made_anew(make):
             self.torch.manual_seed(3)

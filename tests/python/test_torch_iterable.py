@@ -1,10 +1,12 @@
 """tundish.torch.DataLoader of an IterableDataset, beside torch's own."""
 
 import contextlib
+import copy
 import glob
 import itertools
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import unittest
 
 import rig
@@ -128,6 +131,56 @@ class Places(Case):
         with self.assertRaisesRegex(tundish.PlaceError, "not one"):
             self.made(2).load_state_dict({"epoch": 1})
 
+    def test_a_copy_and_a_fork_have_the_place_that_was_loaded(self):
+        first = self.made(2)
+        whole = list(first)
+        loader = self.made(2)
+        list(itertools.islice(loader, 3))
+        place = loader.state_dict()
+        loader = self.made(2, seed=99)
+        loader.load_state_dict(place)
+        for copied in (copy.copy(loader), pickle.loads(pickle.dumps(loader))):
+            self.addCleanup(copied.close)
+            self.assert_same(list(copied), whole[3:])
+        self.assertEqual(self.in_a_fork(lambda: self.assert_same(list(loader), whole[3:])), 0)
+        self.assert_same(list(loader), whole[3:])
+
+    def test_a_fork_leaves_the_programs_loop_alone(self):
+        def use():
+            loader.load_state_dict(place)
+            self.assertEqual(next(iter(loader)).tolist(), [102, 103])
+            loader.close()
+
+        loader = self.loader(iterables.Counting(), 2, num_workers=2)
+        batches = iter(loader)
+        list(itertools.islice(batches, 3))
+        place = loader.state_dict()
+        self.assertEqual(self.in_a_fork(use), 0)
+        self.assertEqual(self.in_a_fork(loader.close), 0)
+        self.assertEqual(next(batches).tolist(), [102, 103])
+
+    def in_a_fork(self, call):
+        """The status of a fork that calls it."""
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                call()
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        return os.waitpid(child, 0)[1]
+
+    def test_a_damaged_place_is_refused(self):
+        loader = self.made(2)
+        next(iter(loader))
+        place = loader.state_dict()
+        for damage in ({"taken": [1]}, {"first": 2}):
+            with self.assertRaisesRegex(tundish.PlaceError, "damaged"):
+                self.made(2).load_state_dict({**place, **damage})
+
     def made(self, workers, seed=3):
         self.torch.manual_seed(seed)
         return self.loader(iterables.Shards(17, "draws"), 2, num_workers=workers)
@@ -185,6 +238,28 @@ class Loops(Case):
         next(iter(loader))
         with self.assertRaisesRegex(tundish.MisuseError, "another loop"):
             next(before)
+
+    def test_a_loop_that_another_came_before_passes_over_no_epoch(self):
+        loader = self.loader(iterables.Shards(6), 3)
+        before, after = iter(loader), iter(loader)
+        with self.assertRaisesRegex(tundish.MisuseError, "another loop"):
+            next(before)
+        self.assertEqual([batch.tolist() for batch in after], [[0, 1, 2], [3, 4, 5]])
+        self.assertEqual(loader.state_dict()["epoch"], 1)
+
+    def test_a_loop_ends_in_a_sentence_when_the_loader_is_closed(self):
+        loader = self.loader(iterables.Counting(), 3)
+        batches = iter(loader)
+        next(batches)
+        loader.close()
+        with self.assertRaisesRegex(tundish.MisuseError, "closed"):
+            list(itertools.islice(batches, 10000))
+
+    def test_options_cannot_be_set_afterwards(self):
+        loader = self.loader(iterables.Shards())
+        for name in ("batch_size", "dataset", "drop_last"):
+            with self.assertRaisesRegex(tundish.ArgumentError, f"{name} cannot be set"):
+                setattr(loader, name, 2)
 
     def test_an_error_names_the_worker_and_its_line(self):
         loader = self.loader(iterables.Broken(5), 2, num_workers=2)

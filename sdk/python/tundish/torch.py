@@ -224,7 +224,7 @@ class DataLoader:
     processes iterate over copies of it, which are pickled at each epoch's beginning, and their batches come in turn,
     as torch's; 0 is one process without get_worker_info(). Each rank has its own. Numbers drawn in a first
     epoch are torch's for num_workers > 0. state_dict() holds the batches of each worker, which a loader with the same
-    num_workers and batch_size makes again and passes over.
+    num_workers and batch_size makes again and passes over; so do accelerate's states.
 
     `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
     state_dict(), and closed by close(), at the end of a `with`, or with the loader. It is closed, too, when

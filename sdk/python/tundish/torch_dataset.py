@@ -36,54 +36,21 @@ from .columns import Strings, lent
 from .errors import ArgumentError, DataError, MisuseError, PlaceError, ServerGone, Timeout
 from .node_server import NodeServer, Ranks
 from .reader import Reader
-from .torch import DataLoader, EachBatch, convert, gradient_state, itself
-from .torch_options import Loader, collation, drawn_seed
+from .torch import convert, gradient_state
+from .torch_options import Loader, active, collation, drawn_seed
 
 __all__ = ["DatasetLoader"]
 
 _FOREVER_S = 7 * 24 * 3600
 _ROUND = 2**20  # numbers of rows in a batch of a batch_sampler
-_SET_ONCE = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 _MANY, _MANY_BATCHES = 2**24, 2**20  # of an epoch, besides sixteen rounds of the data set
 
 # Loaders are numbered in the order in which a program makes them, which is the same on all ranks.
 _numbers = itertools.count()
 
 
-class _Option:
-    """One of torch's options, as the program gave it. To accelerate's skip_first_batches() it is that of a
-    loader whose items are this one's batches (`dataset`)."""
-
-    def __init__(self, of_batches: Any = None) -> None:
-        self._of_batches = of_batches
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, loader: Any, owner: type | None = None) -> Any:
-        return self._of_batches if _asks_to_skip(sys._getframe(1)) else loader.__dict__[self._name]
-
-    def __set__(self, loader: Any, value: Any) -> None:
-        loader.__dict__[self._name] = value
-
-
-def _asks_to_skip(frame: Any) -> bool:
-    return bool(frame.f_globals.get("__name__") == "accelerate.data_loader")
-
-
 class DatasetLoader(Loader):
     """See tundish.torch.DataLoader."""
-
-    batch_size, drop_last, collate_fn = _Option(), _Option(False), _Option(itself)
-    num_workers, prefetch_factor, persistent_workers = _Option(0), _Option(), _Option(False)
-    pin_memory, pin_memory_device, timeout = _Option(False), _Option(""), _Option(0)
-    worker_init_fn, multiprocessing_context, generator = _Option(), _Option(), _Option()
-
-    # accelerate asks for this, as of a loader of a stream: its prepare() leaves this one as it is, and states hold
-    # its place.
-    _is_accelerate_prepared = True  # its ranks are dealt already
-    use_stateful_dataloader = True
-    __class__ = DataLoader.__dict__["__class__"]
 
     def __init__(
         self,
@@ -151,18 +118,9 @@ class DatasetLoader(Loader):
         self._order_now: Any = ()
         self._digest_now: str | None = None
         self._count = 0  # batches that this loop will give
-        self._is_loaded = False  # a place, and no loop has begun since
-        self._by_trainer = False  # who means the next epoch where nothing is left of the place's
-        self._noted: collections.deque[str] | None = None
-        self._skipped = 0
-        self._loop = 0
+        self._is_asked_again = False  # by set_epoch(), for the epoch that the loop is in
         self._is_closed = False
         self._owner = os.getpid()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _SET_ONCE and "_owner" in self.__dict__:
-            raise ArgumentError(f"{name} cannot be set after a DataLoader is made: make another")
-        super().__setattr__(name, value)
 
     # A copy, a pickled one and a forked process's have the options and the place that was loaded, and a server of
     # their own.
@@ -173,11 +131,7 @@ class DatasetLoader(Loader):
         return {**self.__dict__, **fresh, **begin}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _number=next(_numbers), _owner=os.getpid())
-
-    @property
-    def dataset(self) -> Any:
-        return EachBatch(self) if _asks_to_skip(sys._getframe(1)) else self._dataset
+        super().__setstate__({**state, "_number": next(_numbers)})
 
     @property
     def end_of_dataloader(self) -> bool:
@@ -341,8 +295,7 @@ class DatasetLoader(Loader):
         return self._batches_of_loop(self._loop)
 
     def _check_open(self) -> None:
-        if self._owner != os.getpid():
-            self.__setstate__(self.__getstate__())
+        self._own()
         if self._is_closed:
             raise MisuseError("the loader is closed, or has failed among several ranks: make another")
 
@@ -391,6 +344,7 @@ class DatasetLoader(Loader):
         return order
 
     def _batches_of_loop(self, loop: int) -> Iterator[Any]:
+        self._check_loop(loop)
         state = gradient_state()
         passes_over = self._is_loaded and (self._by_trainer or state is not None)
         self._is_loaded = False
@@ -399,14 +353,13 @@ class DatasetLoader(Loader):
             self._is_begun = False
             self._epoch += 1
             steps = self._begin()
-        with _active(state, self):
+        with active(state, self):
             yield from self._batches_of_epoch(loop, steps)
 
     def _batches_of_epoch(self, loop: int, steps: int) -> Iterator[Any]:
         batches = iter(self._reader) if self._reader is not None and steps > 0 else iter(())
         while self._steps < steps:
-            if loop != self._loop:
-                raise MisuseError("another loop over this loader has begun: of two at once make two loaders")
+            self._check_loop(loop)
             try:
                 batch = self._next(batches)
             except BaseException:
@@ -423,7 +376,7 @@ class DatasetLoader(Loader):
             if self._noted is not None:
                 self._noted.append(self.place)
             yield made
-        self._is_begun = False
+        self._is_begun = self._is_asked_again = False
         self._epoch += 1
         self._base = self._steps = 0
         self._next(batches)  # the epoch's end
@@ -459,7 +412,8 @@ class DatasetLoader(Loader):
     def _leave(self) -> None:
         """Go on to the next epoch in the midst of one. Items that were asked for are not made any more."""
         self._is_begun = False
-        self._epoch += 1
+        self._epoch += not self._is_asked_again
+        self._is_asked_again = False
         if self._server is not None and self._server.run >= 0:
             self._server.cut(self._steps)
 
@@ -579,8 +533,10 @@ class DatasetLoader(Loader):
     def set_epoch(self, epoch: int) -> None:
         """The number of the epoch that the next loop begins, by which it is shuffled. It is passed on to the
         sampler. Without it each loop begins the next one."""
+        self._own()
         if self._is_begun and epoch != self._epoch:
             self._leave()
+        self._is_asked_again = self._is_begun
         if self._resumed is not None and self._resumed["epoch"] != epoch:
             self._resumed = None
         self._epoch = epoch
@@ -622,59 +578,26 @@ class DatasetLoader(Loader):
         PlaceError if it is none, and, in the loop, if the data set or the sampler is another."""
         if not isinstance(state, dict) or state.get("version") != 1 or "taken" not in state:
             raise PlaceError("the state is not one that state_dict() of a DataLoader of a data set returned")
+        self._own()
         if self._is_begun:
             self._leave()
-        self._loop += 1
-        self._is_loaded = True
-        caller = sys._getframe(1).f_globals.get("__name__", "")
-        self._by_trainer = caller.endswith("utilities.combined_loader")  # Lightning's
+        self._note_load(sys._getframe(1))
         self._epoch, self._seed = state["epoch"], state.get("seed", self._seed or 0)
         self._resumed = None if state["count"] is None else dict(state)
 
-    # The callbacks for Lightning and transformers ask for it.
-
-    def note_places(self) -> None:
-        """From the next loop on take_noted() gives the place after each batch, in their order."""
-        self._noted = collections.deque(maxlen=64)
-
-    def take_noted(self) -> str | None:
-        return self._noted.popleft() if self._noted else None
-
-    @property
-    def place(self) -> str:
-        return json.dumps(self.state_dict())
-
-    def resume(self, place: str, *, is_over: bool = False, skipped: int = 0) -> None:
-        """As a loader of a stream: go on at a place, or after its epoch, if the program has had what it wants of
-        it. An epoch of which nothing is left is passed over. skipped: how many batches skip_first_batches() will
-        leave out, which the place has behind it."""
-        self._skipped = skipped
-        self.load_state_dict(json.loads(place))
-        self._by_trainer = True
-        if is_over and self._resumed is not None:
+    def _pass_over_rest(self) -> None:
+        if self._resumed is not None:
             self._resumed = None
             self._epoch += 1
 
     def close(self) -> None:
         """End the server, or leave it. A second call does nothing."""
+        self._own()
         self._is_closed = True
         if self._reader is not None:
             self._reader.close()
         if self._server is not None:
             self._server.stop()
-
-
-@contextlib.contextmanager
-def _active(state: Any, loader: DatasetLoader) -> Iterator[None]:
-    """accelerate's state asks this loader while the program is in it."""
-    if state is not None:
-        state._remove_dataloader(loader)
-        state._add_dataloader(loader)
-    try:
-        yield
-    finally:
-        if state is not None:
-            state._remove_dataloader(loader)
 
 
 def _parts(sampler: BatchSampler) -> tuple[Any, int, bool]:

@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ import torch
 from . import iterating, serving
 from .errors import DataError, EndOfEpoch, MisuseError, PlaceError
 from .reader import Reader
-from .torch_options import Loader, collation, drawn_seed
+from .torch import gradient_state
+from .torch_options import Loader, active, collation, drawn_seed
 from .worker_memory import Memory
 
 __all__ = ["IterableLoader"]
@@ -59,7 +60,7 @@ class IterableLoader(Loader):
         in_order: bool = True,
         seed: int | None = None,
     ) -> None:
-        self.dataset, self.sampler, self.batch_sampler = dataset, None, None
+        self._dataset, self.sampler, self.batch_sampler = dataset, None, None
         self.batch_size, self.drop_last = batch_size, bool(drop_last)
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
@@ -73,7 +74,7 @@ class IterableLoader(Loader):
         self._taken: list[int] | None = None  # batches of each worker; None: no loop is in the midst of an epoch
         self._first = 0  # the worker whose turn comes next
         self._resumed = False
-        self._loop = 0
+        self._is_last = False  # the batch that the loop got last, as far as the loop looks ahead
         self._server: serving.Server | None = None
         self._forks: iterating.Forks | None = None
         self._folder: str | None = None  # of the server's epochs
@@ -86,11 +87,11 @@ class IterableLoader(Loader):
     # A copy, a pickled one and a forked process's have the options and the place, and a server of their own.
 
     def __getstate__(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"_server": None, "_reader": None, "_forks": None, "_folder": None, "_memories": [], "_run": 0}
-        return {**self.__dict__, **own}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _owner=os.getpid(), _taken=None, _first=0, _resumed=False)
+        begin: dict[str, Any] = {"_taken": None, "_first": 0}
+        if self._resumed and self._taken is not None:
+            begin = {"_taken": list(self._taken)}
+        fresh: dict[str, Any] = {"_server": None, "_reader": None, "_forks": None, "_folder": None, "_run": 0}
+        return {**self.__dict__, **fresh, **begin, "_memories": []}
 
     def _check(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
         """Refuse as torch does, in its words, and where this cannot follow."""
@@ -106,45 +107,64 @@ class IterableLoader(Loader):
 
     def __len__(self) -> int:
         """The batches of an epoch, if the data set has a length, which is that of all workers together."""
-        count, size = len(self.dataset), self.batch_size or 1
+        count, size = len(self._dataset), self.batch_size or 1
         return count // size if self.drop_last else math.ceil(count / size)
 
     # Loops.
 
     def __iter__(self) -> Iterator[Any]:
-        if self._owner != os.getpid():
-            self.__setstate__(self.__getstate__())
+        self._own()
         if self._is_closed:
             raise MisuseError("the loader is closed: make another")
         self._loop += 1
         return self._batches_of_loop(self._loop)
 
     def _batches_of_loop(self, loop: int) -> Iterator[Any]:
+        self._check_loop(loop)
+        state = gradient_state()
+        passes_over = self._is_loaded and (self._by_trainer or state is not None)
+        self._is_loaded = False
+        looks_ahead = state is not None and state.num_steps > 1  # accelerate asks which batch is the last
+        with active(state, self):
+            is_empty = not (yield from self._batches_of_epoch(loop, looks_ahead))
+            if is_empty and passes_over:
+                yield from self._batches_of_epoch(loop, looks_ahead)
+
+    def _batches_of_epoch(self, loop: int, looks_ahead: bool) -> Generator[Any, None, int]:
+        """Returns how many there were."""
         self._begin()
-        assert self._taken is not None
-        count, first = len(self._taken), self._first
-        for row in itertools.count():
-            if loop != self._loop:
-                raise MisuseError("another loop over this loader has begun: of two at once make two loaders")
+        given, taken = 0, self._taken
+        assert taken is not None
+        read = self._read(len(taken), self._first)
+        for (number, made), self._is_last in _with_last(read) if looks_ahead else zip(read, itertools.repeat(False)):
+            taken[number] += 1
+            self._first = (number + 1) % len(taken)
+            given += 1
+            if self._noted is not None:
+                self._noted.append(self.place)
+            yield made
+            self._check_loop(loop)
+        self._taken, self._first = None, 0
+        self._epoch += 1
+        self._run += 1
+        return given
+
+    def _read(self, count: int, first: int) -> Iterator[tuple[int, Any]]:
+        """Batches, each with the worker that made it."""
+        for row in itertools.count(first):
             try:
                 batch = self._next()
             except BaseException:
                 self._drop()
                 raise
             if batch is None:
-                break
-            number = (first + row) % count
+                return
+            number = row % count
             head, data = (np.asarray(batch[name]).reshape(-1) for name in ("head", "data"))
             made = iterating.read(head, data, self._memories[number])
             del batch, head, data
-            if made is iterating.NOTHING:  # that worker has ended
-                continue
-            self._taken[number] += 1
-            self._first = (number + 1) % count
-            yield self._pinned(made)
-        self._taken, self._first = None, 0
-        self._epoch += 1
-        self._run += 1
+            if made is not iterating.NOTHING:  # else that worker has ended
+                yield number, self._pinned(made)
 
     def _begin(self) -> None:
         """Begin the next epoch, or go on in the one that was loaded."""
@@ -161,7 +181,7 @@ class IterableLoader(Loader):
             self._taken, self._first = [0] * count, 0
         try:
             if self._server is None:
-                self._forks = iterating.Forks.of_program(type(self.dataset).__module__)
+                self._forks = iterating.Forks.of_program(type(self._dataset).__module__)
                 self._folder = tempfile.mkdtemp(dir=self._forks.folder)
                 ahead = (self.prefetch_factor or 2) + _MORE_REGIONS
                 self._memories = [Memory(os.path.join(self._folder, f"free-{n}"), min(ahead, 256)) for n in range(count)]
@@ -177,7 +197,7 @@ class IterableLoader(Loader):
     def _write_epoch(self) -> None:
         assert self._taken is not None and self._folder is not None
         epoch = iterating.Epoch(
-            self.dataset, self.collate_fn, self.worker_init_fn, self.batch_size, self.drop_last,
+            self._dataset, self.collate_fn, self.worker_init_fn, self.batch_size, self.drop_last,
             self.num_workers, self._seed_of_epoch(), self._first, self._taken,
             [memory.address for memory in self._memories],
         )  # fmt: skip
@@ -202,7 +222,8 @@ class IterableLoader(Loader):
         return json.dumps({"streams": {"train": stream}})
 
     def _next(self) -> Any:
-        assert self._reader is not None
+        if self._reader is None:
+            raise MisuseError("the loader is closed: make another")
         try:
             return self._reader.next(timeout=self.timeout or None)
         except EndOfEpoch:
@@ -213,6 +234,8 @@ class IterableLoader(Loader):
 
     def _drop(self) -> None:
         """The next loop begins with a server of its own."""
+        if self._owner != os.getpid():
+            return  # it is the program's, and this is a fork
         if self._reader is not None:
             self._reader.close()
         if self._server is not None:
@@ -254,21 +277,47 @@ class IterableLoader(Loader):
                     f"the place is of a loader with {name} {state[name]}, and this one has {mine}: of an "
                     "IterableDataset they decide which batches there are"
                 )
-        self._loop += 1
+        taken = None if state["taken"] is None else list(state["taken"])
+        if taken is not None and (len(taken) != max(self.num_workers, 1) or not 0 <= state["first"] < len(taken)):
+            raise PlaceError("the place is damaged: it does not tell the batches of each worker")
+        self._own()
+        self._note_load(sys._getframe(1))
         self._drop()
-        self._seed, self._epoch = state["seed"], state["epoch"]
-        self._taken = None if state["taken"] is None else list(state["taken"])
+        self._seed, self._epoch, self._taken = state["seed"], state["epoch"], taken
         self._first, self._resumed = state["first"], True
 
+    def _pass_over_rest(self) -> None:
+        if self._taken is not None:
+            self._taken, self._first = None, 0
+            self._epoch += 1
+
     @property
-    def place(self) -> str:
-        return json.dumps(self.state_dict())
+    def end_of_dataloader(self) -> bool:
+        """Whether the batch that the loop got last is the epoch's last, where accelerate accumulates gradients."""
+        return self._is_last
+
+    remainder = 0  # no row comes twice to make ranks even
 
     def close(self) -> None:
         """End the server and the processes. A second call does nothing."""
+        self._own()
         self._is_closed = True
         self._drop()
         self._forks = None
+
+
+def _with_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+    """Each batch, and whether it is the last. An error comes after the batch before it."""
+    batch, error = next(batches, None), None
+    while batch is not None:
+        try:
+            after = next(batches, None)
+        except Exception as failed:
+            after, error = None, failed
+        yield batch, after is None and error is None
+        if error is not None:
+            raise error
+        batch = after
 
 
 def _of_data_set(sentence: str) -> str:

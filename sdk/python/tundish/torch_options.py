@@ -1,30 +1,133 @@
-"""The parts that loaders of data sets have in common: torch's options, in torch's words."""
+"""The parts that loaders of data sets have in common: torch's options, in torch's words, and the answers to libraries
+of trainers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import collections
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
 from . import loading
-from .errors import ArgumentError
+from .errors import ArgumentError, MisuseError
+from .torch import DataLoader, EachBatch, itself
 
-__all__ = ["Loader", "collation", "drawn_seed"]
+__all__ = ["Loader", "active", "collation", "drawn_seed"]
+
+_SET_ONCE = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+
+
+class _Option:
+    """One of torch's options, as the program gave it. To accelerate's skip_first_batches() it is that of a
+    loader whose items are this one's batches (`dataset`)."""
+
+    def __init__(self, of_batches: Any = None) -> None:
+        self._of_batches = of_batches
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, loader: Any, owner: type | None = None) -> Any:
+        return self._of_batches if _asks_to_skip(sys._getframe(1)) else loader.__dict__[self._name]
+
+    def __set__(self, loader: Any, value: Any) -> None:
+        loader.__dict__[self._name] = value
+
+
+def _asks_to_skip(frame: Any) -> bool:
+    return bool(frame.f_globals.get("__name__") == "accelerate.data_loader")
 
 
 class Loader:
-    """Options that are the same for data sets of each kind, and `with`."""
+    """The parts that loaders have for data sets of each kind: options, `with`, places, and answers to libraries of
+    trainers."""
 
-    batch_size: Any
-    drop_last: Any
-    num_workers: Any
-    prefetch_factor: Any
-    persistent_workers: Any
-    pin_memory: Any
-    pin_memory_device: Any
-    timeout: Any
-    multiprocessing_context: Any
+    batch_size, drop_last, collate_fn = _Option(), _Option(False), _Option(itself)
+    num_workers, prefetch_factor, persistent_workers = _Option(0), _Option(), _Option(False)
+    pin_memory, pin_memory_device, timeout = _Option(False), _Option(""), _Option(0)
+    worker_init_fn, multiprocessing_context, generator = _Option(), _Option(), _Option()
+
+    # accelerate asks for this, as of a loader of a stream: its prepare() leaves this one as it is, and states hold
+    # its place.
+    _is_accelerate_prepared = True  # its ranks are dealt already
+    use_stateful_dataloader = True
+    __class__ = DataLoader.__dict__["__class__"]
+
+    _dataset: Any
+    _is_loaded = False  # a place, and no loop has begun since
+    _by_trainer = False  # who means the next epoch where nothing is left of the place's
+    _noted: collections.deque[str] | None = None
+    _skipped = 0
+    _loop = 0
+    _owner: int
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _SET_ONCE and "_owner" in self.__dict__:
+            raise ArgumentError(f"{name} cannot be set after a DataLoader is made: make another")
+        super().__setattr__(name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _owner=os.getpid())
+
+    def _own(self) -> None:
+        """In a fork of the program: let the loader be a copy, whose server is not the program's."""
+        if self._owner != os.getpid():
+            self.__setstate__(self.__getstate__())  # type: ignore[arg-type]
+
+    def _check_loop(self, loop: int) -> None:
+        if loop != self._loop:
+            raise MisuseError("another loop over this loader has begun: of two at once make two loaders")
+
+    @property
+    def dataset(self) -> Any:
+        return EachBatch(self) if _asks_to_skip(sys._getframe(1)) else self._dataset
+
+    # Places.
+
+    def state_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _pass_over_rest(self) -> None:
+        """Begin the next epoch, not that of the place that was loaded."""
+        raise NotImplementedError
+
+    def _note_load(self, caller: Any) -> None:
+        """A place comes, which the frame `caller` loads."""
+        self._loop += 1
+        self._is_loaded = True
+        name = caller.f_globals.get("__name__", "")
+        self._by_trainer = name.endswith("utilities.combined_loader")  # Lightning's
+
+    @property
+    def place(self) -> str:
+        return json.dumps(self.state_dict())
+
+    # The callbacks for Lightning and transformers ask for it.
+
+    def note_places(self) -> None:
+        """From the next loop on take_noted() gives the place after each batch, in their order."""
+        self._noted = collections.deque(maxlen=64)
+
+    def take_noted(self) -> str | None:
+        return self._noted.popleft() if self._noted else None
+
+    def resume(self, place: str, *, is_over: bool = False, skipped: int = 0) -> None:
+        """As a loader of a stream: go on at a place, or after its epoch, if the program has had what it wants of
+        it. An epoch of which nothing is left is passed over. skipped: how many batches skip_first_batches() will
+        leave out, which the place has behind it."""
+        self._skipped = skipped
+        self.load_state_dict(json.loads(place))
+        self._by_trainer = True
+        if is_over:
+            self._pass_over_rest()
 
     def close(self) -> None: ...
 
@@ -76,6 +179,19 @@ class Loader:
 
             return pin_memory(made)  # type: ignore[no-untyped-call]
         return made
+
+
+@contextlib.contextmanager
+def active(state: Any, loader: Loader) -> Iterator[None]:
+    """accelerate's state asks this loader while the program is in it."""
+    if state is not None:
+        state._remove_dataloader(loader)
+        state._add_dataloader(loader)
+    try:
+        yield
+    finally:
+        if state is not None:
+            state._remove_dataloader(loader)
 
 
 def collation(collate_fn: Callable[..., Any] | None, is_single: bool) -> tuple[Callable[..., Any], bool]:

@@ -17,7 +17,7 @@ from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
 from .torch import DataLoader
-from .torch_dataset import DatasetLoader
+from .torch_options import Loader
 
 __all__ = ["SavePlace"]
 
@@ -30,12 +30,12 @@ class SavePlace(TrainerCallback, ExportableState):
     """
 
     def __init__(self) -> None:
-        self._loader: DataLoader | DatasetLoader | None = None
+        self._loader: DataLoader | Loader | None = None
 
     def on_train_begin(
         self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any
     ) -> None:
-        if not isinstance(train_dataloader, DataLoader | DatasetLoader):
+        if not isinstance(train_dataloader, DataLoader | Loader):
             raise TypeError(
                 "get_train_dataloader() returns no tundish.torch.DataLoader, whose place this would save: "
                 "leave SavePlace out"
