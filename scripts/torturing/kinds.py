@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from .iterable import Iterable
 from .job import BUILD, EPOCHS, KEYS, ROWS, STEPS, Job, steps_of
 from .launched import Launched, LaunchedApart, LaunchedFiles, LaunchedNodes, LaunchedStore
 from .ledger import Failure, Ledger, require_rows
@@ -328,4 +329,4 @@ with RowWriter({{"value": "int64"}}) as rows:
 
 
 ALL = [Lanes, SlowGroup, Queue, Launched, Broadcast, Shards, Sessions, KeptPlaces, Detached,
-       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore, Fresh, Python, Programs]  # fmt: skip
+       LaunchedNodes, LaunchedFiles, LaunchedApart, LaunchedStore, Fresh, Python, Programs, Iterable]  # fmt: skip
