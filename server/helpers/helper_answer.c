@@ -66,7 +66,7 @@ static tundish_status
 make_slice(struct helper_connection *connection, const struct fill *fill,
            const struct deal_slice *slice, uint64_t *ret_bytes)
 {
-    struct filled filled;
+    struct filled filled = { .reserved = NULL };
     tundish_status status = fill_make(fill, &connection->evaluation, connection->context, slice,
                                       &connection->slot, &filled);
 

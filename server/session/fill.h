@@ -80,13 +80,27 @@ uint64_t fill_places(const struct fill *fill, int64_t begin, int64_t end, const 
 struct filled {
     struct output_column *columns;
     void **stored; /* encoded values, or NULL: as they are */
+
+    /* Set by the caller. The slot is reserved already, with these bytes for the values of each
+     * column, so values that take as many are made there; NULL: it is not. */
+    const uint64_t *reserved;
 };
+
+/* May a slice's slot be reserved before it is made, at the sizes of the slice before? */
+bool fill_expects(const struct fill *fill);
+
+/* In a slot to be reserved: state that a slice takes these bytes for the values of each column. */
+void fill_expect(const struct fill *fill, const uint64_t *bytes, struct slot *slot);
 
 /* Make the slice (an empty batch if it is not present) in evaluation->scratch, which the caller
  * resets afterwards, and state its sizes in the slot. */
 tundish_status fill_make(const struct fill *fill, struct evaluation *evaluation,
                          struct tnd_codec_context *context, const struct deal_slice *slice,
-                         struct slot *slot, struct filled *ret_filled);
+                         struct slot *slot, struct filled *filled);
+
+/* Does the slice fit the slot that was reserved? If not, no value lies in it any more. */
+bool fill_fits(const struct fill *fill, struct scratch *scratch, struct filled *filled,
+               struct slot *slot);
 
 /* Does the number of values alone tell the stored size of every column? */
 bool fill_is_sized(const struct fill *fill);

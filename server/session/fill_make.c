@@ -97,15 +97,18 @@ describe_column(const struct output_column *column, struct slot_column *slot)
         buffer->stored_bytes = (uint64_t)(column->value_count + 1) * sizeof(int64_t);
 }
 
-tundish_status
-fill_columns(const struct fill *fill, struct evaluation *evaluation, const struct deal_slice *slice,
-             struct output_column *columns)
+/* Make the columns, values at their destinations if they take these bytes (both NULL: nowhere). */
+static tundish_status
+make_columns(const struct fill *fill, struct evaluation *evaluation, const struct deal_slice *slice,
+             const struct evaluate_request *wanted, struct output_column *columns)
 {
     const struct schema *schema = &fill->plan->element_spec;
     struct evaluate_request request = {
         .words = slice->words,
         .stride = fill->plan->graph->root->width,
         .count = 1,
+        .destinations = wanted->destinations,
+        .destination_bytes = wanted->destination_bytes,
     };
     struct frame frame;
     tundish_status status;
@@ -120,23 +123,85 @@ fill_columns(const struct fill *fill, struct evaluation *evaluation, const struc
 }
 
 tundish_status
-fill_make(const struct fill *fill, struct evaluation *evaluation, struct tnd_codec_context *context,
-          const struct deal_slice *slice, struct slot *slot, struct filled *ret_filled)
+fill_columns(const struct fill *fill, struct evaluation *evaluation, const struct deal_slice *slice,
+             struct output_column *columns)
+{
+    return make_columns(fill, evaluation, slice, &(struct evaluate_request){ 0 }, columns);
+}
+
+bool
+fill_expects(const struct fill *fill)
+{
+    const struct plan_node *root = fill->plan->graph->root;
+    bool expects = root->content != NULL && !fill->plan->stream->deliver.skip_errors;
+
+    /* Only the last stage then writes into the slot, and no stage reads there. */
+    for (uint32_t i = 0; i < fill->plan->element_spec.count; i++) {
+        const struct column_spec *spec = &fill->plan->element_spec.columns[i];
+
+        expects &= spec->kind == TUNDISH_DENSE && spec->dtype != TUNDISH_STRING &&
+                   root->schema.columns[i].passed_from < 0 &&
+                   fill->columns[i].codec.number == TND_CODEC_RAW;
+    }
+    return expects;
+}
+
+void
+fill_expect(const struct fill *fill, const uint64_t *bytes, struct slot *slot)
+{
+    for (uint32_t i = 0; i < fill->plan->element_spec.count; i++) {
+        struct slot_buffer *values = slot_values(slot, i);
+
+        values->codec = (struct tnd_codec){ 0 };
+        values->stored_bytes = values->decoded_bytes = bytes[i];
+    }
+}
+
+bool
+fill_fits(const struct fill *fill, struct scratch *scratch, struct filled *filled,
+          struct slot *slot)
 {
     uint32_t count = fill->plan->element_spec.count;
-    struct filled filled = {
-        .columns = scratch_array(evaluation->scratch, count, sizeof *filled.columns),
-        .stored = scratch_array(evaluation->scratch, count, sizeof *filled.stored),
-    };
-    tundish_status status = fill_columns(fill, evaluation, slice, filled.columns);
+    bool fits = true;
 
-    for (uint32_t i = 0; status == TUNDISH_OK && i < count; i++) {
-        describe_column(&filled.columns[i], &slot->columns[i]);
-        status = encode_values(fill, i, &filled.columns[i], evaluation, context,
-                               slot_values(slot, i), &filled.stored[i]);
+    for (uint32_t i = 0; i < count; i++)
+        fits &= slot_values(slot, i)->stored_bytes <= filled->reserved[i];
+    for (uint32_t i = 0; i < count && !fits; i++) {
+        const struct slot_buffer *values = slot_values(slot, i);
+
+        if (values->stored_bytes > 0 && filled->columns[i].values == values->data) {
+            void *copy = scratch_alloc(scratch, values->stored_bytes);
+
+            memcpy(copy, values->data, values->stored_bytes);
+            filled->columns[i].values = copy;
+        }
     }
-    if (status == TUNDISH_OK)
-        *ret_filled = filled;
+    return fits;
+}
+
+tundish_status
+fill_make(const struct fill *fill, struct evaluation *evaluation, struct tnd_codec_context *context,
+          const struct deal_slice *slice, struct slot *slot, struct filled *filled)
+{
+    uint32_t count = fill->plan->element_spec.count;
+    void **destinations = scratch_array(evaluation->scratch, count, sizeof *destinations);
+    struct evaluate_request wanted = { 0 };
+    tundish_status status;
+
+    filled->columns = scratch_array(evaluation->scratch, count, sizeof *filled->columns);
+    filled->stored = scratch_array(evaluation->scratch, count, sizeof *filled->stored);
+    for (uint32_t i = 0; filled->reserved != NULL && i < count; i++)
+        destinations[i] = slot_values(slot, i)->data;
+    if (filled->reserved != NULL) {
+        wanted.destinations = destinations;
+        wanted.destination_bytes = filled->reserved;
+    }
+    status = make_columns(fill, evaluation, slice, &wanted, filled->columns);
+    for (uint32_t i = 0; status == TUNDISH_OK && i < count; i++) {
+        describe_column(&filled->columns[i], &slot->columns[i]);
+        status = encode_values(fill, i, &filled->columns[i], evaluation, context,
+                               slot_values(slot, i), &filled->stored[i]);
+    }
     return status;
 }
 
@@ -246,7 +311,7 @@ copy_column(const struct output_column *column, const void *stored, struct slot_
             offsets[i + 1] = offsets[i] + (int64_t)strings[i].size;
         if (stored == NULL)
             write_strings(column, values->data);
-    } else if (stored == NULL && values->stored_bytes > 0) {
+    } else if (stored == NULL && values->stored_bytes > 0 && values->data != column->values) {
         memcpy(values->data, column->values, values->stored_bytes);
     }
     if (stored != NULL)

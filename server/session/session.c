@@ -384,6 +384,7 @@ session_close(struct session *session)
     for (uint32_t i = 0; session->workers != NULL && i < session->worker_count; i++) {
         scratch_close(session->workers[i].evaluation.scratch);
         tnd_codec_context_close(session->workers[i].context);
+        free(session->workers[i].expected_bytes);
         worker_stats_close(&session->workers[i].counters, session);
     }
     worker_stats_close(&session->dealing.counters, session);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "core/clock.h"
+#include "core/memory.h"
 #include "core/must.h"
 #include "core/numa.h"
 
@@ -42,6 +43,29 @@ session_reserve_whole(struct worker *worker, struct share *share, uint32_t repli
     return status;
 }
 
+/* Reserve the slot of a slice that is to be made, if it may be as large as the one before. Then its
+ * values need not be copied there. */
+static void
+reserve_ahead(struct worker *worker, struct share *share, uint32_t replica)
+{
+    if (worker->expected_bytes == NULL || !fill_expects(share->fill))
+        return;
+    fill_expect(share->fill, worker->expected_bytes, &share->slot);
+    share->reserved = feed_reserve(worker->session->feed, replica, &share->slot) == TUNDISH_OK;
+}
+
+/* The next slice may be as large as this one. */
+static void
+note_bytes(struct worker *worker, struct share *share)
+{
+    uint32_t count = worker->session->plan->element_spec.count;
+
+    if (worker->expected_bytes == NULL)
+        worker->expected_bytes = tnd_zalloc(count, sizeof *worker->expected_bytes);
+    for (uint32_t i = 0; i < count; i++)
+        worker->expected_bytes[i] = slot_values(&share->slot, i)->stored_bytes;
+}
+
 static tundish_status
 make_whole(struct worker *worker, const struct part *part)
 {
@@ -53,17 +77,26 @@ make_whole(struct worker *worker, const struct part *part)
 
     must_in_debug(!share->reserved && step->state == STEP_OPEN);
     step_name_slot(step, share);
+    reserve_ahead(worker, share, part->replica);
+    filled.reserved = share->reserved ? worker->expected_bytes : NULL;
     status = fill_make(share->fill, &worker->evaluation, worker->context,
                        &step->round.slices[part->replica], &share->slot, &filled);
     if (status != TUNDISH_OK)
         return status;
+    if (share->reserved &&
+        !fill_fits(share->fill, worker->evaluation.scratch, &filled, &share->slot)) {
+        lane_cancel(feed_lane(worker->session->feed, part->replica), &share->slot);
+        share->reserved = false;
+    }
     if (health_is_due(health, worker->now_ns))
         health_look(health, filled.columns, worker->now_ns);
-    status = session_reserve_whole(worker, share, part->replica);
+    if (!share->reserved)
+        status = session_reserve_whole(worker, share, part->replica);
     if (status != TUNDISH_OK)
         return status;
     share->reserved = true;
     fill_copy(share->fill, &filled, &share->slot);
+    note_bytes(worker, share);
     return TUNDISH_OK;
 }
 

@@ -24,6 +24,7 @@ struct worker {
     enum worker_wait waits;
     int64_t waits_since_ns;
     struct worker_stats counters;
+    uint64_t *expected_bytes; /* of the columns of the last whole slice; NULL: none was made */
     uint64_t skipped; /* of evaluation.skipped, those accounted for; under the session's lock */
 };
 

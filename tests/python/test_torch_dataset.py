@@ -236,6 +236,14 @@ except Exception as error: print(type(error).__name__, error)
         self.assertRegex(refusal, "ArgumentError .*script or notebook.*: pip install cloudpickle")
 
 
+    def test_batches_of_many_sizes_are_torchs(self):
+        """Each is made where one of the size before would lie, or not."""
+        sizes = [1, 5000, 5000, 5000, 40000, 7, 5000, 0, 40000, 40000, 39999, 1]
+        data = [(np.full(size, n, np.int32), n) for n, size in enumerate(sizes * 3)]
+        for size in (1, None):
+            self.assert_like_torch(lambda kind: kind(data, batch_size=size, num_workers=1), epochs=2)
+
+
 class Orders(Case):
     def test_samplers(self):
         torch, data = self.torch, map_style.Made("pair")
