@@ -265,13 +265,17 @@ def _leaves(kinds: Iterator[Any], shapes: list[list[int]], data: Any) -> Iterato
 # The program of the pipeline. Its interpreter imports little, and is there after 20 ms.
 CONNECT = """\
 import os, socket, sys
-line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-line.connect(sys.argv[1])
-names = [name for name in os.environ if name.startswith('TUNDISH_')]
-words = '\\0'.join([sys.argv[2], *(f'{name}={os.environ[name]}' for name in names)])
-socket.send_fds(line, [words.encode('utf-8', 'surrogateescape')], [1, 2])
-os.close(1)
-status = line.recv(1)
+status = b''
+try:
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    line.connect(sys.argv[1])
+    names = [name for name in os.environ if name.startswith('TUNDISH_')]
+    words = '\\0'.join([sys.argv[2], *(f'{name}={os.environ[name]}' for name in names)])
+    socket.send_fds(line, [words.encode('utf-8', 'surrogateescape')], [1, 2])
+    os.close(1)
+    status = line.recv(1)
+except OSError:
+    pass
 sys.exit(status[0] if status else "the loader's interpreter is gone")
 """
 
