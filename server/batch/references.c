@@ -73,6 +73,8 @@ references_visit(const struct plan_node *node, const uint64_t *words, size_t str
             return;
         }
     }
-    for (uint64_t i = 0; i < count && node->source->refers_to_records; i++)
+    if (!node->source->refers_to_records && !node->source->tells_records)
+        return;
+    for (uint64_t i = 0; i < count; i++)
         visit(user, words + i * stride, node->source->extra_bytes);
 }

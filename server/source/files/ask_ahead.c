@@ -6,6 +6,8 @@
 #include "core/memory.h"
 #include "source/files/file_remote.h"
 #include "source/files/files_private.h"
+#include "source/parquet/file.h"
+#include "source/parquet/row_groups.h"
 #include "source/peer/peer_ahead.h"
 #include "source/scan/scan.h"
 
@@ -15,6 +17,10 @@ struct ask_ahead {
     size_t count;
     const struct source_file *last_file; /* at a URL */
     uint64_t last_region;
+    const struct source_file *last_parquet; /* ... and the row group that was looked at last */
+    struct parquet_row_group last_group;
+    uint32_t last_number;
+    bool has_no_room; /* for another row group */
 };
 
 enum { REGION_BYTES = 64 << 10 };
@@ -24,7 +30,7 @@ ask_ahead_begin(struct source_files *files)
 {
     struct ask_ahead *asking;
 
-    if (table_peers(files) == NULL && !table_has_urls(files))
+    if (table_peers(files) == NULL && !table_has_urls(files) && !table_has_parquet(files))
         return NULL;
     asking = tnd_zalloc(1, sizeof *asking);
     asking->files = files;
@@ -44,6 +50,22 @@ expect_row(struct ask_ahead *list, struct source_file *file, uint64_t offset)
     file_remote_expect(file, offset);
 }
 
+/* Neighbours are in one row group. */
+static void
+expect_group(struct ask_ahead *list, struct source_file *file, uint64_t row)
+{
+    if (list->has_no_room || file->parquet == NULL || file->peers != NULL ||
+        (list->last_parquet == file &&
+         row - list->last_group.first_row < list->last_group.row_count))
+        return;
+    list->last_number = parquet_group_of(&file->parquet->footer, row, list->last_number);
+    list->last_parquet = file;
+    list->last_group = file->parquet->footer.groups[list->last_number];
+    if (!atomic_load_explicit(&file->parquet->are_there[list->last_number], memory_order_relaxed))
+        list->has_no_room =
+            !row_groups_expect(table_row_groups(list->files), file, list->last_number);
+}
+
 void
 ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
 {
@@ -51,8 +73,10 @@ ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
     struct source_file *file = table_file(list->files, reference_file(words));
 
     /* Its references say no positions: row groups are asked for. */
-    if (file != NULL && file->format.parquet != NULL)
+    if (file != NULL && file->format.parquet != NULL) {
+        expect_group(list, file, words[0]);
         return;
+    }
     if (file != NULL && file_is_remote(file))
         expect_row(list, file, words[0]);
     if (file == NULL || file->peers == NULL)

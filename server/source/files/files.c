@@ -59,9 +59,9 @@ struct source_files {
     struct listing *listings;
     struct block_cache *blocks;
     struct row_groups *row_groups;
-    _Atomic bool has_urls;  /* among the files */
-    struct file_set *noted; /* where entered files are noted, or NULL */
-    struct begun *begun;    /* begun.h */
+    _Atomic bool has_urls, has_parquet; /* among the files */
+    struct file_set *noted;             /* where entered files are noted, or NULL */
+    struct begun *begun;                /* begun.h */
 
     struct source_services services;
 };
@@ -306,6 +306,8 @@ file_new(struct source_files *files, const char *name, size_t bytes,
         look_for_owner(file, files->peers);
     if (file->is_url)
         atomic_store_explicit(&files->has_urls, true, memory_order_relaxed);
+    if (format->parquet != NULL)
+        atomic_store_explicit(&files->has_parquet, true, memory_order_relaxed);
     return file;
 }
 
@@ -482,6 +484,12 @@ struct peer_ahead *
 table_peer_ahead(const struct source_files *files)
 {
     return files->ahead;
+}
+
+bool
+table_has_parquet(const struct source_files *files)
+{
+    return atomic_load_explicit(&files->has_parquet, memory_order_relaxed);
 }
 
 bool

@@ -58,6 +58,9 @@ struct peer_ahead *table_peer_ahead(const struct source_files *files);
 /* Is any of the files at a URL? Any thread. */
 bool table_has_urls(const struct source_files *files);
 
+/* Is any of them a Parquet file? Any thread. */
+bool table_has_parquet(const struct source_files *files);
+
 /* Where relative paths start: an absolute path. */
 const char *table_root(const struct source_files *files);
 

@@ -72,15 +72,19 @@ start_threads(struct read_ahead *ahead)
     ahead->thread_count = ahead->started_count;
 }
 
-void
+bool
 read_ahead_add(struct read_ahead *ahead, struct read_ahead_job *job)
 {
+    bool is_added;
+
     pthread_mutex_lock(&ahead->lock);
     if (ahead->started_count == 0 && ahead->thread_count > 0)
         start_threads(ahead);
-    if (ahead->started_count > 0)
+    is_added = ahead->started_count > 0;
+    if (is_added)
         enqueue_job(ahead, job);
     pthread_mutex_unlock(&ahead->lock);
+    return is_added;
 }
 
 void

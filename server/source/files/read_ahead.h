@@ -30,7 +30,8 @@ struct read_ahead {
 void read_ahead_open(struct read_ahead *ahead, uint32_t thread_count);
 void read_ahead_close(struct read_ahead *ahead);
 
-/* Take steps of this job as long as it says that there is more to do. It is not in the queue. */
-void read_ahead_add(struct read_ahead *ahead, struct read_ahead_job *job);
+/* Take steps of this job as long as it says that there is more to do. It is not in the queue.
+ * False: there is no thread, so nobody takes any. */
+bool read_ahead_add(struct read_ahead *ahead, struct read_ahead_job *job);
 
 #endif

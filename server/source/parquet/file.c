@@ -139,6 +139,7 @@ parquet_file_open(const struct parquet_input *input, const struct parquet_column
         return status;
     }
     file->groups = tnd_zalloc(file->footer.group_count, sizeof *file->groups);
+    file->are_there = tnd_zalloc(file->footer.group_count, sizeof *file->are_there);
     *ret_file = file;
     return TUNDISH_OK;
 }
@@ -151,6 +152,7 @@ parquet_file_close(struct parquet_file *file)
     parquet_footer_close(&file->footer);
     free(file->leaves);
     free(file->groups);
+    free(file->are_there);
     free(file);
 }
 

@@ -28,6 +28,7 @@ struct parquet_file {
     const struct parquet_columns *columns;
     uint32_t *leaves;          /* of the columns */
     struct row_group **groups; /* those in memory; the cache's (row_groups.h) */
+    _Atomic bool *are_there;   /* of each: is it among them? */
 };
 
 /* Reads exactly that number of bytes of a file. */

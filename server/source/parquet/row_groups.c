@@ -17,11 +17,16 @@
 /* Row groups that are looked at for one that can become smaller: by at least one of SPARE rows. */
 enum { SPARE_LOOKS = 256, SPARE = 8 };
 
+enum { HOLDS_AGO = 16 }; /* for parts that are made at the same time */
+
 struct row_groups {
     pthread_mutex_t lock; /* of all below, and of the groups */
     pthread_cond_t decoded;
     uint64_t limit, bytes;
-    bool is_limited; /* by the memory that there is, too */
+    uint64_t ahead_bytes;               /* of row groups that nobody has held yet */
+    uint64_t holds;                     /* that there were */
+    uint32_t group_count, tuples_count; /* in memory */
+    bool is_limited;                    /* by the memory that there is, too */
     struct row_group *newest, *oldest;
 };
 
@@ -74,7 +79,12 @@ remove_group(struct row_groups *cache, struct row_group *group)
 {
     unlink_group(cache, group);
     group->file->parquet->groups[group->number] = NULL;
+    atomic_store_explicit(&group->file->parquet->are_there[group->number], false,
+                          memory_order_relaxed);
     cache->bytes -= group->bytes;
+    cache->ahead_bytes -= group->ahead_bytes;
+    cache->group_count--;
+    cache->tuples_count -= group->tuples != NULL;
 }
 
 static void
@@ -257,6 +267,8 @@ find_or_add(struct row_groups *cache, struct source_file *file, uint32_t number)
         group->number = number;
         group->column_count = group->left = count;
         parquet->groups[number] = group;
+        atomic_store_explicit(&parquet->are_there[number], true, memory_order_relaxed);
+        cache->group_count++;
         expect_columns(cache, group);
     } else {
         unlink_group(cache, group);
@@ -404,6 +416,7 @@ change_into_tuples(struct row_groups *cache, struct row_group *group)
     pthread_mutex_lock(&cache->lock);
     group->is_changing = false;
     group->tuples = tuples;
+    cache->tuples_count++;
     group->tuple_count = group->unused = (uint32_t)rows;
     group->used = tnd_zalloc((rows + 63) / 64, sizeof *group->used);
     group->bytes = bytes_of(group);
@@ -506,6 +519,9 @@ row_groups_hold(struct row_groups *cache, const struct row_group_wanted *wanted,
     }
     if (status == TUNDISH_OK) {
         note_taken(group, wanted);
+        group->held_at = ++cache->holds;
+        cache->ahead_bytes -= group->ahead_bytes;
+        group->ahead_bytes = 0;
         group->reader_count++;
         *ret_group = group;
     }
@@ -523,4 +539,88 @@ row_groups_release(struct row_groups *cache, const struct row_group *held)
     let_go(group);
     make_room(cache);
     pthread_mutex_unlock(&cache->lock);
+}
+
+/* About what it takes decoded: texts lie beside their places. */
+static uint64_t
+estimate(const struct parquet_file *file, uint32_t number)
+{
+    uint32_t count = file->footer.wanted_count;
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct parquet_chunk *chunk = &file->footer.chunks[(size_t)number * count + i];
+        tundish_dtype dtype = file->columns->columns[i].dtype;
+        uint64_t column;
+
+        if (__builtin_mul_overflow(chunk->value_count, parquet_value_bytes(dtype), &column) ||
+            __builtin_add_overflow(bytes, column, &bytes) ||
+            (dtype == TUNDISH_STRING &&
+             __builtin_add_overflow(bytes, chunk->unpacked_bytes, &bytes)))
+            return UINT64_MAX;
+    }
+    return bytes;
+}
+
+/* With the lock held. Where all room is taken, the oldest row group makes room: one that was not
+ * held while the others were, several times. Tuples are still to be taken. */
+static bool
+has_room_ahead(const struct row_groups *cache, uint64_t bytes)
+{
+    if (bytes > cache->limit || cache->ahead_bytes + bytes > cache->limit / 2)
+        return false;
+    if (cache->bytes + cache->ahead_bytes + bytes <= cache->limit)
+        return true;
+    return cache->tuples_count == 0 && cache->oldest != NULL && cache->oldest->holds == 0 &&
+           cache->oldest->ahead_bytes == 0 &&
+           cache->holds - cache->oldest->held_at > 2 * (uint64_t)cache->group_count + HOLDS_AGO;
+}
+
+/* For read_ahead_job.step: a column. One that cannot be read is left to who wants it. */
+static bool
+decode_ahead(struct read_ahead_job *job, uint8_t *buffer)
+{
+    struct row_group *group =
+        (struct row_group *)(void *)((uint8_t *)job - offsetof(struct row_group, job));
+    struct row_groups *cache = group->cache;
+    uint32_t i = 0;
+    bool more;
+
+    (void)buffer;
+    pthread_mutex_lock(&cache->lock);
+    while (i < group->column_count && group->columns[i].state != COLUMN_MISSING)
+        i++;
+    more = i < group->column_count && make_column(cache, group, i) == TUNDISH_OK;
+    if (!more) {
+        let_go(group);
+        make_room(cache);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return more;
+}
+
+bool
+row_groups_expect(struct row_groups *cache, struct source_file *file, uint32_t number)
+{
+    uint64_t bytes = estimate(file->parquet, number);
+    struct row_group *group;
+    bool is_expected;
+
+    pthread_mutex_lock(&cache->lock);
+    limit(cache);
+    is_expected = file->parquet->groups[number] != NULL;
+    if (!is_expected && has_room_ahead(cache, bytes)) {
+        group = find_or_add(cache, file, number);
+        group->cache = cache;
+        group->job.step = decode_ahead;
+        is_expected = read_ahead_add(&file->services->ahead, &group->job);
+        if (is_expected) {
+            group->ahead_bytes = bytes;
+            cache->ahead_bytes += bytes;
+        } else {
+            let_go(group);
+        }
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return is_expected;
 }

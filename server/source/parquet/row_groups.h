@@ -11,6 +11,7 @@
 #ifndef SOURCE_PARQUET_ROW_GROUPS_H
 #define SOURCE_PARQUET_ROW_GROUPS_H
 
+#include "source/files/read_ahead.h"
 #include "source/parquet/tuples.h"
 
 struct peer_rows;
@@ -27,6 +28,10 @@ struct row_group {
     struct source_file *file;
     uint32_t number;
     uint32_t holds;
+    uint64_t held_at; /* when it was held last, as row_groups counts */
+    struct read_ahead_job job;
+    struct row_groups *cache; /* while the job is there */
+    uint64_t ahead_bytes;     /* about, of one that is decoded ahead and was not held yet */
     struct row_group *newer, *older;
     uint64_t bytes;
     uint32_t left;                 /* columns that are not there yet */
@@ -63,6 +68,11 @@ struct row_group_wanted {
 tundish_status row_groups_hold(struct row_groups *cache, const struct row_group_wanted *wanted,
                                const struct row_group **ret_group, bool *ret_is_bad);
 void row_groups_release(struct row_groups *cache, const struct row_group *group);
+
+/* Rows of it are wanted by a step that was dealt: a thread that reads ahead decodes it, where that
+ * takes no room from others that are in use, and no more than half of the room. False: it does
+ * not. */
+bool row_groups_expect(struct row_groups *cache, struct source_file *file, uint32_t number);
 
 /* Where a row that is wanted lies in the columns and tuples of a row group that is held. */
 static inline uint64_t

@@ -2,7 +2,11 @@
 #include "parquet_fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 
+#include "batch/references.h"
+#include "order/run.h"
+#include "source/files/ask_ahead.h"
 #include "source/files/files_private.h"
 #include "source/files/whereabouts.h"
 #include "source/parquet/file.h"
@@ -156,7 +160,9 @@ rows_here_and_there_make_tuples_of_a_row_group(void **state)
 
 enum { GROUPS = 8, PER_GROUP = 1000, FIRST = 900, THREADS = 4 };
 
-/* A file of eight row groups, with room for one that is decoded and for tuples of two. */
+enum { SHORT_BYTES = 12000 }; /* for a row group that is decoded, and tuples of two */
+
+/* A file of eight row groups, with room for some. */
 struct short_room {
     struct folder folder;
     struct source_files *files;
@@ -166,9 +172,10 @@ struct short_room {
 };
 
 static void
-short_room_open(struct short_room *room)
+short_room_open(struct short_room *room, uint64_t bytes, uint32_t reader_count)
 {
-    struct source_files_options options = { .row_group_bytes = 12000 };
+    struct source_files_options options = { .row_group_bytes = bytes,
+                                            .reader_count = reader_count };
     struct record_format format = { .scanner = &scanner_parquet, .parquet = &room->columns };
     const struct record_list *list;
 
@@ -237,7 +244,7 @@ rows_not_taken_yet_stay_where_room_is_short(void **state)
     uint64_t before, once;
 
     (void)state;
-    short_room_open(&room);
+    short_room_open(&room, SHORT_BYTES, 0);
     before = bytes_read(&room);
     for (uint32_t i = 0; i < GROUPS; i++)
         assert_int_equal(take_rows(&room, i, 0, FIRST), 0);
@@ -252,6 +259,84 @@ rows_not_taken_yet_stay_where_room_is_short(void **state)
         assert_int_equal(take_rows(&room, i, 0, PER_GROUP), 0);
     assert_int_equal(bytes_read(&room) - once, once - before);
     short_room_close(&room);
+}
+
+/* A row group is decoded before anybody wants it, and then not again. */
+static void
+a_row_group_that_is_expected_is_decoded_ahead(void **state)
+{
+    struct short_room room;
+    struct row_groups *cache;
+    uint64_t before, chunk;
+
+    (void)state;
+    short_room_open(&room, 64000, 1);
+    cache = table_row_groups(room.files);
+    before = bytes_read(&room);
+    assert_int_equal(take_rows(&room, 0, 0, PER_GROUP), 0);
+    chunk = bytes_read(&room) - before;
+    assert_true(row_groups_expect(cache, room.file, 1));
+    assert_true(row_groups_expect(cache, room.file, 1));
+    while (bytes_read(&room) < before + 2 * chunk)
+        sched_yield();
+    assert_int_equal(take_rows(&room, 1, 0, PER_GROUP), 0);
+    assert_int_equal(bytes_read(&room), before + 2 * chunk);
+    /* What is not taken yet has half of the room. */
+    for (uint32_t i = 2; i < 6; i++)
+        assert_true(row_groups_expect(cache, room.file, i));
+    assert_false(row_groups_expect(cache, room.file, 6));
+    for (uint32_t i = 2; i < 6; i++)
+        assert_int_equal(take_rows(&room, i, 0, PER_GROUP), 0);
+    assert_int_equal(bytes_read(&room), before + 6 * chunk);
+    short_room_close(&room);
+}
+
+/* Nor by nobody: without threads that read ahead all is decoded when it is wanted. */
+static void
+no_row_group_is_decoded_ahead_where_there_is_no_room(void **state)
+{
+    struct short_room room;
+
+    (void)state;
+    short_room_open(&room, SHORT_BYTES, 1);
+    assert_false(row_groups_expect(table_row_groups(room.files), room.file, 1));
+    assert_null(room.file->parquet->groups[1]);
+    short_room_close(&room);
+    short_room_open(&room, 64000, 0);
+    assert_false(row_groups_expect(table_row_groups(room.files), room.file, 1));
+    assert_int_equal(take_rows(&room, 1, 0, PER_GROUP), 0);
+    short_room_close(&room);
+}
+
+/* The first batch has rows of two row groups of three. */
+static void
+row_groups_of_a_step_are_expected_when_it_is_dealt(void **state)
+{
+    struct folder folder;
+    struct pipeline pipeline;
+    struct ask_ahead *asking;
+    const struct source_file *file;
+    uint64_t words[PLAN_WIDTH_MAX];
+    size_t count;
+
+    (void)state;
+    folder_open(&folder);
+    put_counting(&folder, "a.parquet", 3, 2);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 1, "[parquet: a.parquet, batch: 3]"),
+                     TUNDISH_OK);
+    assert_int_equal(order_next(pipeline.iterator, words, 1, &count), ORDER_OK);
+    file = table_file(pipeline.files, reference_file(run_of_word(words[0])->words));
+    asking = ask_ahead_begin(pipeline.files);
+    assert_non_null(asking);
+    references_visit(pipeline.node, words, pipeline.node->width, 1, ask_ahead_add, asking);
+    ask_ahead_end(asking, 0, 0);
+    assert_non_null(file->parquet->groups[0]);
+    assert_non_null(file->parquet->groups[1]);
+    assert_null(file->parquet->groups[2]);
+    ask_ahead_forget(pipeline.files, 0, 0);
+    run_words_release(words, 1, pipeline.node->width, pipeline.node->run_words);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
 }
 
 struct taker {
@@ -278,7 +363,7 @@ threads_take_rows_of_row_groups_that_become_smaller(void **state)
     struct taker takers[THREADS];
 
     (void)state;
-    short_room_open(&room);
+    short_room_open(&room, SHORT_BYTES, 0);
     for (uint32_t i = 0; i < THREADS; i++) {
         takers[i] = (struct taker){ .room = &room, .number = i };
         assert_int_equal(pthread_create(&threads[i], NULL, take_quarter, &takers[i]), 0);
@@ -380,6 +465,9 @@ TEST_FILE(test_source_parquet)
         cmocka_unit_test(rows_here_and_there_make_tuples_of_a_row_group),
         cmocka_unit_test(rows_not_taken_yet_stay_where_room_is_short),
         cmocka_unit_test(threads_take_rows_of_row_groups_that_become_smaller),
+        cmocka_unit_test(a_row_group_that_is_expected_is_decoded_ahead),
+        cmocka_unit_test(no_row_group_is_decoded_ahead_where_there_is_no_room),
+        cmocka_unit_test(row_groups_of_a_step_are_expected_when_it_is_dealt),
         cmocka_unit_test(an_element_tells_file_row_group_and_row),
         cmocka_unit_test(a_file_without_its_end_is_passed_over),
         cmocka_unit_test(files_that_differ_or_are_none_are_told),
