@@ -5,13 +5,11 @@
 #include "content/images/picture.h"
 #include "core/must.h"
 
-/* The receiver of a part, which lies where the whole picture has it. */
+/* The receiver of a part. */
 struct reading {
-    const struct picture_size *whole;
-    const uint8_t *values;
     struct picture_part part;
-    uint8_t *memory;
-    int64_t row;
+    int64_t channels, row;
+    uint8_t *memory, *values;
 };
 
 static uint8_t *
@@ -19,7 +17,7 @@ begin(void *context, const struct picture_size *size, size_t bytes, struct pictu
 {
     struct reading *reading = context;
 
-    must(size->dims[0] == reading->whole->dims[0] && size->dims[1] == reading->whole->dims[1]);
+    must(size->dims[2] == reading->channels && part->height >= reading->part.height);
     *part = reading->part;
     reading->row = 0;
     free(reading->memory);
@@ -32,33 +30,36 @@ static void
 take_row(void *context, const uint8_t *row)
 {
     struct reading *reading = context;
-    const struct picture_part *part = &reading->part;
-    int64_t first = (part->top + reading->row) * reading->whole->dims[1] + part->left;
-    int64_t channels = reading->whole->dims[2];
+    int64_t bytes = reading->part.width * reading->channels;
 
-    must(reading->row++ < part->height);
-    if (reading->values != NULL)
-        must(memcmp(row, reading->values + first * channels, (size_t)(part->width * channels)) ==
-             0);
+    must(reading->row < reading->part.height);
+    memcpy(reading->values + reading->row++ * bytes, row, (size_t)bytes);
 }
 
-/* A part, read alone, is the whole picture's, and bad wherever that is. */
+/* A part, read alone, is the whole picture's, and bad wherever that is (values NULL). */
 static void
 read_part(const struct picture_options *options, struct byte_view file,
           const struct picture_size *size, uint8_t choice, const uint8_t *values)
 {
     struct scratch *scratch = scratch_open();
-    struct reading reading = { .whole = size, .values = values };
+    struct reading reading = { .channels = size->dims[2] };
     const struct picture_rows rows = { begin, take_row, &reading };
     struct picture_part *part = &reading.part;
     struct picture_fault fault;
+    int64_t bytes;
 
     part->top = size->dims[0] * (choice & 3) / 4;
     part->left = size->dims[1] * (choice >> 2 & 3) / 4;
     part->height = 1 + (size->dims[0] - part->top - 1) * (choice >> 4 & 3) / 3;
     part->width = 1 + (size->dims[1] - part->left - 1) * (choice >> 6) / 3;
+    bytes = part->width * size->dims[2];
+    reading.values = scratch_alloc(scratch, (size_t)(part->height * bytes));
     must(picture_read_rows(options, file, scratch, &rows, &fault) == (values != NULL));
     must(values == NULL || reading.row == part->height);
+    for (int64_t y = 0; values != NULL && y < part->height; y++)
+        must(memcmp(reading.values + y * bytes,
+                    values + ((part->top + y) * size->dims[1] + part->left) * size->dims[2],
+                    (size_t)bytes) == 0);
     free(reading.memory);
     scratch_close(scratch);
 }

@@ -271,7 +271,7 @@ static int64_t
 pass_over(struct jpeg_job *job)
 {
     struct jpeg_decompress_struct *info = &job->info;
-    int64_t band = (int64_t)info->max_v_samp_factor * info->min_DCT_scaled_size;
+    int64_t band = (int64_t)info->max_v_samp_factor * DCTSIZE;
     int64_t line = info->output_scanline, below = job->part.top + job->part.height, until = 0;
 
     if (!job->leaves_out)
@@ -339,7 +339,7 @@ read_pixels(struct jpeg_job *job)
     /* The library's reader would pass over codes that are none, and scaled blocks of chroma have
      * sizes of their own, which the library does not cut right. */
     job->leaves_out = job->has_own_reader && job->rows != NULL &&
-                      job->info.min_DCT_scaled_size == DCTSIZE &&
+                      job->info.scale_num == job->info.scale_denom &&
                       job->part.height * job->part.width < job->height * job->width;
     if (job->leaves_out)
         leave_out_columns(job);
