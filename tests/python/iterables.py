@@ -3,6 +3,7 @@
 import itertools
 import os
 import random
+import sys
 import time
 
 import numpy as np
@@ -90,6 +91,11 @@ class Noting(IterableDataset):
             file.write(text + "\n")
 
 
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("it has no text")
+
+
 class Broken(IterableDataset):
     def __init__(self, after, how="raise"):
         self.after, self.how = after, how
@@ -101,6 +107,12 @@ class Broken(IterableDataset):
             os._exit(3)
         if self.how == "hang":
             time.sleep(600)
+        if self.how == "exit":
+            sys.exit("no more")
+        if self.how == "nul":
+            raise ValueError("cut\0off")
+        if self.how == "mute":
+            raise Mute
         raise ValueError(f"shard {worker()[0]} is cut off")
 
 

@@ -267,8 +267,14 @@ class Loops(Case):
             had = []
             with self.assertRaisesRegex(tundish.DataError, r"worker 0: ValueError: shard 0 is cut off \(iterables\.py:"):
                 had.extend(batch.tolist() for batch in loader)
-        with self.assertRaisesRegex(tundish.DataError, "returned 3"):
-            list(self.loader(iterables.Broken(5, "end"), 2))
+        for how, words in (
+            ("end", "step 0: a worker returned 3"),
+            ("exit", r"worker 0: SystemExit: no more \(iterables\.py:"),
+            ("nul", r"worker 0: ValueError: cut\\0off \(iterables\.py:"),
+            ("mute", r"worker 0: Mute \(iterables\.py:"),
+        ):
+            with self.assertRaisesRegex(tundish.DataError, words):
+                list(self.loader(iterables.Broken(0, how), 2))
 
     def test_a_worker_that_hangs_is_a_timeout(self):
         loader = self.loader(iterables.Broken(5, "hang"), 5, timeout=rig.DEADLINE_S)

@@ -91,7 +91,7 @@ def make(folder: str, output: BinaryIO) -> None:
             row = _row(batch)
             rounds.begin()
             _write(output, *_laid(row, memory))
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit, KeyboardInterrupt) as error:
         rounds.begin()
         rejects.reject(f"worker {number}: {worker.sentence_of(error)}")
         rejects.flush()

@@ -322,4 +322,6 @@ def _with_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
 
 def _of_data_set(sentence: str) -> str:
     """Without the pipeline, which the program has not written."""
-    return re.sub(re.escape(sys.executable) + r", row \d+: | \(program, line \d+ of \S+\)", "", sentence)
+    program = re.escape(sys.executable)
+    sentence = re.sub(rf"\S+:\d+:\d+: program: program {program}", "a worker", sentence)
+    return re.sub(program + r", row \d+: | \(program, line \d+ of \S+\)", "", sentence)

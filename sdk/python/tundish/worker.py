@@ -492,11 +492,20 @@ def sentence_of(error: BaseException) -> str:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if os.path.dirname(f.filename) != own]
     frames = [f for f in frames if "importlib" not in f.filename and "runpy" not in f.filename]
     places = [f"{os.path.basename(f.filename)}:{f.lineno} in {f.name}" for f in frames[-_FRAMES:]]
-    text = str(error) if isinstance(error, Misfit) else f"{type(error).__name__}: {error}"
+    text = _text_of(error)
+    if not isinstance(error, Misfit):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         places = [f"{os.path.basename(error.filename)}:{error.lineno}"]
-    text = " | ".join(text.splitlines())
+    text = " | ".join(text.replace("\0", "\\0").splitlines())  # in C a text ends at a NUL
     return f"{text} ({', from '.join(reversed(places))})" if places else text
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # of a class whose __str__ fails
+        return ""
 
 
 def _prepare(described: dict[str, Any]) -> None:
