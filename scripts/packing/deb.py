@@ -61,6 +61,6 @@ def lint(packages):
 
 
 def _environment():
-    """Without words of the caller's about compilers and Python."""
-    kept = ("PATH", "HOME", "LANG", "TMPDIR")
+    """Without words of the caller's about compilers and Python. Meson finds ccache by itself."""
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "CCACHE_DIR")
     return {name: value for name, value in os.environ.items() if name in kept}

@@ -4,6 +4,7 @@ It is built in a store of its own, which keeps the layers for the next time.
 """
 
 import gzip
+import os
 import re
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ def make():
     shutil.rmtree(tree, ignore_errors=True)
     source.copy_to(tree)
     print("package: building the image, which takes minutes", flush=True)
-    podman("build", *_BUILD, "--timestamp", str(source.date()), "--tag", name, tree)
+    podman("build", *_BUILD, *_with_ccache(), "--timestamp", str(source.date()), "--tag", name, tree)
     said = run("--rm", name, "--version", stdout=subprocess.PIPE).stdout
     assert said == f"tundish {source.version()}\n", said
     DIST.mkdir(exist_ok=True)
@@ -71,6 +72,17 @@ def run(*words, network="none", **options):
     """Run a container. Its limits are ones that every caller may set."""
     limits = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")
     return podman("run", f"--network={network}", *limits, *words, **options)
+
+
+def _with_ccache():
+    """The caller's ccache and its folder, for the build's steps alone: Meson takes one that it finds."""
+    program, folder = shutil.which("ccache"), os.environ.get("CCACHE_DIR")
+    if not program or not folder:
+        return []
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    said = subprocess.check_output(["ldd", program], text=True)
+    files = [program, *re.findall(r"=> (\S+/libhiredis\S+)", said)]  # of what it links, no compiler has this
+    return [f"--volume={folder}:/root/.cache/ccache", *(f"--volume={path}:{path}:ro" for path in files)]
 
 
 def _get_base(name):

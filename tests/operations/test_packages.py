@@ -94,6 +94,7 @@ class Packages(unittest.TestCase):
             self.assertIn(" symbols ", members)
 
     def test_built_again_they_are_equal(self):
+        """ccache, where there is one, compiles anew what the folder's name comes into."""
         with tempfile.TemporaryDirectory(prefix="tundish-again-") as folder:
             deb.build(Path(folder) / "elsewhere", DEB_BUILD_OPTIONS="noautodbgsym")
             again = {name: path.read_bytes() for name, path in packages(Path(folder) / "elsewhere").items()}
