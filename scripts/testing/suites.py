@@ -38,6 +38,7 @@ _SKIPPED = 77  # as Meson has it
 _FILE_S = 600  # for a file of tests in Python; the longest takes two minutes
 _SUITE_S = 2400  # for those that run in one process, beside others
 _IN_PYTHON = ("-X", "faulthandler", "-m")  # see limits.py; what tests start has no such handler
+_MODULES = "import sys, unittest; sys.path.insert(0, sys.argv.pop(1)); unittest.main(None, verbosity=2)"
 # For tests whose processes and threads wait for each other, and leave the cores to those of other tests.
 _MORE_AT_ONCE = ("--num-processes", str(2 * len(os.sched_getaffinity(0))))
 # These files of tests in Python begin first: they take much longer than their length suggests.
@@ -140,7 +141,9 @@ def port():
     interpreter, why_not = frameworks.interpreter(folder / "python-venv", requirements)
     if why_not:
         return Tally(skipped=1, notes=[f"port: TensorFlow could not be installed: {why_not}"])
-    return _python_tests("release", interpreter, tests=REPOSITORY / "tests" / "port")
+    # Each process imports TensorFlow and makes the data once.
+    processes = len(os.sched_getaffinity(0))
+    return _python_tests("release", interpreter, tests=REPOSITORY / "tests" / "port", processes=processes)
 
 
 def gpu():
@@ -327,11 +330,9 @@ def _meson_tally(name, result):
     return failure(f"{name}: {result['result'].lower()}")
 
 
-def _python_tests(
-    flavour, interpreter, tests=REPOSITORY / "tests" / "python", files="test_*.py", without=(), **environment
-):
+def _python_tests(flavour, interpreter, tests=REPOSITORY / "tests" / "python", **options):
     """The tests of a folder, with the package of this build."""
-    return _each_file(flavour, interpreter, tests, files=files, without=without, **environment, **_package(flavour))
+    return _each_file(flavour, interpreter, tests, **options, **_package(flavour))
 
 
 def _package(flavour):
@@ -346,23 +347,27 @@ def _package(flavour):
     }
 
 
-def _each_file(name, interpreter, tests, top=None, files="test_*.py", without=(), **environment):
-    """Each file of a folder of tests in a process of its own, as many at once as there are cores.
+def _each_file(name, interpreter, tests, top=None, files="test_*.py", without=(), processes=None, **environment):
+    """Each file of a folder of tests in a process of its own, or all in `processes` of them; as many at once as there are cores.
 
-    The longest begin first; each is shown when it ends.
+    The longest begin first; each process is shown when it ends.
     """
-    start = [*_IN_PYTHON, "unittest", "discover", "-v", "-s", str(tests), "-t", str(top or tests), "-p"]
+    start = [str(interpreter), "-X", "faulthandler", "-c", _MODULES, str(top or tests)]
 
-    def run(file):
+    def run(share):
         begin = time.monotonic()
-        lines = _printed([str(interpreter), *start, file.name], **environment)
-        return file.name, lines, time.monotonic() - begin
+        modules = [".".join(file.relative_to(top or tests).with_suffix("").parts) for file in share]
+        lines = _printed([*start, *modules], limit=_FILE_S * len(share), **environment)
+        more = f" and {len(share) - 1} more" if len(share) > 1 else ""
+        return share[0].name + more, lines, time.monotonic() - begin
 
     total = Tally()
     chosen = (file for file in tests.glob(files) if file.name not in without)
     longest_first = sorted(chosen, key=lambda file: (file.name not in _LONGEST, -file.stat().st_size))
+    processes = min(processes or len(longest_first), len(longest_first))
+    shares = [longest_first[first::processes] for first in range(processes)]
     with ThreadPool(len(os.sched_getaffinity(0))) as pool:
-        for file, lines, seconds in pool.imap_unordered(run, longest_first):
+        for file, lines, seconds in pool.imap_unordered(run, shares):
             print(f"-- {file}", *lines, sep="\n", flush=True)
             total.add(_unittest_tally(f"{name} {file}", lines))
             total.parts.append((seconds, f"{name} {file}"))
