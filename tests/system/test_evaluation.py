@@ -49,7 +49,7 @@ class Evaluation(Rig):
         distribute = "{auto_shard: DATA, evaluation_shards: 7}"
         server = self.serve(self.pipeline(self.stages, distribute, "{epochs: 2}", seed=""))
         lines = self.all_lines(self.come_together(server, self.readers(3, "--delay-ms", "1")))
-        self.assertIn("ready: serving 1 stream", self.log())
+        self.wait_for_log("ready: serving 1 stream")
         self.check(lines, 2, 7)
         for of_one in lines:
             self.assertEqual(of_one.count("end"), 2)
@@ -189,6 +189,7 @@ class Evaluation(Rig):
     def assert_told_of_take_back(self, reader):
         """In the log, once, and in the status."""
         said = f"stream train: process {reader.process.pid} has begun nothing of shard "
+        self.wait_for_log(said)
         self.assertEqual(self.log().count(said), 1, self.log())
         self.assertIn("went to others: not begun for 1 s", self.status())
 

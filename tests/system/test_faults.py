@@ -44,9 +44,9 @@ class Faults(Rig):
         expected = self.peek(file)[0]
         server = self.serve_with_little("/dev/shm", "16k", file)
         self.assertEqual(batches(self.lines(self.read())), expected)
+        self.assertEqual(stop(server), 0)
         self.assertIn("/dev/shm has ", self.log())
         self.assertEqual(self.log().count("using memfd"), 1, self.log())
-        self.assertEqual(stop(server), 0)
         self.check_nothing_is_left()
 
     def test_segments_of_dead_servers_are_swept_at_start_and_counted(self):

@@ -30,7 +30,7 @@ class Groups(Rig):
         readers = self.come_together(server, [partial(self.read, group=group) for group in "ab"])
         for lines in self.all_lines(readers):
             self.assertEqual(batches(lines), expected[0])
-        self.assertIn("2 of 3 groups", self.log())
+        self.wait_for_log("2 of 3 groups")
 
     def test_that_come_late_begin_at_the_oldest_batch_kept_and_are_told(self):
         file = self.pipeline(SHUFFLED)
@@ -250,7 +250,7 @@ class GroupDeaths(Rig):
         self.wait_until(lambda: self.status_says(
             "for the first batch, which waits until 2 more groups are complete, so for replica 0 of "
             "group a"))  # fmt: skip
-        self.assertIn("the first batch waits until 2 groups are complete", self.log())
+        self.wait_for_log("the first batch waits until 2 groups are complete")
 
     def test_do_not_hold_up_the_end_of_their_server(self):
         """The lane of the sibling is full of batches that it has had; nobody will give them back."""

@@ -237,7 +237,7 @@ class Helpers(HelpersRig):
         _, port = self.helper(file)
         self.serve_helped(file, [port])
         self.assertEqual(batches(self.lines(self.read())), self.peek(file)[0])
-        self.assertIn("parts are made by this server alone: stage 'unbatch'", self.log())
+        self.wait_for_log("parts are made by this server alone: stage 'unbatch'")
         plan = subprocess.run([TUNDISH, "plan", file], capture_output=True, text=True).stdout
         self.assertIn("helpers: none can be used: stage 'unbatch' (line", plan)
         self.assertEqual(self.made(), {})
