@@ -7,6 +7,7 @@ from . import beside, coverage, durations, suites
 from .tally import Tally
 
 _SLOWEST = 10
+_REPORTED = 40  # lines of a failure, at the end of what is printed
 
 
 def main():
@@ -32,6 +33,8 @@ def main():
     others.begin()
     for suite in others.ended(all_of_them=True):
         ended(total, *suite)
+    for report in total.reports:
+        print("", *shortened(report), sep="\n")
     slowest = sorted(total.parts, reverse=True)[:_SLOWEST]
     print("\nThe slowest parts:" if slowest else "")
     for seconds, part in slowest:
@@ -44,6 +47,12 @@ def main():
             print(f"  {note}")
     print(f"\n{total}")
     return 1 if total.failed else 0
+
+
+def shortened(report):
+    left = len(report) - _REPORTED
+    half = _REPORTED // 2
+    return [*report[:half], f"({left} lines of it are above)", *report[-half:]] if left > 0 else report
 
 
 def ended(total, name, tally, wall, printed=None):

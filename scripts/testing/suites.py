@@ -323,11 +323,12 @@ def meson(flavour, suite, *options, wrapper=()):
 def _meson_tally(name, result):
     if result["result"] in ("OK", "EXPECTEDFAIL"):
         return Tally(passed=1)
+    said = (result.get("stdout", "") + result.get("stderr", "")).strip().splitlines()
     if result["result"] == "SKIP":
-        said = (result.get("stdout", "") + result.get("stderr", "")).strip().splitlines()
         reason = said[-1].strip() if said else "gave no reason"
         return Tally(skipped=1, notes=[f"{name} skipped: {reason}"])
-    return failure(f"{name}: {result['result'].lower()}")
+    note = f"{name}: {result['result'].lower()}"
+    return Tally(failed=1, notes=[note], reports=[[note, *said]])
 
 
 def _python_tests(flavour, interpreter, tests=REPOSITORY / "tests" / "python", **options):
@@ -419,7 +420,7 @@ def _python_core(flavour, interpreter, without, **environment):
     """The tests that need no framework; those that are skipped for want of one have run already."""
     tally = _python_tests(flavour, interpreter, without=without, **environment)
     failures = [note for note in tally.notes if not re.search(r": \d+ skipped: ", note)]
-    return Tally(tally.passed, tally.failed, 0, failures)
+    return Tally(tally.passed, tally.failed, 0, failures, reports=tally.reports)
 
 
 def _unittest_tally(name, lines):
@@ -430,19 +431,18 @@ def _unittest_tally(name, lines):
     counts = dict(re.findall(r"(failures|errors|skipped)=(\d+)", lines[-1]))
     failed = int(counts.get("failures", 0)) + int(counts.get("errors", 0))
     skipped = int(counts.get("skipped", 0))
-    notes = [f"{name}: {line}: {_last_words(lines[at + 1:])}"
-             for at, line in enumerate(lines) if re.match(r"(FAIL|ERROR): ", line)]
+    reports = [_report(lines, at) for at, line in enumerate(lines) if re.match(r"(FAIL|ERROR): ", line)]
+    notes = [f"{name}: {report[0]}: {report[-1].strip()}" for report in reports]
     skips = [re.search(r"\bskipped ['\"](.+)['\"]$", line) for line in lines]  # as -v prints them
     reasons = Counter(skip[1] for skip in skips if skip)
     notes += [f"{name}: {count} skipped: {reason}" for reason, count in reasons.items()]
-    return Tally(max(0, ran[-1] - failed - skipped), failed, skipped, notes)
+    return Tally(max(0, ran[-1] - failed - skipped), failed, skipped, notes, reports=reports)
 
 
-def _last_words(lines):
-    """The last line of the first report, which has the exception."""
-    report = itertools.takewhile(lambda line: not re.match(r"={70}|Ran \d", line), lines)
-    said = [line.strip() for line in report if line.strip("- ")]
-    return said[-1] if said else "no report"
+def _report(lines, at):
+    """The lines of a failure. The last one has the exception."""
+    report = itertools.takewhile(lambda line: not re.match(r"={70}|Ran \d", line), lines[at:])
+    return [line for line in report if line.strip("- ")]
 
 
 def _echoed(command, **environment):

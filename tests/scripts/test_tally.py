@@ -51,6 +51,13 @@ class Unittest(unittest.TestCase):
             "asan test_it.py: 1 skipped: needs a GPU",
         ])
 
+    def test_reports_are_whole(self):
+        errs, fails = suites._unittest_tally("it", PRINTED).reports
+        self.assertEqual((errs[0], errs[-1]), ("ERROR: test_errs (test_it.It.test_errs)", "OSError: gone"))
+        self.assertEqual((fails[1], fails[-1]), ("Its description.", "AssertionError: 1 != 2"))
+        failed = {"result": "FAIL", "stdout": "[ RUN ] it\n", "stderr": "it.c:7: wrong\n"}
+        self.assertEqual(suites._meson_tally("it", failed).reports, [["it: fail", "[ RUN ] it", "it.c:7: wrong"]])
+
     def test_a_run_without_an_end_has_failed(self):
         self.assertEqual(suites._unittest_tally("it", PRINTED[:-1]).failed, 1)
 
