@@ -71,6 +71,26 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
 
 
 # Rank 1 begins when rank 0 has had its epoch, of no more batches than there are slots, and leaves.
+# As Lightning starts ranks: without RANK, and the loader is there, and was looked into, before they know of each other.
+LATER = """
+import copy, json, sys
+import map_style, torch
+from tundish.torch import DataLoader
+
+if __name__ == "__main__":
+    group, rank = sys.argv[1], int(sys.argv[2])
+    loader = DataLoader(map_style.Made("integer", 23), 3, shuffle=True, seed=7)
+    said = [len(loader), len(next(iter(loader)))]
+    torch.distributed.init_process_group("gloo", init_method="file://" + group, rank=rank, world_size=2)
+    loader.set_epoch(5)
+    said += [len(loader), [batch.tolist() for batch in loader]]
+    copied = copy.copy(loader)
+    said += [[batch.tolist() for batch in copied]]
+    torch.distributed.destroy_process_group()
+    said += [len(loader)]
+    print(json.dumps(said))
+"""
+
 LATE = """
 import multiprocessing, os, sys
 import map_style
@@ -470,6 +490,22 @@ class Ranks(Case):
             expected = [batch.tolist() for batch in self.data.DataLoader(data, 3, sampler=sampler)]
             self.assertEqual(said["length"], len(expected))
             self.assertEqual([batch[0] for batch in said["batch"]], expected)
+
+    def test_ranks_that_begin_after_the_loader_was_made_share_its_rows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "PYTHONPATH": paths(), "TMPDIR": folder, "WORLD_SIZE": "2", "NODE_RANK": "0"}
+            ranks = [subprocess.Popen([sys.executable, "-c", LATER, f"{folder}/group", str(rank)], text=True,
+                                      env={**environment, "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE)
+                     for rank in range(2)]  # fmt: skip
+            said = [json.loads(each.communicate(timeout=rig.DEADLINE_S)[0]) for each in ranks]
+            self.assertEqual([name for name in os.listdir(folder) if name.startswith("tundish")], [])
+        alone = self.loader(map_style.Made("integer", 23), 1, shuffle=True, seed=7)
+        for at, epoch in ((3, 5), (4, 6)):
+            alone.set_epoch(epoch)
+            order = [row for batch in alone for row in batch.tolist()]
+            order.append(order[0])  # makes the ranks even
+            self.assertEqual([sum(each[at], []) for each in said], [order[::2], order[1::2]])
+        self.assertEqual([each[:3] + each[5:] for each in said], [[8, 3, 4, 8]] * 2)
 
     def test_a_rank_that_comes_late_has_its_rows_when_the_first_has_left(self):
         for how in ("close", "exit", "process"):

@@ -6,15 +6,20 @@ gone: ranks without collectives between them do not go in step.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import datetime
 import fcntl
+import functools
 import glob
 import hashlib
 import multiprocessing.util
 import os
+import secrets
 import shutil
 import socket
 import stat
 import struct
+import sys
 import tempfile
 import time
 import warnings
@@ -37,36 +42,91 @@ _LATE_S = 60.0  # for a rank that was never seen, when local rank 0 leaves
 
 
 class Ranks:
-    """This job's, from its environment."""
+    """This job's: those of torch.distributed once that has begun, else of the environment."""
 
     def __init__(self, is_shared: bool) -> None:
-        def number(name: str, default: int) -> int:
-            return int(os.environ.get(name) or default) if is_shared else default
+        is_told = is_shared and bool(os.environ.get("RANK"))  # without it the rest may be another's
+        self.world = _number("WORLD_SIZE", 1) if is_told else 1
+        self.rank = _number("RANK", 0) if is_told else 0
+        self._store: Callable[[], Any] = lambda: None
+        distributed = sys.modules.get("torch.distributed")
+        if not is_shared or (is_told and os.environ.get("LOCAL_WORLD_SIZE")) or distributed is None:
+            return
+        if distributed.is_available() and distributed.is_initialized():
+            self.world, self.rank = distributed.get_world_size(), distributed.get_rank()
+            # It may not outlive the process group, since it has the port of the next one.
+            self._store = weakref.ref(distributed.distributed_c10d._get_default_store())
 
-        self.world = number("WORLD_SIZE", 1)
-        self.rank = number("RANK", 0)
-        self.local_world = number("LOCAL_WORLD_SIZE", self.world)
-        self.local = number("LOCAL_RANK", self.rank % self.local_world)
-        self.first = self.rank - self.local  # of this node
-        if not 0 <= self.local < self.local_world <= self.world or not 0 <= self.rank < self.world:
+    def are(self, other: Ranks) -> bool:
+        return (self.world, self.rank, self._store()) == (other.world, other.rank, other._store())
+
+    @functools.cached_property
+    def node(self) -> Node:
+        store = self._store()
+        if store is not None:
+            if store not in _nodes:
+                _nodes[store] = _node_by_names(store, self.world, self.rank)
+            return _nodes[store]
+        if self.world == 1:
+            return Node(0, 1, 0, "")
+        local_world = _number("LOCAL_WORLD_SIZE", self.world)
+        local = _number("LOCAL_RANK", self.rank % local_world)
+        if not 0 <= local < local_world <= self.world or not local <= self.rank < self.world:
             raise ArgumentError(
-                f"RANK {self.rank}, WORLD_SIZE {self.world}, LOCAL_RANK {self.local} and LOCAL_WORLD_SIZE "
-                f"{self.local_world} of the environment do not fit together"
+                f"RANK {self.rank}, WORLD_SIZE {self.world}, LOCAL_RANK {local} and LOCAL_WORLD_SIZE {local_world} "
+                "of the environment do not fit together"
             )
+        names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_STEP_ID")
+        words = [os.environ.get(name, "") for name in names]
+        return Node(local, local_world, self.rank - local, "/".join([*words, str(os.getppid())]))
+
+
+@dataclasses.dataclass
+class Node:
+    """The ranks of this node, which follow each other."""
+
+    local: int
+    local_world: int
+    first: int
+    job: str  # what no other job has, and each of its ranks knows
+
+
+def _number(name: str, default: int) -> int:
+    return int(os.environ.get(name) or default)
+
+
+_nodes: weakref.WeakKeyDictionary[Any, Node] = weakref.WeakKeyDictionary()
+
+
+def _node_by_names(store: Any, world: int, rank: int) -> Node:
+    """Each rank tells the others the machine, and the folder, in which it finds the server."""
+    folder = os.stat(tempfile.gettempdir())
+    store.set(f"tundish/{rank}", f"{os.uname().nodename} {folder.st_dev} {folder.st_ino}/{secrets.token_hex(8)}")
+    keys = [f"tundish/{other}" for other in range(world)]
+    try:
+        store.wait(keys, datetime.timedelta(seconds=_WAIT_S))
+    except RuntimeError as error:
+        raise ServerGone(f"a rank has begun no loop in {_WAIT_S:.0f} s: all ranks must begin the same loops") from error
+    names = [store.get(key).decode().split("/") for key in keys]
+    here = [other for other in range(world) if names[other][0] == names[rank][0]]
+    if here != list(range(here[0], here[0] + len(here))):
+        raise ArgumentError(f"the ranks of this node are {here}, and must follow each other: start them node by node")
+    return Node(here.index(rank), len(here), here[0], names[0][1])
 
 
 class NodeServer:
     """A loader's server and its folder, which all ranks of the node see."""
 
     def __init__(self, ranks: Ranks, number: int) -> None:
+        node = ranks.node
         self.run = -1  # the server's number of the epoch that is read
-        self._local = ranks.local
-        self._link = _link(ranks, number) if ranks.local_world > 1 else None
+        self._local = node.local
+        self._link = _link(node, ranks.world, number) if node.local_world > 1 else None
         self._server: serving.Server | None = None
         self._leave: Callable[[], object]
-        if self._link is not None and ranks.local > 0:
+        if self._link is not None and node.local > 0:
             self.folder = _await(self._link)
-            self._leave = weakref.finalize(self, os.close, _arrive(self.folder, ranks.local))
+            self._leave = weakref.finalize(self, os.close, _arrive(self.folder, node.local))
             self._map()
             return
         if self._link is not None:
@@ -77,7 +137,7 @@ class NodeServer:
         self._remove = weakref.finalize(self, _remove, self.folder, lock, self._link, os.getpid())
         for name, value in (("cuts", loading.WANTED_ALL), ("had", 0)):
             with open(os.path.join(self.folder, name), "wb") as file:
-                file.write(struct.pack("<q", value) * ranks.local_world)
+                file.write(struct.pack("<q", value) * node.local_world)
         self._map()
 
     def _map(self) -> None:
@@ -168,11 +228,9 @@ def _await_others(folder: str, had: Any, owner: int) -> None:
             time.sleep(_POLL_S)
 
 
-def _link(ranks: Ranks, number: int) -> str:
+def _link(node: Node, world: int, number: int) -> str:
     """A path that the ranks of this node know, and no other job's."""
-    names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_STEP_ID")
-    words = [os.environ.get(name, "") for name in names]
-    key = "/".join([*words, str(os.getppid()), str(ranks.first), str(ranks.world), str(number)])
+    key = "/".join([node.job, str(node.first), str(world), str(number)])
     name = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
     return _LINK.format(os.path.join(tempfile.gettempdir(), ""), os.getuid(), name)
 

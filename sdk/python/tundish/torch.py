@@ -213,9 +213,10 @@ class DataLoader:
     in_order: batches come in order, whatever it says.
     multiprocessing_context: "forkserver": interpreters are forks of one that has the data set, and share its
         memory. "spawn", and None: each has its own. "fork" is refused.
-    is_shared: ranks of a job (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE) share a server on each node, and
-        deal the rows as DistributedSampler does, which may be given and is not needed; batch_size is that of a
-        rank. All ranks make the same loaders and run the same loops. False: this process has all rows.
+    is_shared: ranks of a job (torch.distributed's, or RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE of the
+        environment, when the loop begins) share a server on each node, and deal the rows as DistributedSampler does,
+        which may be given and is not needed; batch_size is that of a rank. All ranks make the same loaders and run
+        the same loops. False: this process has all rows.
 
     set_epoch() is DistributedSampler's. state_dict() holds the place after the last batch for any number of
     ranks, the seed, and what the sampler drew from; load_state_dict() takes effect in the next loop.

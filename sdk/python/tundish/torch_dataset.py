@@ -100,6 +100,7 @@ class DatasetLoader(Loader):
             batch_sampler = BatchSampler(sampler, batch_size, self.drop_last)
         self.sampler, self.batch_sampler = sampler, batch_sampler
         self.collate_fn = self._collation(collate_fn)
+        self._is_shared = is_shared
         self._ranks = Ranks(is_shared)
         self._number = next(_numbers)
         self._server: NodeServer | None = None
@@ -126,12 +127,12 @@ class DatasetLoader(Loader):
     # their own.
 
     def __getstate__(self) -> dict[str, Any]:
-        fresh: dict[str, Any] = {"_server": None, "_reader": None, "_order_now": (), "_digest_now": None}
+        fresh: dict[str, Any] = {"_ranks": None, "_server": None, "_reader": None, "_order_now": (), "_digest_now": None}
         begin = {"_is_begun": False, "_base": 0, "_steps": 0, "_count": 0}
         return {**self.__dict__, **fresh, **begin}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**state, "_number": next(_numbers)})
+        super().__setstate__({**state, "_number": next(_numbers), "_ranks": Ranks(state["_is_shared"])})
 
     @property
     def end_of_dataloader(self) -> bool:
@@ -201,8 +202,8 @@ class DatasetLoader(Loader):
         if isinstance(sampler, DistributedSampler):
             if sampler.num_replicas != self._ranks.world:
                 raise ArgumentError(
-                    f"the DistributedSampler has {sampler.num_replicas} replicas, and WORLD_SIZE is "
-                    f"{self._ranks.world}"
+                    f"the DistributedSampler has {sampler.num_replicas} replicas, and the job's ranks, as "
+                    f"torch.distributed or WORLD_SIZE tells them, are {self._ranks.world}"
                 )
             alone: Any = copy.copy(sampler)
             alone.num_replicas, alone.rank = 1, 0
@@ -234,14 +235,15 @@ class DatasetLoader(Loader):
 
     def __len__(self) -> int:
         """The batches of an epoch for this rank. TypeError if the sampler has no length."""
+        self._find_ranks()
         return self._step_count(len(self._of_all(self._asked())))
 
     def _of_node(self, order: Any) -> loading.Order:
         """The batches of this node's ranks, from where this loop begins."""
-        count, ranks = len(order), self._ranks
+        count, ranks, node = len(order), self._ranks, self._ranks.node
         steps = self._step_count(count - self._base)
         first = np.arange(steps, dtype=np.int64)[:, None] * ranks.world
-        local = np.arange(ranks.first, ranks.first + ranks.local_world)
+        local = np.arange(node.first, node.first + node.local_world)
         assert self._seed is not None
         if self._by_batches:
             units = (self._base + first + local).reshape(-1) % count
@@ -264,7 +266,7 @@ class DatasetLoader(Loader):
     def _write_order(self, order: Any, run: int) -> None:
         assert self._server is not None
         folder = self._server.folder
-        if self._ranks.local_world > 1:
+        if self._ranks.node.local_world > 1:
             loading.save(os.path.join(folder, f"drawn-{run}"), (_digest(order), self._draws))
         if run > 0:
             self._save_changed(folder, run)
@@ -299,10 +301,23 @@ class DatasetLoader(Loader):
         if self._is_closed:
             raise MisuseError("the loader is closed, or has failed among several ranks: make another")
 
+    def _find_ranks(self) -> None:
+        """Lightning begins torch.distributed, and the other ranks, after the program has made its loaders."""
+        ranks = Ranks(self._is_shared)
+        if self._is_begun or ranks.are(self._ranks):
+            return
+        if self._reader is not None:
+            self._reader.close()
+        if self._server is not None:
+            self._server.stop()
+        self._reader = self._server = None
+        self._ranks = ranks
+
     def _begin(self) -> int:
         """Begin the next epoch. Returns its steps."""
         if self._is_begun:
             self._leave()
+        self._find_ranks()
         self._base, self._steps = 0, 0
         self._take_seed(drawn_seed(self.generator))  # as torch does: samplers draw next
         order = self._resume() if self._resumed is not None else self._drawn_order()
@@ -388,9 +403,9 @@ class DatasetLoader(Loader):
         with a server of its own."""
         if self._reader is not None:
             self._reader.close()
-        if self._ranks.local_world > 1:
+        if self._ranks.node.local_world > 1:
             self._is_closed = True
-            if self._ranks.local > 0 and self._server is not None:
+            if self._ranks.node.local > 0 and self._server is not None:
                 self._server.stop()
             return  # the other ranks read still
         if self._server is not None:
@@ -420,9 +435,8 @@ class DatasetLoader(Loader):
     # The server.
 
     def _serve(self, order: Any) -> None:
-        ranks = self._ranks
         if self._server is not None:
-            if ranks.local == 0:
+            if self._ranks.node.local == 0:
                 self._write_order(order, self._server.run + 1)
             return
         try:
@@ -434,7 +448,7 @@ class DatasetLoader(Loader):
     def _begin_to_serve(self, order: Any) -> None:
         ranks = self._ranks
         first = (order[0] if self._by_batches else order[: 1 if self._is_single else self.batch_size]).tolist()
-        if ranks.local > 0:
+        if ranks.node.local > 0:
             self._signature = self._learn(first)
             self._server = NodeServer(ranks, self._number)  # waits for it
         else:
@@ -445,7 +459,7 @@ class DatasetLoader(Loader):
             self._signature = self._learn(first)
             self._write_order(order, 0)
             self._server.start(self._text(), self._facts())
-        self._reader = self._server.open(ranks.local)
+        self._reader = self._server.open(ranks.node.local)
 
     def _learn(self, indices: list[int]) -> Any:
         """The signature of a batch, by making one. The program's random numbers stay as they are."""
@@ -453,7 +467,7 @@ class DatasetLoader(Loader):
             indices = indices[:1]
         with _drawing([], _draws_of([])):
             items = self._items(indices)
-        if self._ranks.local == 0:
+        if self._ranks.node.local == 0:
             self._warn_of_own_draws(indices if self._takes_lists else indices[:1], items[0])
         with _drawing([], _draws_of([])):
             made = self.collate_fn(items[0] if self._is_single else items)
@@ -513,7 +527,7 @@ class DatasetLoader(Loader):
         slots = (self.prefetch_factor or 2) * max(self.num_workers, 1)
         stream = {
             "dataset": [{"numbers": "order-{epoch}.npy"}, {"batch": 1}, {"python": python}],
-            "distribute": {"replicas": self._ranks.local_world, "from_function": True},
+            "distribute": {"replicas": self._ranks.node.local_world, "from_function": True},
             "deliver": {"slots": max(3, min(slots, 64))},
         }
         return json.dumps({"streams": {"train": stream}})
@@ -564,7 +578,7 @@ class DatasetLoader(Loader):
     def _drawn(self) -> tuple[str, dict[str, Any] | None]:
         """The digest of this epoch's order, and what it was drawn from. Local rank 0 has drawn for all of the
         node: what the others drew may be another order."""
-        if self._ranks.local == 0 or self._server is None or self._steps == 0:
+        if self._ranks.node.local == 0 or self._server is None or self._steps == 0:
             if self._digest_now is None:
                 self._digest_now = _digest(self._order_now)
             return self._digest_now, self._draws
