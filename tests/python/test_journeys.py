@@ -128,10 +128,10 @@ class Accelerate(Case):
 class Iterable:
     """The same of an IterableDataset, whose batches nobody counts beforehand."""
 
-    def loader(self, name=None, count=ROWS, batch_size=4):
+    def loader(self, name=None, count=ROWS, batch_size=4, **options):
         from tundish.torch import DataLoader
 
-        loader = DataLoader(iterables.Shards(count, name), batch_size, num_workers=1)
+        loader = DataLoader(iterables.Shards(count, name), batch_size, num_workers=1, **options)
         self.addCleanup(loader.close)
         return loader
 
@@ -193,6 +193,31 @@ class Lightning(Case):
             for step in (3, 5):  # 5: an epoch's end
                 rest = self.fitted(f"{folder}/from-{step}", saves_place, f"{folder}/step={step}.ckpt")
                 self.assertEqual(rest, whole[step:], (saves_place, step))
+
+
+    def test_overfitting_takes_the_first_batches_in_order(self):
+        """Lightning makes the loader again, with its options and without its order."""
+        rows = []
+
+        class Module(self.lightning.LightningModule):
+            def training_step(self, batch, index):
+                rows.append([int(row) for row in batch])
+
+            def configure_optimizers(self):
+                return None
+
+        for collate_fn in (None, list):
+            rows.clear()
+            self.lightning.Trainer(
+                accelerator="cpu",
+                max_epochs=2,
+                overfit_batches=2,
+                logger=False,
+                enable_checkpointing=False,
+                enable_progress_bar=False,
+                enable_model_summary=False,
+            ).fit(Module(), self.loader(collate_fn=collate_fn))
+            self.assertEqual(rows, [[0, 1, 2, 3], [4, 5, 6, 7]] * 2)
 
 
 class LightningIterable(Iterable, Lightning):

@@ -76,6 +76,7 @@ class DatasetLoader(Loader):
         is_shared: bool = True,
     ) -> None:
         self._dataset = dataset
+        self.__dict__.update(dataset=dataset, seed=seed, is_shared=is_shared)  # in vars(), for Lightning
         self.batch_size, self.drop_last = batch_size, bool(drop_last)
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device

@@ -61,6 +61,7 @@ class IterableLoader(Loader):
         seed: int | None = None,
     ) -> None:
         self._dataset, self.sampler, self.batch_sampler = dataset, None, None
+        self.__dict__.update(dataset=dataset, seed=seed)  # in vars(), for Lightning
         self.batch_size, self.drop_last = batch_size, bool(drop_last)
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device

@@ -15,7 +15,7 @@ import torch
 
 from . import loading
 from .errors import ArgumentError, MisuseError
-from .torch import DataLoader, EachBatch, itself
+from .torch import EachBatch, itself
 
 __all__ = ["Loader", "active", "collation", "drawn_seed"]
 
@@ -56,7 +56,16 @@ class Loader:
     # its place.
     _is_accelerate_prepared = True  # its ranks are dealt already
     use_stateful_dataloader = True
-    __class__ = DataLoader.__dict__["__class__"]
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Any]:
+        """Lightning, too, asks for torch's before it makes the loader again without its order, as overfit_batches
+        wants it, of the options that vars() tells."""
+        frame = sys._getframe(1)
+        if frame.f_code.co_name == "_get_dataloader_init_args_and_kwargs":
+            return torch.utils.data.DataLoader
+        asks = frame.f_globals.get("__name__")
+        return torch.utils.data.DataLoader if asks == "accelerate.accelerator" else type(self)
 
     _dataset: Any
     _is_loaded = False  # a place, and no loop has begun since
@@ -198,10 +207,11 @@ def collation(collate_fn: Callable[..., Any] | None, is_single: bool) -> tuple[C
     """The function that workers call, and whether it is the program's own."""
     from torch.utils.data import default_collate, default_convert
 
-    if collate_fn not in (None, default_convert if is_single else default_collate):
+    own = loading.convert if is_single else loading.collate
+    if collate_fn not in (None, own, default_convert if is_single else default_collate):
         assert collate_fn is not None
         return collate_fn, True
-    return loading.convert if is_single else loading.collate, False
+    return own, False
 
 
 def drawn_seed(generator: torch.Generator | None) -> int:
