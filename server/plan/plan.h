@@ -14,6 +14,7 @@
 
 struct catalogue;
 struct learned;
+struct listed;
 struct remote_seen;
 
 /* deliver.widen of one column: what its consumer makes of it. */
@@ -33,6 +34,7 @@ struct plan_options {
     const char *cache_folder;          /* NULL: the default one */
     const struct catalogue *catalogue; /* of all nodes' files (files: local), or NULL */
     struct remote_seen *seen;          /* what stores said, or NULL */
+    struct listed *listed;             /* what patterns matched here, or NULL */
     const struct learned *learned;     /* content/learned/learned.h; NULL: nothing is */
     struct plan_learning *learning;    /* while `tundish analyze` runs; else NULL */
     stage_sample *sample;              /* plan/stage.h; NULL: no element can be had */

@@ -24,6 +24,7 @@
 #include "session/session_private.h"
 #include "session/session_spec.h"
 #include "session/session_split.h"
+#include "source/files/listed.h"
 
 enum { THREADS_MAX = 256 };
 
@@ -186,18 +187,21 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         .skip_damage = options->stream->deliver.skip_errors,
         .remote = &options->file->remote,
         .seen = options->plan.seen,
+        .listed = listed_open(),
         .are_local = options->stream->distribute.files_local,
     };
     tundish_status status;
 
     session->options = *options;
+    session->options.plan.listed = files_options.listed;
     session->dealing.shard = -1;
     session->wakeup = options->wakeup;
     pthread_mutex_init(&session->control.lock.mutex, NULL);
     pthread_mutex_init(&session->kept.lock.mutex, NULL);
     ring_open(&session->ring, options->stream->name, options->stream->deliver.skip_limit);
     session_link_open(session, options);
-    status = plan_open(options->file, options->stream, &options->plan, errors, &session->plan);
+    status =
+        plan_open(options->file, options->stream, &session->options.plan, errors, &session->plan);
     if (status == TUNDISH_OK)
         status = deliverable_check(session->plan, errors);
     if (status == TUNDISH_OK)
@@ -406,6 +410,7 @@ session_close(struct session *session)
         plan_close(session->old_plans[i]);
     free(session->old_plans);
     plan_close(session->plan);
+    listed_close(session->options.plan.listed);
     session_link_close(session);
     ring_close(&session->ring);
     pthread_mutex_destroy(&session->control.lock.mutex);

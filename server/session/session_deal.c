@@ -8,6 +8,7 @@
 #include "session/checkpoint/place_landmarks.h"
 #include "session/checkpoint/session_state.h"
 #include "source/files/ask_ahead.h"
+#include "source/files/listed.h"
 
 /* The limit on other nodes' rows that are asked for ahead, for steps that are dealt and not
  * made. */
@@ -45,6 +46,7 @@ deal_step(struct session *session, struct deal_round *ret_round)
     uint64_t skipped = dealer_skipped(session->dealer, &text);
 
     source_files_end_begun(session->files);
+    listed_end(session->options.plan.listed);
     if (status == TUNDISH_OK && skipped != session->dealing.skipped) {
         status = ring_add_skips(session, skipped - session->dealing.skipped, text);
         session->dealing.skipped = skipped;

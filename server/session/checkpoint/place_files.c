@@ -35,6 +35,7 @@ struct search {
     bool are_local;                    /* each node has some of the files */
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
     struct remote_seen *seen;
+    struct listed *listed;
 };
 
 /* Returns the file, which the next call may move. */
@@ -162,7 +163,9 @@ add_pattern(struct search *search, const char *pattern)
     if (search->catalogue != NULL)
         catalogue_glob(search->catalogue, &pattern, 1, &list);
     else
-        status = glob_find(&(struct path_base){ .root = search->spec->root }, &pattern, 1, &list);
+        status =
+            glob_find(&(struct path_base){ .root = search->spec->root, .listed = search->listed },
+                      &pattern, 1, &list);
 
     for (size_t i = 0; status == TUNDISH_OK && i < list.count; i++)
         add_file(search, list.paths[i]);
@@ -364,6 +367,7 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
     struct search search = { .spec = plan->file,
                              .top = plan->graph,
                              .seen = own != NULL ? own : plan->options.seen,
+                             .listed = plan->options.listed,
                              .are_local = plan->stream->distribute.files_local };
     tundish_status status;
 

@@ -84,6 +84,7 @@ source_files_open(const struct source_files_options *options, struct source_file
     files->services.skip_damage = options->skip_damage;
     files->services.remote = options->remote;
     files->services.seen = options->seen;
+    files->services.listed = options->listed;
     files->blocks = block_cache_open(block_bytes);
     files->row_groups = row_groups_open(options->row_group_bytes);
     if (status == TUNDISH_OK && files->blocks == NULL)
@@ -447,6 +448,7 @@ table_list_paths(struct source_files *files, const struct path_search *search,
         .root = files->root,
         .remote = files->services.remote,
         .seen = files->services.seen,
+        .listed = files->services.listed,
         .catalogue = files->are_local ? peers_catalogue(files->peers) : NULL,
     };
     tundish_status status = TUNDISH_OK;

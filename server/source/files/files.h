@@ -17,6 +17,7 @@
 
 struct other_files;
 struct peers;
+struct listed;
 struct remote_seen;
 struct spec_remote;
 struct source_files;
@@ -36,6 +37,7 @@ struct source_files_options {
                        */
     const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
     struct remote_seen *seen;         /* what stores said before; NULL: they are asked */
+    struct listed *listed;            /* what patterns matched here before, or NULL */
     struct peers *peers;              /* by which files are read that others own; NULL: none are */
     bool are_local;                   /* with `peers`: files are those of all nodes; else those at
                                          URLs have owners */

@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "pipeline/pipeline.h"
 #include "remote/seen.h"
+#include "source/files/listed.h"
 
 /* The walk has reached a folder: `folder` is open, and `path` is its name as far as it was
  * matched. */
@@ -161,10 +162,48 @@ find_at_store(const struct path_base *base, const char *pattern, struct glob_lis
     return status;
 }
 
+/* One list is taken as it is, if it is the first. */
+static tundish_status
+find_listed(const struct path_base *base, const char *pattern, struct glob_list *list)
+{
+    struct glob_list more = { 0 };
+    tundish_status status = listed_find(base->listed, base->root, pattern, &more);
+
+    if (status == TUNDISH_OK && list->paths == NULL) {
+        *list = more;
+        return TUNDISH_OK;
+    }
+    for (size_t i = 0; status == TUNDISH_OK && i < more.count; i++) {
+        add_path(list, more.paths[i]);
+        more.paths[i] = NULL;
+    }
+    glob_list_close(&more);
+    return status;
+}
+
+static tundish_status
+find_by(const struct path_base *base, const char *pattern, struct glob_list *list)
+{
+    if (spec_is_url(pattern))
+        return find_at_store(base, pattern, list);
+    if (base->listed != NULL)
+        return find_listed(base, pattern, list);
+    return find_one(base->root, pattern, list);
+}
+
 static int
 compare_paths(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool
+are_sorted(const struct glob_list *list)
+{
+    for (size_t i = 1; i < list->count; i++)
+        if (strcmp(list->paths[i - 1], list->paths[i]) > 0)
+            return false;
+    return true;
 }
 
 tundish_status
@@ -175,13 +214,12 @@ glob_find(const struct path_base *base, const char *const *patterns, size_t patt
     tundish_status status = TUNDISH_OK;
 
     for (size_t i = 0; i < pattern_count && status == TUNDISH_OK; i++)
-        status = spec_is_url(patterns[i]) ? find_at_store(base, patterns[i], &list)
-                                          : find_one(base->root, patterns[i], &list);
+        status = find_by(base, patterns[i], &list);
     if (status != TUNDISH_OK) {
         glob_list_close(&list);
         return status;
     }
-    if (list.count > 0)
+    if (!are_sorted(&list))
         qsort(list.paths, list.count, sizeof *list.paths, compare_paths);
     *ret_list = list;
     return TUNDISH_OK;

@@ -12,6 +12,7 @@
 #include "core/status.h"
 
 struct catalogue;
+struct listed;
 struct remote_seen;
 struct spec_remote;
 
@@ -22,11 +23,13 @@ struct glob_list {
 };
 
 /* Where paths that are not absolute start, how URLs are read (NULL: by the defaults), what stores
- * said before (or NULL), and the files of all nodes (NULL: files are those found here). */
+ * said before (or NULL), what was found here before (or NULL), and the files of all nodes (NULL:
+ * files are those found here). */
 struct path_base {
     const char *root;
     const struct spec_remote *remote;
     struct remote_seen *seen;
+    struct listed *listed;
     const struct catalogue *catalogue;
 };
 

@@ -9,6 +9,7 @@
 #include "source/files/door.h"
 #include "source/files/read_ahead.h"
 
+struct listed;
 struct spec_remote;
 
 struct source_counters {
@@ -24,6 +25,7 @@ struct source_services {
     bool skip_damage;                 /* a damaged file ends where its records end */
     const struct spec_remote *remote; /* how URLs are read; NULL: the defaults */
     struct remote_seen *seen;         /* or NULL */
+    struct listed *listed;            /* or NULL */
 
     pthread_mutex_t lock; /* guards the identity of files (file.h), and all below */
     uint64_t damaged;     /* files whose end the order came to */

@@ -1,5 +1,9 @@
 /* test_source_list_files.c - which paths match. */
 #include "source_fixture.h"
+
+#include "session/checkpoint/place_files.h"
+#include "source/files/listed.h"
+#include "source/files/matching_files.h"
 #include "unit/test_file.h"
 
 static void
@@ -159,6 +163,100 @@ what_is_not_there_is_told_with_its_folder_and_stage(void **state)
     folder_close(&folder);
 }
 
+static void
+expect_found(const struct folder *folder, struct listed *listed, const char *expected)
+{
+    const char *const patterns[] = { "sub/*", "?.txt" };
+    const struct path_base base = { .root = folder->path, .listed = listed };
+    struct glob_list found;
+    char text[128] = "";
+
+    assert_int_equal(glob_find(&base, patterns, 2, &found), TUNDISH_OK);
+    for (size_t i = 0; i < found.count; i++)
+        strcat(strcat(text, found.paths[i]), "|");
+    assert_string_equal(text, expected);
+    glob_list_close(&found);
+}
+
+static void
+a_folder_is_listed_once_until_the_stream_has_started(void **state)
+{
+    struct listed *listed = listed_open();
+    struct folder folder;
+
+    (void)state;
+    make_files(&folder);
+    for (int i = 0; i < 2; i++) {
+        expect_found(&folder, listed, "a.txt|b.txt|sub/c.txt|sub/d.bin|");
+        put_text(&folder, "c.txt", "x\n");
+    }
+    expect_found(&folder, NULL, "a.txt|b.txt|c.txt|sub/c.txt|sub/d.bin|");
+    listed_end(listed);
+    for (int i = 0; i < 2; i++) {
+        expect_found(&folder, listed, "a.txt|b.txt|c.txt|sub/c.txt|sub/d.bin|");
+        listed_end(listed);
+    }
+    listed_close(listed);
+    folder_close(&folder);
+}
+
+static uint32_t
+count_listed(struct pipeline *pipeline, const struct folder *folder, struct listed *listed)
+{
+    const struct source_files_options options = { .root = folder->path,
+                                                  .cache_folder = folder->cache,
+                                                  .listed = listed };
+    uint64_t words[PLAN_WIDTH_MAX];
+    size_t got;
+    uint32_t count = 0;
+
+    order_close(pipeline->iterator);
+    order_instance_close(pipeline->instance);
+    source_files_close(pipeline->files);
+    assert_int_equal(source_files_open(&options, &pipeline->files), TUNDISH_OK);
+    pipeline->services.files = pipeline->files;
+    pipeline->instance = order_instance_open(pipeline->plan->graph, NULL, &pipeline->services);
+    assert_int_equal(order_open(pipeline->node, pipeline->instance, &pipeline->iterator), 0);
+    while (order_next(pipeline->iterator, words, 1, &got) == ORDER_OK)
+        count++;
+    return count;
+}
+
+static uint32_t
+count_in_place(const struct plan *plan)
+{
+    struct place_files place;
+    uint32_t count;
+
+    assert_int_equal(place_files_open(plan, &place), TUNDISH_OK);
+    count = place.count;
+    place_files_close(&place);
+    return count;
+}
+
+static void
+a_place_names_the_files_that_the_first_step_reads(void **state)
+{
+    struct listed *listed = listed_open();
+    struct pipeline pipeline;
+    struct folder folder;
+
+    (void)state;
+    make_files(&folder);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, LIST("'sub/*'")), TUNDISH_OK);
+    pipeline.plan->options.listed = listed;
+    assert_int_equal(count_in_place(pipeline.plan), 2);
+    put_text(&folder, "sub/e.txt", "x\n"); /* while the server starts */
+    assert_int_equal(count_listed(&pipeline, &folder, listed), 2);
+    assert_int_equal(count_in_place(pipeline.plan), 2);
+    listed_end(listed);
+    assert_int_equal(count_listed(&pipeline, &folder, listed), 3);
+    assert_int_equal(count_in_place(pipeline.plan), 3);
+    pipeline_close(&pipeline);
+    listed_close(listed);
+    folder_close(&folder);
+}
+
 TEST_FILE(test_source_list_files)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +267,8 @@ TEST_FILE(test_source_list_files)
         cmocka_unit_test(no_match_at_all_fails_naming_the_patterns),
         cmocka_unit_test(an_absolute_pattern_gives_absolute_paths),
         cmocka_unit_test(listed_files_can_be_read),
+        cmocka_unit_test(a_place_names_the_files_that_the_first_step_reads),
+        cmocka_unit_test(a_folder_is_listed_once_until_the_stream_has_started),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
