@@ -1,12 +1,14 @@
 /* place_files.c - a stream's files, found by walking its stages. */
 #include "session/checkpoint/place_files.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "content/content.h"
+#include "core/clock.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/parallel_for.h"
@@ -21,8 +23,9 @@
 
 enum { NAMES_BYTES = 512 };
 /* On a network's file system each call waits for an answer, so as many files are looked at at a
- * time; few of them are not worth a thread. */
-enum { LOOKERS = 64, FILES_A_LOOKER = 4 };
+ * time; few of them are not worth a thread, unless the first opens slowly. */
+enum { LOOKERS = 64, FILES_A_LOOKER = 4, SLOW_LOOKERS = 128 };
+static const int64_t SLOW_NS = 2000000;
 
 struct search {
     const struct spec_file *spec;
@@ -302,18 +305,45 @@ place_file_hash(const struct place_file *file, uint64_t raw_hash)
     return tnd_hash_farm_chain(raw_hash, last, (size_t)(file->name + bytes - last));
 }
 
+static uint32_t
+smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many are to look at the files? Opening one asks a network's file system, also where it
+ * remembers what stat tells. */
+static uint32_t
+count_lookers(const struct search *search)
+{
+    const uint32_t count = search->files.count;
+    int64_t since_ns = tnd_clock_ns();
+    uint32_t number = 0;
+    int descriptor;
+
+    while (number < count && search->paths[number] == NULL)
+        number++;
+    if (number == count)
+        return 1;
+    descriptor = open(search->paths[number], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor >= 0)
+        close(descriptor);
+    if (tnd_clock_ns() - since_ns >= SLOW_NS)
+        return smaller(count, SLOW_LOOKERS);
+    return smaller(count / FILES_A_LOOKER, LOOKERS);
+}
+
 static void
 look_at_all(struct search *search, const char *cache_folder)
 {
     struct place_files *files = &search->files;
-    uint32_t lookers = files->count / FILES_A_LOOKER;
     char *root = realpath(search->spec->root, NULL);
 
     if (root != NULL)
         search->key = tnd_hash_farm_chain(search->key, root, strlen(root));
     free(root);
     search->hashes = place_hashes_open(cache_folder, search->key, files->count);
-    (void)tnd_parallel_for(files->count, lookers < LOOKERS ? lookers : LOOKERS, look_at, search);
+    (void)tnd_parallel_for(files->count, count_lookers(search), look_at, search);
     place_hashes_close(search->hashes);
     for (uint32_t i = 0; i < files->count; i++)
         files->list[i].hash = place_file_hash(&files->list[i], files->list[i].raw_hash);

@@ -1,6 +1,7 @@
 /* test_source_list_files.c - which paths match. */
 #include "source_fixture.h"
 
+#include "core/clock.h"
 #include "session/checkpoint/place_files.h"
 #include "source/files/listed.h"
 #include "source/files/matching_files.h"
@@ -257,6 +258,62 @@ a_place_names_the_files_that_the_first_step_reads(void **state)
     folder_close(&folder);
 }
 
+static int64_t
+each_reading_is_later(void *context)
+{
+    static _Atomic int64_t readings;
+
+    (void)context;
+    return ++readings * 10000000;
+}
+
+static int64_t
+same_wall(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+/* More look at them then. */
+static void
+a_place_is_the_same_where_files_are_slow(void **state)
+{
+    static const struct tnd_clock slow = { each_reading_is_later, same_wall, NULL };
+    struct place_files place[2];
+    struct pipeline pipeline;
+    struct folder folder;
+    char name[16];
+
+    (void)state;
+    folder_open(&folder);
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "%03d.txt", i);
+        put_text(&folder, name, name);
+    }
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, LIST("'*.txt'")), TUNDISH_OK);
+    for (int i = 0; i < 2; i++) {
+        tnd_clock_install(i > 0 ? &slow : NULL);
+        assert_int_equal(place_files_open(pipeline.plan, &place[i]), TUNDISH_OK);
+    }
+    tnd_clock_install(NULL);
+    assert_int_equal(place[1].count, 300);
+    for (int i = 0; i < 300; i++) {
+        assert_true(place[1].list[i].is_here);
+        assert_int_equal(place[1].list[i].hash, place[0].list[i].hash);
+    }
+    assert_int_equal(place_files_check(&place[1], &place[0].groups), TUNDISH_OK);
+    put_text(&folder, "299.txt", "000.txt");
+    place_files_close(&place[1]);
+    tnd_clock_install(&slow);
+    assert_int_equal(place_files_open(pipeline.plan, &place[1]), TUNDISH_OK);
+    tnd_clock_install(NULL);
+    assert_int_equal(place_files_check(&place[1], &place[0].groups), TUNDISH_E_PLACE);
+    for (int i = 0; i < 2; i++)
+        place_files_close(&place[i]);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+}
+
 TEST_FILE(test_source_list_files)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +325,7 @@ TEST_FILE(test_source_list_files)
         cmocka_unit_test(an_absolute_pattern_gives_absolute_paths),
         cmocka_unit_test(listed_files_can_be_read),
         cmocka_unit_test(a_place_names_the_files_that_the_first_step_reads),
+        cmocka_unit_test(a_place_is_the_same_where_files_are_slow),
         cmocka_unit_test(a_folder_is_listed_once_until_the_stream_has_started),
     };
 
