@@ -11,7 +11,6 @@
 #include "source/files/file.h"
 #include "source/parquet/bits.h"
 #include "source/parquet/file.h"
-#include "source/parquet/shrink.h"
 #include "source/peer/peer.h"
 
 /* Row groups that are looked at for one that can become smaller: by at least one of SPARE rows. */
@@ -67,9 +66,7 @@ close_group(struct row_group *group)
         peer_rows_close(group->columns[i].asked);
     }
     parquet_tuples_close(group->tuples);
-    free(group->used);
-    free(group->kept);
-    free(group->kept_before);
+    parquet_taken_close(&group->taken);
     free(group);
 }
 
@@ -106,12 +103,6 @@ row_groups_close(struct row_groups *cache)
     free(cache);
 }
 
-static bool
-has_bit(const uint64_t *bits, uint64_t row)
-{
-    return (bits[row / 64] >> row % 64 & 1) != 0;
-}
-
 static uint64_t
 rows_of(const struct row_group *group)
 {
@@ -139,50 +130,18 @@ bytes_of(const struct row_group *group)
     return bytes;
 }
 
-/* The tuples that were not taken yet, and their rows. Without the lock. */
-static void
-keep_unused(struct row_group *group)
-{
-    uint64_t words = (rows_of(group) + 63) / 64;
-    uint64_t *kept = tnd_zalloc(words, sizeof *kept);
-    uint32_t *before = tnd_zalloc(words, sizeof *before);
-    struct parquet_stay stay = { 0 };
-    uint32_t *rows = tnd_alloc(group->unused * sizeof *rows);
-    struct parquet_member *members = members_of(group);
-
-    for (uint64_t word = 0; word < words; word++) {
-        uint64_t bits = ~group->used[word] & (group->kept != NULL ? group->kept[word] : UINT64_MAX);
-
-        if (rows_of(group) - word * 64 < 64)
-            bits &= (UINT64_C(1) << rows_of(group) % 64) - 1;
-        before[word] = stay.count;
-        kept[word] = bits;
-        for (; bits != 0; bits &= bits - 1)
-            rows[stay.count++] =
-                (uint32_t)row_group_place(group, word * 64 + (uint64_t)__builtin_ctzll(bits));
-    }
-    must(stay.count == group->unused);
-    stay.rows = rows;
-    parquet_tuples_shrink(group->tuples, members, group->column_count, &stay);
-    free(members);
-    free(rows);
-    free(group->kept);
-    free(group->kept_before);
-    group->kept = kept;
-    group->kept_before = before;
-    group->tuple_count = stay.count;
-}
-
 /* With the lock held, which is given up meanwhile. Nobody else holds it. */
 static void
 shrink(struct row_groups *cache, struct row_group *group)
 {
+    struct parquet_member *members = members_of(group);
     uint64_t before = group->bytes;
 
     group->is_changing = true;
     group->holds++;
     pthread_mutex_unlock(&cache->lock);
-    keep_unused(group);
+    parquet_taken_shrink(&group->taken, group->tuples, members, group->column_count);
+    free(members);
     pthread_mutex_lock(&cache->lock);
     group->is_changing = false;
     group->holds--;
@@ -194,7 +153,7 @@ shrink(struct row_groups *cache, struct row_group *group)
 static uint32_t
 taken(const struct row_group *group)
 {
-    return group->tuple_count - group->unused;
+    return group->taken.tuple_count - group->taken.unused;
 }
 
 /* The first row group whose tuples were all taken, or else the one of which most were. */
@@ -206,9 +165,9 @@ find_spare(const struct row_groups *cache)
     for (int i = 0; i < SPARE_LOOKS && group != NULL; i++, group = group->newer) {
         if (group->holds > 0 || group->tuples == NULL)
             continue;
-        if (group->unused == 0)
+        if (group->taken.unused == 0)
             return group;
-        if (taken(group) > group->tuple_count / SPARE &&
+        if (taken(group) > group->taken.tuple_count / SPARE &&
             (found == NULL || taken(group) > taken(found)))
             found = group;
     }
@@ -222,7 +181,7 @@ make_room(struct row_groups *cache)
     struct row_group *group;
 
     while (cache->bytes > cache->limit && (group = find_spare(cache)) != NULL)
-        if (group->unused == 0)
+        if (group->taken.unused == 0)
             forget(cache, group);
         else
             shrink(cache, group);
@@ -417,8 +376,7 @@ change_into_tuples(struct row_groups *cache, struct row_group *group)
     group->is_changing = false;
     group->tuples = tuples;
     cache->tuples_count++;
-    group->tuple_count = group->unused = (uint32_t)rows;
-    group->used = tnd_zalloc((rows + 63) / 64, sizeof *group->used);
+    parquet_taken_open(&group->taken, rows);
     group->bytes = bytes_of(group);
     cache->bytes = cache->bytes - before + group->bytes;
     pthread_cond_broadcast(&cache->decoded);
@@ -448,27 +406,18 @@ have_columns(struct row_groups *cache, struct row_group *group, bool *ret_is_bad
 static bool
 has_rows(const struct row_group *group, const struct row_group_wanted *wanted)
 {
-    for (uint32_t i = 0; i < wanted->count && group->kept != NULL; i++)
-        if (!has_bit(group->kept, wanted->rows[i].row))
+    for (uint32_t i = 0; i < wanted->count && group->taken.kept != NULL; i++)
+        if (!parquet_taken_has_tuple(&group->taken, wanted->rows[i].row))
             return false;
     return true;
 }
 
-/* With the lock held. A row that was taken and is wanted again is one of the next epoch, so all
- * others are to come, too. */
+/* With the lock held. */
 static void
 note_taken(struct row_group *group, const struct row_group_wanted *wanted)
 {
-    for (uint32_t i = 0; i < wanted->count && group->used != NULL; i++) {
-        uint64_t row = wanted->rows[i].row;
-
-        if (has_bit(group->used, row)) {
-            memset(group->used, 0, (rows_of(group) + 63) / 64 * sizeof *group->used);
-            group->unused = group->tuple_count;
-        }
-        group->used[row / 64] |= UINT64_C(1) << row % 64;
-        group->unused--;
-    }
+    for (uint32_t i = 0; i < wanted->count && group->taken.used != NULL; i++)
+        parquet_taken_note(&group->taken, wanted->rows[i].row);
 }
 
 static void

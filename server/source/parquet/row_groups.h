@@ -12,6 +12,7 @@
 #define SOURCE_PARQUET_ROW_GROUPS_H
 
 #include "source/files/read_ahead.h"
+#include "source/parquet/taken.h"
 #include "source/parquet/tuples.h"
 
 struct peer_rows;
@@ -39,10 +40,7 @@ struct row_group {
     bool is_changing;              /* into tuples, or into fewer */
     bool is_replaced;              /* it is decoded again, and goes with its last hold */
     struct parquet_tuples *tuples; /* NULL: it is columns */
-    uint32_t tuple_count, unused;  /* of them, not taken yet */
-    uint64_t *used;                /* of each row, a bit: it was taken; NULL: it is columns */
-    uint64_t *kept;                /* of each row, a bit: it has a tuple; NULL: all have */
-    uint32_t *kept_before;         /* tuples of rows before those of each word of `kept` */
+    struct parquet_taken taken;    /* zeros: it is columns */
     uint32_t column_count;
     struct row_group_column {
         struct parquet_column column;
@@ -78,10 +76,7 @@ bool row_groups_expect(struct row_groups *cache, struct source_file *file, uint3
 static inline uint64_t
 row_group_place(const struct row_group *group, uint64_t row)
 {
-    if (group->kept == NULL)
-        return row;
-    return group->kept_before[row / 64] +
-           (uint64_t)__builtin_popcountll(group->kept[row / 64] & ((UINT64_C(1) << row % 64) - 1));
+    return parquet_taken_place(&group->taken, row);
 }
 
 #endif

@@ -496,7 +496,7 @@ take_stretch(const struct taking *taking, const struct stretch *stretch)
         reject_rows(taking, stretch);
         return TUNDISH_OK;
     }
-    if (group->kept != NULL) {
+    if (group->taken.kept != NULL) {
         found = find_rows(taking, stretch, group);
         stretch = &found;
     }
