@@ -55,8 +55,6 @@ const struct command command_port = {
         "                      /data=s3://bucket/data; may be repeated\n"
         "  --no-python         list what has no stage, and do not leave it to TensorFlow in\n"
         "                      interpreters\n"
-        "  --no-python         list what has no stage; else TensorFlow itself runs it, in\n"
-        "                      interpreters\n"
         "  --output FILE       the pipeline file (default: standard output); in short -o\n"
         "  --check N           compare N batches of each stream with TensorFlow's, to the bit\n"
         "\n"

@@ -380,6 +380,24 @@ help_describes_commands_and_stages(void **state)
     assert_says("help batch", "", EXIT_OK, "batch_size");
 }
 
+static void
+help_lists_each_option_once(void **state)
+{
+    const char *line, *name;
+    char option[64];
+    size_t i;
+
+    (void)state;
+    for (i = 0; commands[i] != NULL; i++)
+        for (line = commands[i]->details; line != NULL; line = strstr(line, "\n  --")) {
+            name = line + strspn(line, "\n ");
+            snprintf(option, sizeof option, "\n  %.*s ", (int)strcspn(name, " \n"), name);
+            line = name;
+            if (strstr(line, option) != NULL)
+                fail_msg("tundish %s lists an option twice:%s", commands[i]->name, option);
+        }
+}
+
 TEST_FILE(test_commands)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +417,7 @@ TEST_FILE(test_commands)
         cmocka_unit_test(of_no_batch_an_empty_vocabulary_is_learned),
         cmocka_unit_test(files_are_indexed_and_vocabularies_looked_up),
         cmocka_unit_test(help_describes_commands_and_stages),
+        cmocka_unit_test(help_lists_each_option_once),
     };
 
     return cmocka_run_group_tests(tests, write_home, close_home);
