@@ -33,7 +33,8 @@ _ENVIRONMENT = {
 # A socket's path has 107 bytes, of which a long name of the folder for temporary files leaves too few.
 if len(tempfile.gettempdir()) > 40:
     _ENVIRONMENT["TMPDIR"] = "/tmp"
-_CHECKS = ("check-layers", "check-headers", "check-calls", "check-format", "check-unfinished", "check-english")
+_CHECKS = ("check-layers", "check-headers", "check-names", "check-calls", "check-format", "check-unfinished",
+           "check-english")
 _SKIPPED = 77  # as Meson has it
 _FILE_S = 600  # for a file of tests in Python; the longest takes two minutes
 _SUITE_S = 2400  # for those that run in one process, beside others

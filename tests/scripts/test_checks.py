@@ -242,6 +242,40 @@ class Headers(Check):
                       self.header("server/batch/origin_parts.h", "BATCH_ORIGIN_PARTS_H"))
 
 
+class Names(Check):
+    script = "check-names"
+
+    def names(self, path, *lines):
+        self.put(path, "\n".join(lines) + "\n")
+        return self.complaints()
+
+    def test_a_function_begins_with_its_file_or_folder(self):
+        for path, prototype in (
+            ("server/deliver/lane.h", "void lane_take(struct lane *lane);"),
+            ("server/deliver/lane_reader.h", "bool lane_look(struct lane *lane,\n               int at);"),
+            ("server/session/helpers/wire.h", "char *helper_name(void);"),
+            ("server/link/tally_private.h", "struct tally *tallies_open(void) __attribute__((malloc));"),
+            ("sdk/core/crc32c.h", "uint32_t tnd_crc32c(const void *bytes, size_t count);"),
+            ("sdk/include/tundish/tundish.h", "int tundish_open(const char *name);"),
+        ):
+            self.assertEqual(self.names(path, prototype), "")
+        self.assertIn("server/deliver/feed.h: hub_open, tell: begin with the name of the file or folder",
+                      self.names("server/deliver/feed.h", "int hub_open(void);", "void tell(int a,", "    int b);"))
+
+    def test_only_declared_functions_count(self):
+        text = ("/* int\ntell(void); */", "#define tell(a) \\", "    tell_all(a);",
+                "static inline int\ntell(int a)\n{\n    return other(a);\n}",
+                "typedef int told(int);", "struct feed {\n    int (*tell)(int a);\n};")
+        self.assertEqual(self.names("server/deliver/feed.h", *text), "")
+
+    def test_the_numbers_only_fall(self):
+        self.put("scripts/names.counts", "server/deliver/feed.h 1\n")
+        self.assertEqual(self.names("server/deliver/feed.h", "int tell(void);"), "")
+        self.assertIn("allows 1", self.names("server/deliver/feed.h", "int tell(void);", "int hear(void);"))
+        self.assertIn("0 names to mend are left: lower its number",
+                      self.names("server/deliver/feed.h", "int feed_tell(void);"))
+
+
 class English(Check):
     script = "check-english"
 
