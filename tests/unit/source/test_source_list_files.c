@@ -314,6 +314,42 @@ a_place_is_the_same_where_files_are_slow(void **state)
     folder_close(&folder);
 }
 
+/* What is listed says only which files there are: what they hold is looked at afterwards. */
+static void
+a_file_that_changes_or_goes_after_the_listing_is_noticed(void **state)
+{
+    struct listed *listed = listed_open();
+    struct place_files before, after;
+    struct pipeline pipeline;
+    struct folder folder;
+    char path[128];
+
+    (void)state;
+    make_files(&folder);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, LIST("'sub/*'")), TUNDISH_OK);
+    pipeline.plan->options.listed = listed;
+    assert_int_equal(place_files_open(pipeline.plan, &before), TUNDISH_OK);
+    put_text(&folder, "sub/d.bin", "y\n");
+    assert_int_equal(place_files_open(pipeline.plan, &after), TUNDISH_OK);
+    assert_int_equal(place_files_check(&after, &before.groups), TUNDISH_E_PLACE);
+    assert_non_null(strstr(tnd_error_text(), "sub/d.bin changed"));
+    place_files_close(&after);
+
+    put_text(&folder, "sub/d.bin", "x\n");
+    snprintf(path, sizeof path, "%s/sub/c.txt", folder.path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(place_files_open(pipeline.plan, &after), TUNDISH_OK);
+    assert_int_equal(after.count, 2);
+    assert_false(after.list[0].is_here);
+    assert_int_equal(after.list[1].hash, before.list[1].hash);
+    assert_int_equal(place_files_check(&after, &before.groups), TUNDISH_E_PLACE);
+    place_files_close(&after);
+    place_files_close(&before);
+    pipeline_close(&pipeline);
+    listed_close(listed);
+    folder_close(&folder);
+}
+
 TEST_FILE(test_source_list_files)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +362,7 @@ TEST_FILE(test_source_list_files)
         cmocka_unit_test(listed_files_can_be_read),
         cmocka_unit_test(a_place_names_the_files_that_the_first_step_reads),
         cmocka_unit_test(a_place_is_the_same_where_files_are_slow),
+        cmocka_unit_test(a_file_that_changes_or_goes_after_the_listing_is_noticed),
         cmocka_unit_test(a_folder_is_listed_once_until_the_stream_has_started),
     };
 
