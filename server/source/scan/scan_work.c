@@ -131,12 +131,15 @@ hash_bytes(struct scan_work *work, size_t bytes, struct record_writer *writer)
 static tundish_status
 look_at_kind(const struct source_file *file, struct scan_work *work, size_t bytes)
 {
-    work->kind = file_kind(work->buffer, bytes);
-    if (!file->format.scanner->is_text || !file_kind_is_packed(work->buffer, bytes))
+    const char *kind = file_kind(work->buffer, bytes);
+
+    if (!file->format.scanner->is_text || !file_kind_is_packed(work->buffer, bytes)) {
+        work->kind = kind;
         return TUNDISH_OK;
+    }
     return tnd_fail(TUNDISH_E_DATA,
                     "it is %s, and not text: set compression_type (GZIP or ZLIB), or unpack it",
-                    work->kind);
+                    kind);
 }
 
 /* The file cannot be read from its first record on: say what it is, if its first bytes tell. */

@@ -158,6 +158,10 @@ damage_in_a_packed_file_comes_behind_the_lines_before_it(void **state)
                  "card|coat|!cut: its GZIP data is truncated at byte 27|card|coat|"
                  "!tail: its GZIP data is damaged at byte 32 (incorrect header check)|"
                  "!plain: its GZIP data is damaged at byte 2 (incorrect header check)|");
+    assert_texts(
+        &folder, "[text_line: {filenames: tail}]",
+        "!tail: it is gzip data, and not text: set compression_type (GZIP or ZLIB), or unpack "
+        "it|");
     free(packed.data);
     folder_close(&folder);
 }
