@@ -124,6 +124,17 @@ class Accelerate(Case):
             rest.append(batch.tolist())
         self.assertEqual((rest, steps), (whole[2:], [False, True, True]))
 
+    def test_a_trainer_of_transformers_that_saves_no_place_is_warned(self):
+        _, loader = self.prepared()
+        trainer = {"__name__": "transformers.trainer", "skip": self.accelerate.skip_first_batches, "loader": loader}
+        with self.assertWarnsRegex(RuntimeWarning, "SavePlace"):
+            exec("skip(loader, 2)", trainer)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.accelerate.skip_first_batches(loader, 2)
+            loader.resume(loader.place, skipped=2)
+            exec("skip(loader, 2)", trainer)
+
 
 class Iterable:
     """The same of an IterableDataset, whose batches nobody counts beforehand."""
