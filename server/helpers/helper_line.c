@@ -112,7 +112,7 @@ can_be_compared(struct source_file *file)
 static tundish_status
 name_file(struct helper_line *line, const struct plan_node *source, const uint64_t *words)
 {
-    struct source_file *file = table_file(line->session->files, reference_file(words));
+    struct source_file *file = files_file(line->session->files, reference_file(words));
     struct helper_name name = { .node = source->index, .number = reference_file(words) };
 
     if (file == NULL || file->format.packing != PACKING_NONE)
@@ -168,7 +168,7 @@ visit_source(void *user, const struct plan_node *source, uint64_t *words)
     name.number = (uint32_t)words[0];
     if (!note_number(&line->paths, name.number))
         return TUNDISH_OK;
-    path = table_path(line->session->files, name.number, &bytes);
+    path = files_path(line->session->files, name.number, &bytes);
     name.name_bytes = bytes;
     add_name(line, &name, path);
     return TUNDISH_OK;

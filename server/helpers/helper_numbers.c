@@ -102,7 +102,7 @@ find_size(struct source_file *file, uint64_t theirs, uint64_t *ret_size)
 static void
 compare_sums(struct helper_connection *connection, struct own_number *number)
 {
-    struct source_file *file = table_file(connection->stream->files, number->own);
+    struct source_file *file = files_file(connection->stream->files, number->own);
     uint64_t sum = atomic_load_explicit(&file->content_sum, memory_order_relaxed);
 
     number->is_same = sum != 0 && sum == number->sum;
@@ -143,8 +143,8 @@ enter_file(struct helper_connection *connection, const struct plan_node *node,
 {
     const struct record_list *list;
     struct source_file *file =
-        reader_enter(node->state, connection->stream->files,
-                     (struct byte_view){ (const uint8_t *)text, strlen(text) });
+        file_source_enter(node->state, connection->stream->files,
+                          (struct byte_view){ (const uint8_t *)text, strlen(text) });
     struct own_number number = { .theirs = name->number,
                                  .own = file->number,
                                  .is_known = true,
@@ -174,7 +174,7 @@ enter_path(struct helper_connection *connection, const struct helper_name *name,
 {
     struct own_number number = { .theirs = name->number, .is_known = true };
 
-    number.own = table_enter_path(connection->stream->files, text);
+    number.own = files_enter_path(connection->stream->files, text);
     add_number(&connection->paths, &number);
     return TUNDISH_OK;
 }
@@ -252,7 +252,7 @@ translate(void *user, const struct plan_node *source, uint64_t *words)
     }
     number = own_number(&connection->files, reference_file(words));
     if (number == NULL || !lies_within(source, words, number) ||
-        !reader_reads(source->state, table_file(connection->stream->files, number->own)))
+        !file_source_reads(source->state, files_file(connection->stream->files, number->own)))
         return helper_makes_no_sense();
     connection->is_unsure |= !number->is_same;
     words[1] = (uint64_t)number->own << 32 | reference_length(words);

@@ -57,7 +57,7 @@ finish_look(const struct looks *looks, struct look *look)
     const struct answer *answer;
     const uint8_t *bytes;
     size_t count;
-    tundish_status status = reply_wait(look->reply, &bytes, &count, &answer);
+    tundish_status status = request_wait(look->reply, &bytes, &count, &answer);
 
     if (status != TUNDISH_OK)
         return status;
@@ -76,7 +76,7 @@ finish_looks(struct looks *looks)
 
         if (status == TUNDISH_OK)
             status = finish_look(looks, look);
-        reply_close(look->reply);
+        request_close(look->reply);
         remote_url_close(&look->url);
         free(look->name);
     }
@@ -97,7 +97,7 @@ begin_look(struct looks *looks, const char *name)
     look->name = tnd_strdup(name);
     look->reply = NULL;
     looks->count++;
-    return reply_ask_look(looks->remote, &look->url, &look->reply);
+    return request_ask_look(looks->remote, &look->url, &look->reply);
 }
 
 /* Objects of which this side knows no version, or another: it may be out of date. */

@@ -1,6 +1,6 @@
 /* observer_stage.c - the content stage that replaces one that is being learned. It hands
  * the columns to the analyzers and makes no output. */
-#include "learn/observe_private.h"
+#include "learn/observer_private.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef LEARN_PASS_H
 #define LEARN_PASS_H
 
-#include "learn/observe.h"
+#include "learn/observer.h"
 #include "source/files/files.h"
 
 struct pass_options {

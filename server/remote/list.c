@@ -78,16 +78,16 @@ read_page(struct search *search, const char *token, struct listing_page *ret_pag
     const uint8_t *bytes;
     size_t count;
     tundish_status status =
-        reply_ask_all(search->remote, &search->url, address, PAGE_BYTES_MAX, &reply);
+        request_ask_all(search->remote, &search->url, address, PAGE_BYTES_MAX, &reply);
 
     if (status == TUNDISH_OK)
-        status = reply_wait(reply, &bytes, &count, &answer);
+        status = request_wait(reply, &bytes, &count, &answer);
     if (status == TUNDISH_OK) {
         status = listing_page_open((const char *)bytes, count, ret_page);
         if (status != TUNDISH_OK)
             status = tnd_fail_while(status, "%s", search->url.name);
     }
-    reply_close(reply);
+    request_close(reply);
     free(address);
     return status;
 }

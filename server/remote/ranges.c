@@ -61,7 +61,7 @@ piece_close(struct piece *piece)
 {
     if (piece == NULL)
         return;
-    reply_close(piece->reply);
+    request_close(piece->reply);
     free(piece);
 }
 
@@ -136,10 +136,10 @@ ask_tail(struct remote_ranges *ranges, struct object_identity *ret_identity)
     const uint8_t *bytes;
     uint8_t *tail;
     size_t count;
-    tundish_status status = reply_ask_tail(ranges->remote, &ranges->url, TAIL_BYTES, &reply);
+    tundish_status status = request_ask_tail(ranges->remote, &ranges->url, TAIL_BYTES, &reply);
 
     if (status == TUNDISH_OK)
-        status = reply_wait(reply, &bytes, &count, &answer);
+        status = request_wait(reply, &bytes, &count, &answer);
     if (status == TUNDISH_OK) {
         found = request_identity(answer);
         tail = tnd_alloc(count + 1);
@@ -147,7 +147,7 @@ ask_tail(struct remote_ranges *ranges, struct object_identity *ret_identity)
             memcpy(tail, bytes, count);
         *ret_identity = note_identity(ranges, &found, tail, count);
     }
-    reply_close(reply);
+    request_close(reply);
     return status;
 }
 
@@ -215,7 +215,7 @@ ask(const struct remote_ranges *ranges, uint64_t offset, size_t bytes, bool is_u
 {
     struct piece *piece = tnd_zalloc(1, sizeof *piece);
     const struct reply_range range = { &ranges->identity, offset, bytes, is_urgent };
-    tundish_status status = reply_ask(ranges->remote, &ranges->url, &range, &piece->reply);
+    tundish_status status = request_ask(ranges->remote, &ranges->url, &range, &piece->reply);
 
     piece->offset = offset;
     piece->bytes = bytes;
@@ -337,9 +337,9 @@ end_piece(struct remote_ranges *ranges, const struct piece *piece, uint8_t *to)
 
     if (piece->reply == NULL)
         return TUNDISH_OK;
-    status = reply_wait(piece->reply, &bytes, &count, &answer);
+    status = request_wait(piece->reply, &bytes, &count, &answer);
     if (status == TUNDISH_E_DATA && ranges->remote->disk != NULL &&
-        reply_is_too_large(piece->reply, &told))
+        request_is_too_large(piece->reply, &told))
         return read_whole(ranges, to, piece->bytes, piece->offset);
     if (status == TUNDISH_OK && count != piece->bytes)
         status = tnd_fail(TUNDISH_E_DATA, "%s: the object became shorter while it was read",

@@ -175,8 +175,8 @@ ask(struct remote *remote, const struct remote_url *url, const struct object_ide
 }
 
 tundish_status
-reply_ask_all(struct remote *remote, const struct remote_url *url, const char *address,
-              uint64_t bytes_max, struct reply **ret_reply)
+request_ask_all(struct remote *remote, const struct remote_url *url, const char *address,
+                uint64_t bytes_max, struct reply **ret_reply)
 {
     struct transfer_want want = { .address = address, .bytes = bytes_max, .is_urgent = true };
 
@@ -184,7 +184,7 @@ reply_ask_all(struct remote *remote, const struct remote_url *url, const char *a
 }
 
 tundish_status
-reply_ask_look(struct remote *remote, const struct remote_url *url, struct reply **ret_reply)
+request_ask_look(struct remote *remote, const struct remote_url *url, struct reply **ret_reply)
 {
     struct transfer_want want = { .is_look = true, .is_urgent = true };
 
@@ -192,8 +192,8 @@ reply_ask_look(struct remote *remote, const struct remote_url *url, struct reply
 }
 
 tundish_status
-reply_ask(struct remote *remote, const struct remote_url *url, const struct reply_range *range,
-          struct reply **ret_reply)
+request_ask(struct remote *remote, const struct remote_url *url, const struct reply_range *range,
+            struct reply **ret_reply)
 {
     struct transfer_want want = { .is_ranged = true,
                                   .first = range->first,
@@ -204,8 +204,8 @@ reply_ask(struct remote *remote, const struct remote_url *url, const struct repl
 }
 
 tundish_status
-reply_ask_into(struct remote *remote, const struct remote_url *url,
-               const struct object_identity *identity, int file, struct reply **ret_reply)
+request_ask_into(struct remote *remote, const struct remote_url *url,
+                 const struct object_identity *identity, int file, struct reply **ret_reply)
 {
     struct transfer_want want = { .is_ranged = true,
                                   .bytes = remote->options.cache_bytes,
@@ -215,7 +215,7 @@ reply_ask_into(struct remote *remote, const struct remote_url *url,
 }
 
 bool
-reply_is_too_large(struct reply *reply, struct object_identity *ret_identity)
+request_is_too_large(struct reply *reply, struct object_identity *ret_identity)
 {
     bool is_too_large;
 
@@ -228,8 +228,8 @@ reply_is_too_large(struct reply *reply, struct object_identity *ret_identity)
 }
 
 tundish_status
-reply_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
-               struct reply **ret_reply)
+request_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
+                 struct reply **ret_reply)
 {
     struct transfer_want want = {
         .is_ranged = true, .is_tail = true, .bytes = bytes, .is_urgent = true
@@ -239,8 +239,8 @@ reply_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t byt
 }
 
 tundish_status
-reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
-           const struct answer **ret_answer)
+request_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
+             const struct answer **ret_answer)
 {
     struct store_wait wait;
     tundish_status status = TUNDISH_OK;
@@ -271,7 +271,7 @@ reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
 }
 
 void
-reply_close(struct reply *reply)
+request_close(struct reply *reply)
 {
     bool is_over;
 
@@ -293,12 +293,12 @@ remote_look(struct remote *remote, const struct remote_url *url,
     const struct answer *answer;
     const uint8_t *bytes;
     size_t count;
-    tundish_status status = reply_ask_look(remote, url, &reply);
+    tundish_status status = request_ask_look(remote, url, &reply);
 
     if (status == TUNDISH_OK)
-        status = reply_wait(reply, &bytes, &count, &answer);
+        status = request_wait(reply, &bytes, &count, &answer);
     if (status == TUNDISH_OK)
         *ret_identity = request_identity(answer);
-    reply_close(reply);
+    request_close(reply);
     return status;
 }

@@ -28,12 +28,12 @@ struct object_identity request_identity(const struct answer *answer);
 struct reply;
 
 /* All of `address` (with its query), at most `bytes_max` of it; the scheme is the URL's. */
-tundish_status reply_ask_all(struct remote *remote, const struct remote_url *url,
-                             const char *address, uint64_t bytes_max, struct reply **ret_reply);
+tundish_status request_ask_all(struct remote *remote, const struct remote_url *url,
+                               const char *address, uint64_t bytes_max, struct reply **ret_reply);
 
 /* Its size and identity, and no bytes. */
-tundish_status reply_ask_look(struct remote *remote, const struct remote_url *url,
-                              struct reply **ret_reply);
+tundish_status request_ask_look(struct remote *remote, const struct remote_url *url,
+                                struct reply **ret_reply);
 
 /* A range of an object; `identity` as above. */
 struct reply_range {
@@ -41,29 +41,29 @@ struct reply_range {
     uint64_t first, bytes;
     bool is_urgent; /* somebody waits */
 };
-tundish_status reply_ask(struct remote *remote, const struct remote_url *url,
-                         const struct reply_range *range, struct reply **ret_reply);
+tundish_status request_ask(struct remote *remote, const struct remote_url *url,
+                           const struct reply_range *range, struct reply **ret_reply);
 
 /* All of it into the file, if the cache on disk may hold it. The reply owns the file. */
-tundish_status reply_ask_into(struct remote *remote, const struct remote_url *url,
-                              const struct object_identity *identity, int file,
-                              struct reply **ret_reply);
+tundish_status request_ask_into(struct remote *remote, const struct remote_url *url,
+                                const struct object_identity *identity, int file,
+                                struct reply **ret_reply);
 
 /* Its last `bytes` bytes, or all of a small object whose server sends no ranges. The answer's total
  * says where they are. */
-tundish_status reply_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
-                              struct reply **ret_reply);
+tundish_status request_ask_tail(struct remote *remote, const struct remote_url *url, uint64_t bytes,
+                                struct reply **ret_reply);
 
 /* Wait. The bytes and the answer live as long as the reply. */
-tundish_status reply_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
-                          const struct answer **ret_answer);
+tundish_status request_wait(struct reply *reply, const uint8_t **ret_bytes, size_t *ret_count,
+                            const struct answer **ret_answer);
 
 /* It failed since the object came whole, and is too large for that. Once it was waited for. The
  * identity is known if the server has told the size. */
-bool reply_is_too_large(struct reply *reply, struct object_identity *ret_identity);
+bool request_is_too_large(struct reply *reply, struct object_identity *ret_identity);
 
 /* At any time: what is under way ends by itself. Accepts NULL. */
-void reply_close(struct reply *reply);
+void request_close(struct reply *reply);
 
 /* Ask for its size and identity, and wait. */
 tundish_status remote_look(struct remote *remote, const struct remote_url *url,

@@ -42,7 +42,7 @@ close_sighting(void *node)
 {
     struct sighting *sighting = node;
 
-    reply_close(sighting->reply);
+    request_close(sighting->reply);
     remote_matches_close(&sighting->matches);
     remote_url_close(&sighting->url);
     free(sighting);
@@ -157,7 +157,7 @@ take_reply(struct sighting *sighting)
     const struct answer *answer;
     const uint8_t *bytes;
     size_t count;
-    tundish_status status = reply_wait(sighting->reply, &bytes, &count, &answer);
+    tundish_status status = request_wait(sighting->reply, &bytes, &count, &answer);
 
     if (status == TUNDISH_OK) {
         struct object_identity identity = request_identity(answer);
@@ -169,7 +169,7 @@ take_reply(struct sighting *sighting)
                                    object_identity_hash(&identity) };
         sighting->is_known = true;
     }
-    reply_close(sighting->reply);
+    request_close(sighting->reply);
     sighting->reply = NULL;
     return status;
 }
@@ -195,7 +195,7 @@ ask_for(struct remote_seen *seen, struct remote *remote, const char *name,
     tundish_status status = have_sighting(seen, &key, ret_sighting);
 
     if (status == TUNDISH_OK && !(*ret_sighting)->is_known && (*ret_sighting)->reply == NULL)
-        status = reply_ask_look(remote, &(*ret_sighting)->url, &(*ret_sighting)->reply);
+        status = request_ask_look(remote, &(*ret_sighting)->url, &(*ret_sighting)->reply);
     return status;
 }
 

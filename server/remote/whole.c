@@ -62,15 +62,15 @@ fetch(struct remote *remote, const struct remote_url *url, const char *address,
     tundish_status status = disk_open_unnamed(remote->disk, &file);
 
     if (status == TUNDISH_OK)
-        status = reply_ask_into(remote, url, identity, file, &reply);
+        status = request_ask_into(remote, url, identity, file, &reply);
 
     if (status == TUNDISH_OK)
-        status = reply_wait(reply, &bytes, &count, &answer);
+        status = request_wait(reply, &bytes, &count, &answer);
     if (status == TUNDISH_OK) {
         *identity = request_identity(answer);
         status = keep_parts(remote, address, identity, file);
     }
-    reply_close(reply);
+    request_close(reply);
     return status;
 }
 

@@ -81,8 +81,8 @@ read_packing(const struct stage_config *config, enum packing *ret_packing)
 }
 
 tundish_status
-reader_open(struct reader *reader, const struct stage_config *config,
-            const struct scanner_ops *scanner)
+file_source_open(struct reader *reader, const struct stage_config *config,
+                 const struct scanner_ops *scanner)
 {
     tundish_status status = read_packing(config, &reader->format.packing);
 
@@ -96,7 +96,7 @@ reader_open(struct reader *reader, const struct stage_config *config,
 }
 
 bool
-reader_needs_cache(const void *state, bool has_urls)
+file_source_needs_cache(const void *state, bool has_urls)
 {
     const struct reader *reader = state;
 
@@ -104,7 +104,7 @@ reader_needs_cache(const void *state, bool has_urls)
 }
 
 uint64_t
-reader_row_bytes(const uint64_t *words)
+file_source_row_bytes(const uint64_t *words)
 {
     return reference_length(words);
 }
@@ -145,17 +145,17 @@ name_is_packed(struct byte_view name)
 }
 
 struct source_file *
-reader_enter(const struct reader *reader, struct source_files *files, struct byte_view name)
+file_source_enter(const struct reader *reader, struct source_files *files, struct byte_view name)
 {
     struct record_format format = reader->format;
 
     if (reader->packing_by_name && name_is_packed(name))
         format.packing = PACKING_ANY;
-    return table_enter(files, (const char *)name.data, name.size, &format);
+    return files_enter(files, (const char *)name.data, name.size, &format);
 }
 
 bool
-reader_reads(const struct reader *reader, const struct source_file *file)
+file_source_reads(const struct reader *reader, const struct source_file *file)
 {
     return file->format.scanner == reader->format.scanner &&
            memcmp(file->format.numbers, reader->format.numbers, sizeof file->format.numbers) == 0;
@@ -174,14 +174,14 @@ enter_file(struct order_iterator *iterator, const struct spec_value *name,
     if (name->kind == SPEC_VARIABLE)
         status = order_value_text(iterator->instance, name, &text);
     if (status == TUNDISH_OK)
-        *ret_file = reader_enter(reader, iterator->instance->services->files, text);
+        *ret_file = file_source_enter(reader, iterator->instance->services->files, text);
     return status;
 }
 
 /* The first parts of the next files at URLs come while this one is read: a server far away answers
  * many requests in the time that it takes for one. */
 bool
-reader_expect(struct order_iterator *iterator)
+file_source_expect(struct order_iterator *iterator)
 {
     const struct reader_state *state = (const struct reader_state *)iterator->state;
 
@@ -216,12 +216,12 @@ next_file(struct order_iterator *iterator, const struct spec_value *name)
     scan_cursor_open(&state->cursor, file, iterator->instance->services->stop);
     if (after != NULL && enter_file(iterator, after, &file) == TUNDISH_OK)
         scan_announce(file);
-    (void)reader_expect(iterator);
+    (void)file_source_expect(iterator);
     return TUNDISH_OK;
 }
 
 tundish_status
-reader_fail_at_stage(const struct order_iterator *iterator, tundish_status status)
+file_source_fail_at_stage(const struct order_iterator *iterator, tundish_status status)
 {
     const struct spec_stage *stage = iterator->node->stage;
     char *text = tnd_strdup(tnd_error_text());
@@ -235,7 +235,7 @@ reader_fail_at_stage(const struct order_iterator *iterator, tundish_status statu
 
 /* Files are opened on demand: a name may be bad and never be reached. */
 tundish_status
-reader_iterate(struct order_iterator *iterator)
+file_source_iterate(struct order_iterator *iterator)
 {
     (void)iterator;
     return TUNDISH_OK;
@@ -257,7 +257,7 @@ stand_in_file(struct order_iterator *iterator)
 }
 
 enum order_result
-reader_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+file_source_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
     struct reader_state *state = (struct reader_state *)iterator->state;
 
@@ -272,15 +272,15 @@ reader_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         scan_cursor_close(&state->cursor);
         /* The next call goes on with the next file, as TFRecordDatasetOp does for ignore_errors. */
         if (result == ORDER_FAILED) {
-            (void)reader_fail_at_stage(iterator, TUNDISH_E_DATA);
+            (void)file_source_fail_at_stage(iterator, TUNDISH_E_DATA);
             return ORDER_FAILED;
         }
     }
 }
 
-/* As reader_next, without making references. */
+/* As file_source_next, without making references. */
 enum order_result
-reader_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+file_source_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
     struct reader_state *state = (struct reader_state *)iterator->state;
 
@@ -297,7 +297,7 @@ reader_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
             return ORDER_OK;
         scan_cursor_close(&state->cursor);
         if (result == ORDER_FAILED) {
-            (void)reader_fail_at_stage(iterator, TUNDISH_E_DATA);
+            (void)file_source_fail_at_stage(iterator, TUNDISH_E_DATA);
             return ORDER_FAILED;
         }
     }
@@ -305,7 +305,7 @@ reader_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
 }
 
 tundish_status
-reader_check(struct order_iterator *iterator)
+file_source_check(struct order_iterator *iterator)
 {
     tundish_status status = TUNDISH_OK;
     const struct spec_value *name;
@@ -320,7 +320,7 @@ reader_check(struct order_iterator *iterator)
             continue;
         status = file->is_url ? file_remote_look(file) : file_open(file, &descriptor);
         if (status != TUNDISH_OK)
-            status = reader_fail_at_stage(iterator, status);
+            status = file_source_fail_at_stage(iterator, status);
         if (descriptor >= 0)
             close(descriptor);
     }
@@ -360,7 +360,7 @@ complete_all(struct order_iterator *iterator, struct reader_state *state)
 
         status = scan_complete(part->file, iterator->instance->services->stop, &part->list);
         if (status != TUNDISH_OK)
-            status = reader_fail_at_stage(iterator, status);
+            status = file_source_fail_at_stage(iterator, status);
         part->first = first;
         if (status == TUNDISH_OK)
             first += part->list->count;
@@ -371,7 +371,7 @@ complete_all(struct order_iterator *iterator, struct reader_state *state)
 }
 
 tundish_status
-reader_count(struct order_iterator *iterator, uint64_t *ret_count)
+file_source_count(struct order_iterator *iterator, uint64_t *ret_count)
 {
     struct reader_state *state = (struct reader_state *)iterator->state;
     tundish_status status = complete_all(iterator, state);
@@ -401,8 +401,8 @@ part_of(const struct reader_state *state, uint64_t index)
 }
 
 tundish_status
-reader_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
-          uint64_t *words)
+file_source_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
+               uint64_t *words)
 {
     struct reader_state *state = (struct reader_state *)iterator->state;
     tundish_status status = TUNDISH_OK;
@@ -426,7 +426,7 @@ reader_at(struct order_iterator *iterator, const uint64_t *indices, size_t index
 }
 
 void
-reader_iterate_close(struct order_iterator *iterator)
+file_source_iterate_close(struct order_iterator *iterator)
 {
     struct reader_state *state = (struct reader_state *)iterator->state;
 

@@ -31,46 +31,47 @@ struct reader_state {
 
 /* Read `filenames` and `compression_type` of the stage; the scanner and its numbers are the
  * caller's. */
-tundish_status reader_open(struct reader *reader, const struct stage_config *config,
-                           const struct scanner_ops *scanner);
+tundish_status file_source_open(struct reader *reader, const struct stage_config *config,
+                                const struct scanner_ops *scanner);
 
 /* The file of that name in the table, to be read as the reader does. Any thread. */
-struct source_file *reader_enter(const struct reader *reader, struct source_files *files,
-                                 struct byte_view name);
+struct source_file *file_source_enter(const struct reader *reader, struct source_files *files,
+                                      struct byte_view name);
 
 /* Was the file entered to be read as the reader does? */
-bool reader_reads(const struct reader *reader, const struct source_file *file);
+bool file_source_reads(const struct reader *reader, const struct source_file *file);
 
 /* For struct order_ops, the node's state beginning with a reader. */
-tundish_status reader_iterate(struct order_iterator *iterator);
-enum order_result reader_next(struct order_iterator *iterator, uint64_t *words, size_t max,
-                              size_t *ret_count);
-void reader_iterate_close(struct order_iterator *iterator);
-tundish_status reader_count(struct order_iterator *iterator, uint64_t *ret_count);
-tundish_status reader_at(struct order_iterator *iterator, const uint64_t *indices,
-                         size_t index_count, uint64_t *words);
-enum order_result reader_pass_over(struct order_iterator *iterator, uint64_t count,
-                                   uint64_t *ret_passed);
+tundish_status file_source_iterate(struct order_iterator *iterator);
+enum order_result file_source_next(struct order_iterator *iterator, uint64_t *words, size_t max,
+                                   size_t *ret_count);
+void file_source_iterate_close(struct order_iterator *iterator);
+tundish_status file_source_count(struct order_iterator *iterator, uint64_t *ret_count);
+tundish_status file_source_at(struct order_iterator *iterator, const uint64_t *indices,
+                              size_t index_count, uint64_t *words);
+enum order_result file_source_pass_over(struct order_iterator *iterator, uint64_t count,
+                                        uint64_t *ret_passed);
 
 /* Add to a failure which stage it is of: a pipeline may have several readers. */
-tundish_status reader_fail_at_stage(const struct order_iterator *iterator, tundish_status status);
+tundish_status file_source_fail_at_stage(const struct order_iterator *iterator,
+                                         tundish_status status);
 
-tundish_status reader_check(struct order_iterator *iterator);
-bool reader_expect(struct order_iterator *iterator);
+tundish_status file_source_check(struct order_iterator *iterator);
+bool file_source_expect(struct order_iterator *iterator);
 
 /* needs_cache: packed files are unpacked there, and objects are kept there, but for the ranges of
  * them that Parquet is read by. */
-bool reader_needs_cache(const void *state, bool has_urls);
+bool file_source_needs_cache(const void *state, bool has_urls);
 
 /* row_bytes of sources whose rows are what the reference says, byte for byte. */
-uint64_t reader_row_bytes(const uint64_t *words);
+uint64_t file_source_row_bytes(const uint64_t *words);
 
 #define READER_ORDER(stage)                                                                        \
     {                                                                                              \
-        .name = stage, .state_bytes = sizeof(struct reader_state), .open = reader_iterate,         \
-        .next = reader_next, .close = reader_iterate_close, .count = reader_count,                 \
-        .at = reader_at, .pass_over = reader_pass_over, .check = reader_check,                     \
-        .expect = reader_expect,                                                                   \
+        .name = stage, .state_bytes = sizeof(struct reader_state), .open = file_source_iterate,    \
+        .next = file_source_next, .close = file_source_iterate_close, .count = file_source_count,  \
+        .at = file_source_at, .pass_over = file_source_pass_over, .check = file_source_check,      \
+        .expect = file_source_expect,                                                              \
     }
 
 #endif

@@ -256,7 +256,7 @@ arrow_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     if (state->is_over)
         return ORDER_END;
     status = arrow_rows_next(&state->rows, max < INT64_MAX ? (int64_t)max : INT64_MAX);
-    count_up(&table_services(iterator->instance->services->files)->counters.program_wait_ns,
+    count_up(&files_services(iterator->instance->services->files)->counters.program_wait_ns,
              (uint64_t)(tnd_clock_ns() - began_ns));
     state->is_over = status != TUNDISH_OK;
     if (status == TUNDISH_END)

@@ -170,9 +170,9 @@ begin_pass(struct order_iterator *iterator)
         return status;
     /* The files that the pass reads are noted in the cache file, which is stale once one of them
      * changes. */
-    before = table_note_files(files, &state->made_of);
+    before = files_note_files(files, &state->made_of);
     status = order_open(input, iterator->instance, &state->input);
-    table_note_files(files, before);
+    files_note_files(files, before);
     return status;
 }
 
@@ -208,8 +208,8 @@ cache_file_iterate(struct order_iterator *iterator)
      * pipeline is not read. */
     state->key = (struct cache_key){
         .name = name_for(iterator, scope_hash),
-        .fingerprint = upstream_fingerprint(input, table_root(services->files)) ^ scope_hash,
-        .listing = upstream_listing(input, table_root(services->files)),
+        .fingerprint = upstream_fingerprint(input, files_root(services->files)) ^ scope_hash,
+        .listing = upstream_listing(input, files_root(services->files)),
     };
     status = cache_rows_open(services->files, &state->key, services->stop, &state->rows, &found);
     if (status == TUNDISH_OK && services->digest != NULL)
@@ -265,9 +265,9 @@ pull_input(struct order_iterator *iterator, size_t max)
                                      iterator->node->inputs[0]->width * sizeof *waiting->words);
     }
     waiting->at = 0;
-    before = table_note_files(files, &state->made_of);
+    before = files_note_files(files, &state->made_of);
     result = order_next(state->input, waiting->words, max, &waiting->count);
-    table_note_files(files, before);
+    files_note_files(files, before);
     return result;
 }
 

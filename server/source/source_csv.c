@@ -17,7 +17,7 @@ static tundish_status
 csv_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct csv *csv = state;
-    tundish_status status = reader_open(&csv->reader, config, &scanner_csv);
+    tundish_status status = file_source_open(&csv->reader, config, &scanner_csv);
     tundish_status table = csv_table_open(config, true, &csv->table);
 
     if (status != TUNDISH_OK || table != TUNDISH_OK)
@@ -85,7 +85,7 @@ const struct source_ops source_csv = {
     .state_bytes = sizeof(struct csv),
     .open = csv_open,
     .read = csv_read,
-    .needs_cache = reader_needs_cache,
+    .needs_cache = file_source_needs_cache,
     .reads_files = false, /* TensorFlow's FILE sharding does not see it */
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

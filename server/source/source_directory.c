@@ -180,7 +180,7 @@ directory_iterate(struct order_iterator *iterator)
                                   .find = find_files,
                                   .context = directory };
 
-    return table_list_paths(iterator->instance->services->files, &search, &state->list);
+    return files_list_paths(iterator->instance->services->files, &search, &state->list);
 }
 
 static void
@@ -256,7 +256,7 @@ read_urls(const struct source_read *read, const struct byte_view *paths, struct 
     const struct file_notes *notes = output->file_notes;
     struct remote_files *files = NULL;
     tundish_status status =
-        remote_files_open(table_services(read->files)->remote, paths, (size_t)read->count, &files);
+        remote_files_open(files_services(read->files)->remote, paths, (size_t)read->count, &files);
 
     for (size_t i = 0; i < (size_t)read->count && status == TUNDISH_OK; i++) {
         status = remote_files_next(files, output->scratch, &values[i]);
@@ -286,7 +286,7 @@ read_paths(const struct source_read *read, const struct byte_view *paths, struct
             status = others->take(asked, i, output->scratch, &values[i]);
         if (status == TUNDISH_OK && values[i].data == NULL)
             status =
-                whole_file_read(table_root(read->files), paths[i], output->scratch, &values[i]);
+                whole_file_read(files_root(read->files), paths[i], output->scratch, &values[i]);
         if (status == TUNDISH_OK)
             file_notes_add(output->file_notes, paths[i], values[i]);
         /* A node that does not answer must not look like rows that are bad. */
@@ -317,7 +317,7 @@ directory_read(const void *state, const struct source_read *read)
     for (size_t i = 0; i < count; i++) {
         const uint64_t *words = &read->words[i * read->stride];
         size_t path_bytes;
-        const char *path = table_path(read->files, (uint32_t)words[0], &path_bytes);
+        const char *path = files_path(read->files, (uint32_t)words[0], &path_bytes);
 
         labels[i] = (int32_t)words[1];
         paths[i] = (struct byte_view){ (const uint8_t *)path, path_bytes };
@@ -331,8 +331,8 @@ directory_read(const void *state, const struct source_read *read)
         return status;
     for (size_t i = 0; i < count; i++)
         bytes_read += values[i].size;
-    count_up(&table_services(read->files)->counters.bytes_read, bytes_read);
-    count_up(&table_services(read->files)->counters.rows_read, count);
+    count_up(&files_services(read->files)->counters.bytes_read, bytes_read);
+    count_up(&files_services(read->files)->counters.rows_read, count);
     column_set_scalars(&output->columns[VALUE], read->count, values);
     column_set_scalars(&output->columns[LABEL], read->count, labels);
     column_set_scalars(&output->columns[PATH], read->count, paths);
@@ -345,7 +345,7 @@ directory_tell(const void *state, struct source_files *files, const uint64_t *wo
 {
     (void)state;
     ret_where->file.data =
-        (const uint8_t *)table_path(files, (uint32_t)words[0], &ret_where->file.size);
+        (const uint8_t *)files_path(files, (uint32_t)words[0], &ret_where->file.size);
     ret_where->number_name = "label";
     ret_where->number = (int64_t)words[1];
     ret_where->note = "the row is the whole file";

@@ -15,7 +15,7 @@ static tundish_status
 fixed_length_record_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct reader *reader = state;
-    tundish_status status = reader_open(reader, config, &scanner_fixed_length_record);
+    tundish_status status = file_source_open(reader, config, &scanner_fixed_length_record);
 
     if (status != TUNDISH_OK)
         return status;
@@ -57,8 +57,8 @@ const struct source_ops source_fixed_length_record = {
     .state_bytes = sizeof(struct reader),
     .open = fixed_length_record_open,
     .read = fixed_length_record_read,
-    .row_bytes = reader_row_bytes,
-    .needs_cache = reader_needs_cache,
+    .row_bytes = file_source_row_bytes,
+    .needs_cache = file_source_needs_cache,
     .reads_files = true,
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

@@ -151,7 +151,7 @@ list_paths(struct source_files *files, const struct patterns *patterns,
     tundish_status status;
 
     search.key = key;
-    status = table_list_paths(files, &search, ret_list);
+    status = files_list_paths(files, &search, ret_list);
     free(key);
     return status;
 }
@@ -173,7 +173,7 @@ list_files_iterate(struct order_iterator *iterator)
         status = list_paths(iterator->instance->services->files,
                             &(struct patterns){ patterns, count }, &state->list);
         if (status != TUNDISH_OK)
-            status = reader_fail_at_stage(iterator, status);
+            status = file_source_fail_at_stage(iterator, status);
     }
     for (uint32_t i = 0; i < count; i++)
         free(patterns[i]);
@@ -242,7 +242,7 @@ list_files_read(const void *state, const struct source_read *read)
     for (int64_t i = 0; i < read->count; i++) {
         size_t bytes;
         const char *path =
-            table_path(read->files, (uint32_t)read->words[(size_t)i * read->stride], &bytes);
+            files_path(read->files, (uint32_t)read->words[(size_t)i * read->stride], &bytes);
 
         views[i] = (struct byte_view){ (const uint8_t *)path, bytes };
     }
@@ -271,7 +271,7 @@ list_files_tell(const void *state, struct source_files *files, const uint64_t *w
 {
     (void)state;
     ret_where->file.data =
-        (const uint8_t *)table_path(files, (uint32_t)words[0], &ret_where->file.size);
+        (const uint8_t *)files_path(files, (uint32_t)words[0], &ret_where->file.size);
     ret_where->note = "the row is the path of the file";
 }
 

@@ -81,7 +81,7 @@ path_of(const struct order_iterator *iterator)
 {
     const struct numbers *numbers = iterator->node->state;
     const char *name = numbers->file, *epoch = strstr(name, EPOCH);
-    const char *root = table_root(iterator->instance->services->files);
+    const char *root = files_root(iterator->instance->services->files);
     const char *slash = name[0] == '/' ? "" : "/";
 
     return tnd_sprintf("%s%s%.*s%" PRIu64 "%s", *slash == '\0' ? "" : root, slash,
@@ -139,7 +139,7 @@ prepare(struct order_iterator *iterator)
     if (state->is_read || state->is_over)
         return state->is_read ? ORDER_OK : ORDER_END;
     path = path_of(iterator);
-    status = await(path, table_services(iterator->instance->services->files),
+    status = await(path, files_services(iterator->instance->services->files),
                    iterator->instance->services->stop);
     if (status == TUNDISH_OK)
         status = read_list(iterator, path);

@@ -271,7 +271,7 @@ static tundish_status
 parquet_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct parquet *parquet = state;
-    tundish_status status = reader_open(&parquet->reader, config, &scanner_parquet);
+    tundish_status status = file_source_open(&parquet->reader, config, &scanner_parquet);
 
     if (status == TUNDISH_OK)
         status = open_columns(parquet, config);
@@ -305,7 +305,7 @@ static void
 parquet_tell(const void *state, struct source_files *files, const uint64_t *words,
              struct whereabouts *ret_where)
 {
-    const struct source_file *file = table_file(files, reference_file(words));
+    const struct source_file *file = files_file(files, reference_file(words));
 
     (void)state;
     must(file != NULL && file->parquet != NULL);
@@ -342,7 +342,7 @@ const struct source_ops source_parquet = {
     .read = parquet_read,
     .tell = parquet_tell,
     .describe = parquet_describe,
-    .needs_cache = reader_needs_cache,
+    .needs_cache = file_source_needs_cache,
     .reads_files = true,
     .tells_records = true,
     .words = WORDS_HAVE_FILE,

@@ -146,9 +146,9 @@ start_writer(struct order_iterator *iterator, uint64_t first, struct writer *wri
         .arguments = program->arguments,
         .environment = (const char *const *)environment,
         /* Relative paths in the arguments mean the same as in the pipeline file. */
-        .folder = table_root(services->files),
+        .folder = files_root(services->files),
         /* Stats report this time: it tells whether the program is the bottleneck. */
-        .waited_ns = &table_services(services->files)->counters.program_wait_ns,
+        .waited_ns = &files_services(services->files)->counters.program_wait_ns,
     };
     tundish_status status = child_start(&command, &writer->child);
 

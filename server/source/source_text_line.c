@@ -9,7 +9,7 @@
 static tundish_status
 text_line_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
-    tundish_status status = reader_open(state, config, &scanner_text_line);
+    tundish_status status = file_source_open(state, config, &scanner_text_line);
 
     if (status == TUNDISH_OK)
         schema_add(ret_schema, source_column_name(config), TUNDISH_STRING);
@@ -102,7 +102,7 @@ const struct source_ops source_text_line = {
     .open = text_line_open,
     .read = text_line_read,
     .leave_out_blank = text_line_leave_out_blank,
-    .needs_cache = reader_needs_cache,
+    .needs_cache = file_source_needs_cache,
     .reads_files = true,
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

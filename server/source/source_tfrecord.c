@@ -14,7 +14,7 @@ enum { CHECKSUM_BYTES = 4 };
 static tundish_status
 tfrecord_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
-    tundish_status status = reader_open(state, config, &scanner_tfrecord);
+    tundish_status status = file_source_open(state, config, &scanner_tfrecord);
 
     if (status == TUNDISH_OK)
         schema_add(ret_schema, source_column_name(config), TUNDISH_STRING);
@@ -101,8 +101,8 @@ const struct source_ops source_tfrecord = {
     .state_bytes = sizeof(struct reader),
     .open = tfrecord_open,
     .read = tfrecord_read,
-    .row_bytes = reader_row_bytes,
-    .needs_cache = reader_needs_cache,
+    .row_bytes = file_source_row_bytes,
+    .needs_cache = file_source_needs_cache,
     .reads_files = true,
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

@@ -82,7 +82,7 @@ static tundish_status
 webdataset_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct webdataset *webdataset = state;
-    tundish_status status = reader_open(&webdataset->reader, config, &scanner_webdataset);
+    tundish_status status = file_source_open(&webdataset->reader, config, &scanner_webdataset);
     tundish_status columns = open_columns(&webdataset->columns, config, ret_schema);
 
     /* Shards are often .tar.gz, and WebDataset goes by the name. */
@@ -298,7 +298,7 @@ const struct source_ops source_webdataset = {
     .state_bytes = sizeof(struct webdataset),
     .open = webdataset_open,
     .read = webdataset_read,
-    .needs_cache = reader_needs_cache,
+    .needs_cache = file_source_needs_cache,
     .reads_files = true,
     .refers_to_records = true,
     .words = WORDS_HAVE_FILE,

@@ -67,7 +67,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     must(source_files_open(&options, &files) == TUNDISH_OK);
     scratch = scratch_open();
-    scan_cursor_open(&cursor, table_enter(files, path, strlen(path), &format), NULL);
+    scan_cursor_open(&cursor, files_enter(files, path, strlen(path), &format), NULL);
     while (scan_cursor_next(&cursor, words, 64, &count) == ORDER_OK)
         read_rows(files, words, count, scratch);
     scan_cursor_close(&cursor);

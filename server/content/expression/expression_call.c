@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "column/convert.h"
-#include "content/expression/expression_check.h"
+#include "content/expression/operand.h"
 #include "core/memory.h"
 #include "core/plural.h"
 #include "pipeline/stages.h"

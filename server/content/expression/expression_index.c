@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "column/dims.h"
-#include "content/expression/expression_check.h"
+#include "content/expression/operand.h"
 #include "core/memory.h"
 #include "core/plural.h"
 

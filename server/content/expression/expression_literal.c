@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "column/convert.h"
-#include "content/expression/expression_check.h"
+#include "content/expression/operand.h"
 #include "core/bytes.h"
 #include "core/memory.h"
 

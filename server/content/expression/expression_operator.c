@@ -1,6 +1,6 @@
 /* expression_operator.c - the meaning of operators: on literals as in Python, on columns as in
  * TensorFlow. */
-#include "content/expression/expression_check.h"
+#include "content/expression/operand.h"
 
 #include "core/must.h"
 

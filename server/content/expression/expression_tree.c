@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/expression/expression_tokens.h"
+#include "content/expression/tokens.h"
 #include "core/memory.h"
 
 /* The parser recurses and expressions come from users: bound its depth and its memory. */

@@ -9,7 +9,7 @@
 #include "content/learned/learned_file.h"
 #include "content/learned/learning.h"
 #include "content/records/number.h"
-#include "content/records/unpack.h"
+#include "content/records/unpacker.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
 

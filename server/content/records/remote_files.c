@@ -44,7 +44,7 @@ remote_files_is_url(struct byte_view path)
 static void
 asked_close(struct asked *asked)
 {
-    reply_close(asked->reply);
+    request_close(asked->reply);
     remote_url_close(&asked->url);
     free(asked->text);
     *asked = (struct asked){ 0 };
@@ -65,7 +65,7 @@ ask_next(struct remote_files *files, struct scratch *scratch)
 
     asked->status = remote_url_open((const char *)url.data, url.size, &asked->url);
     if (asked->status == TUNDISH_OK && !small_read(files->remote, &asked->url, &room, &asked->here))
-        asked->status = reply_ask(files->remote, &asked->url, &files->range, &asked->reply);
+        asked->status = request_ask(files->remote, &asked->url, &files->range, &asked->reply);
     if (asked->status != TUNDISH_OK)
         asked->text = tnd_strdup(tnd_error_text());
 }
@@ -107,13 +107,13 @@ read_rest(struct remote_files *files, const struct asked *asked,
     const uint8_t *bytes;
     size_t count = 0;
     const struct reply_range range = { identity, from, identity->bytes - from, true };
-    tundish_status status = reply_ask(files->remote, &asked->url, &range, &reply);
+    tundish_status status = request_ask(files->remote, &asked->url, &range, &reply);
 
     if (status == TUNDISH_OK)
-        status = reply_wait(reply, &bytes, &count, &answer);
+        status = request_wait(reply, &bytes, &count, &answer);
     if (status == TUNDISH_OK)
         memcpy(to + from, bytes, count);
-    reply_close(reply);
+    request_close(reply);
     return status;
 }
 
@@ -160,9 +160,9 @@ read_reply(struct remote_files *files, const struct asked *asked, struct scratch
     uint8_t *to;
     tundish_status status;
 
-    status = reply_wait(asked->reply, &bytes, &count, &answer);
+    status = request_wait(asked->reply, &bytes, &count, &answer);
     if (status == TUNDISH_E_DATA && files->remote->disk != NULL &&
-        reply_is_too_large(asked->reply, &identity))
+        request_is_too_large(asked->reply, &identity))
         return read_from_disk(files, asked, &identity, scratch, ret_bytes);
     if (status != TUNDISH_OK)
         return status;

@@ -30,7 +30,7 @@ ask_ahead_begin(struct source_files *files)
 {
     struct ask_ahead *asking;
 
-    if (table_peers(files) == NULL && !table_has_urls(files) && !table_has_parquet(files))
+    if (files_peers(files) == NULL && !files_has_urls(files) && !files_has_parquet(files))
         return NULL;
     asking = tnd_zalloc(1, sizeof *asking);
     asking->files = files;
@@ -63,14 +63,14 @@ expect_group(struct ask_ahead *list, struct source_file *file, uint64_t row)
     list->last_group = file->parquet->footer.groups[list->last_number];
     if (!atomic_load_explicit(&file->parquet->are_there[list->last_number], memory_order_relaxed))
         list->has_no_room =
-            !row_groups_expect(table_row_groups(list->files), file, list->last_number);
+            !row_groups_expect(files_row_groups(list->files), file, list->last_number);
 }
 
 void
 ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
 {
     struct ask_ahead *list = asking;
-    struct source_file *file = table_file(list->files, reference_file(words));
+    struct source_file *file = files_file(list->files, reference_file(words));
 
     /* Its references say no positions: row groups are asked for. */
     if (file != NULL && file->format.parquet != NULL) {
@@ -95,8 +95,8 @@ ask_ahead_end(struct ask_ahead *asking, uint64_t epoch, uint64_t step)
     struct source_files *files = asking->files;
 
     if (asking->count > 0)
-        peer_ahead_add(table_peer_ahead(files), epoch, step,
-                       peer_ask(table_peers(files), asking->rows, asking->count));
+        peer_ahead_add(files_peer_ahead(files), epoch, step,
+                       peer_ask(files_peers(files), asking->rows, asking->count));
     free(asking->rows);
     free(asking);
 }
@@ -104,12 +104,12 @@ ask_ahead_end(struct ask_ahead *asking, uint64_t epoch, uint64_t step)
 void
 ask_ahead_forget(struct source_files *files, uint64_t epoch, uint64_t step)
 {
-    if (table_peers(files) != NULL)
-        peer_ahead_forget(table_peer_ahead(files), epoch, step);
+    if (files_peers(files) != NULL)
+        peer_ahead_forget(files_peer_ahead(files), epoch, step);
 }
 
 uint64_t
 ask_ahead_bytes(const struct source_files *files)
 {
-    return table_peers(files) == NULL ? 0 : peer_ahead_bytes(table_peer_ahead(files));
+    return files_peers(files) == NULL ? 0 : peer_ahead_bytes(files_peer_ahead(files));
 }

@@ -17,7 +17,7 @@ struct begun {
 void
 begun_leave(struct source_files *files, const char *key, void *state, void (*close)(void *state))
 {
-    struct begun **last = table_begun(files), *begun = tnd_zalloc(1, sizeof *begun);
+    struct begun **last = files_begun(files), *begun = tnd_zalloc(1, sizeof *begun);
 
     while (*last != NULL)
         last = &(*last)->next;
@@ -41,7 +41,7 @@ take(struct begun **link)
 void *
 begun_take(struct source_files *files, const char *key)
 {
-    struct begun **link = table_begun(files);
+    struct begun **link = files_begun(files);
 
     while (*link != NULL && strcmp((*link)->key, key) != 0)
         link = &(*link)->next;
@@ -51,7 +51,7 @@ begun_take(struct source_files *files, const char *key)
 void
 source_files_end_begun(struct source_files *files)
 {
-    struct begun **first = table_begun(files);
+    struct begun **first = files_begun(files);
 
     while (*first != NULL) {
         void (*close)(void *state) = (*first)->close;

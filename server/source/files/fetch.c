@@ -137,7 +137,7 @@ static tundish_status
 read_bytes(const struct source_read *read, struct source_file *file, void *to, size_t bytes,
            uint64_t offset)
 {
-    struct block_cache *cache = table_block_cache(read->files);
+    struct block_cache *cache = files_block_cache(read->files);
 
     if (bytes == 0 || (bytes <= BLOCK_ROW_BYTES && file->identity.size >= BLOCK_FILE_BYTES &&
                        block_cache_read(cache, file, to, bytes, offset)))
@@ -151,14 +151,14 @@ read_group(const struct source_read *read, const struct wanted *group, size_t co
 {
     uint64_t begin = group[0].offset;
     uint8_t *bytes = scratch_alloc(read->output->scratch, (size_t)(end - begin));
-    struct source_file *file = table_file(read->files, group[0].file);
+    struct source_file *file = files_file(read->files, group[0].file);
     tundish_status status;
 
     must(file != NULL);
     status = read_bytes(read, file, bytes, (size_t)(end - begin), begin);
     if (status != TUNDISH_OK)
         return status;
-    count_up(&table_services(read->files)->counters.bytes_read, end - begin);
+    count_up(&files_services(read->files)->counters.bytes_read, end - begin);
     for (size_t i = 0; i < count; i++)
         ret_views[group[i].row] =
             (struct byte_view){ bytes + (group[i].offset - begin), group[i].bytes };
@@ -168,16 +168,16 @@ read_group(const struct source_read *read, const struct wanted *group, size_t co
 static inline void
 look_ahead(const struct source_read *read, const struct wanted *row)
 {
-    const struct source_file *file = table_file(read->files, row->file);
+    const struct source_file *file = files_file(read->files, row->file);
 
     if (row->bytes <= BLOCK_ROW_BYTES && file != NULL)
-        block_cache_prefetch(table_block_cache(read->files), file, row->bytes, row->offset);
+        block_cache_prefetch(files_block_cache(read->files), file, row->bytes, row->offset);
 }
 
 static bool
 is_elsewhere(const struct source_read *read, uint32_t file)
 {
-    const struct source_file *found = table_file(read->files, file);
+    const struct source_file *found = files_file(read->files, file);
 
     must(found != NULL);
     return found->peers != NULL;
@@ -186,7 +186,7 @@ is_elsewhere(const struct source_read *read, uint32_t file)
 bool
 fetch_needs_peers(const struct source_read *read)
 {
-    for (int64_t i = 0; table_peers(read->files) != NULL && i < read->count; i++)
+    for (int64_t i = 0; files_peers(read->files) != NULL && i < read->count; i++)
         if (is_elsewhere(read, reference_file(fetch_words(read, i))))
             return true;
     return false;
@@ -195,7 +195,7 @@ fetch_needs_peers(const struct source_read *read)
 static struct peer_row
 peer_row_of(const struct source_read *read, const struct wanted *wanted)
 {
-    return (struct peer_row){ table_file(read->files, wanted->file), wanted->offset,
+    return (struct peer_row){ files_file(read->files, wanted->file), wanted->offset,
                               wanted->bytes };
 }
 
@@ -215,7 +215,7 @@ find_or_ask(const struct source_read *read, const struct wanted *rows, size_t co
         if (ret_where[i] == NULL)
             missing[missing_count++] = row;
     }
-    return missing_count > 0 ? peer_ask(table_peers(read->files), missing, missing_count) : NULL;
+    return missing_count > 0 ? peer_ask(files_peers(read->files), missing, missing_count) : NULL;
 }
 
 static tundish_status
@@ -223,7 +223,7 @@ fetch_from_peers(const struct source_read *read, const struct wanted *rows, size
                  struct byte_view *ret_views)
 {
     struct scratch *scratch = read->output->scratch;
-    struct peer_ahead *ahead = table_peer_ahead(read->files);
+    struct peer_ahead *ahead = files_peer_ahead(read->files);
     struct peer_rows **where = scratch_array(scratch, count + 1, sizeof *where);
     struct peer_rows *asked_now, *last = NULL;
     struct peer_held held;
@@ -280,7 +280,7 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
     }
     /* Rows of other nodes first: the network is the longer wait, and their bytes were asked for
      * ahead. */
-    if (table_peers(read->files) != NULL) {
+    if (files_peers(read->files) != NULL) {
         size_t near_count = put_peers_last(read, rows, count);
 
         if (near_count < count)
@@ -307,7 +307,7 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         status = read_group(read, &rows[i], next - i, end, ret_views);
         i = next;
     }
-    count_up(&table_services(read->files)->counters.rows_read, (uint64_t)read->count);
+    count_up(&files_services(read->files)->counters.rows_read, (uint64_t)read->count);
     return status;
 }
 
@@ -315,7 +315,7 @@ tundish_status
 fetch_row_to(const struct source_read *read, int64_t row, uint32_t extra, void *to, void *ret_extra)
 {
     const uint64_t *words = fetch_words(read, row);
-    struct source_file *file = table_file(read->files, reference_file(words));
+    struct source_file *file = files_file(read->files, reference_file(words));
 
     must(file != NULL && file->peers == NULL);
     return file_read_apart(file, to, reference_length(words), ret_extra, extra, words[0]);
@@ -325,7 +325,7 @@ const char *
 fetch_file_name(const struct source_read *read, int64_t row)
 {
     const struct source_file *file =
-        table_file(read->files, reference_file(fetch_words(read, row)));
+        files_file(read->files, reference_file(fetch_words(read, row)));
 
     must(file != NULL);
     return file->name;

@@ -163,25 +163,25 @@ source_files_stats(const struct source_files *files, struct source_files_stats *
 }
 
 struct source_services *
-table_services(struct source_files *files)
+files_services(struct source_files *files)
 {
     return &files->services;
 }
 
 struct begun **
-table_begun(struct source_files *files)
+files_begun(struct source_files *files)
 {
     return &files->begun;
 }
 
 struct block_cache *
-table_block_cache(const struct source_files *files)
+files_block_cache(const struct source_files *files)
 {
     return files->blocks;
 }
 
 struct row_groups *
-table_row_groups(const struct source_files *files)
+files_row_groups(const struct source_files *files)
 {
     return files->row_groups;
 }
@@ -313,7 +313,7 @@ file_new(struct source_files *files, const char *name, size_t bytes,
 }
 
 struct file_set *
-table_note_files(struct source_files *files, struct file_set *set)
+files_note_files(struct source_files *files, struct file_set *set)
 {
     struct file_set *before = files->noted;
 
@@ -332,7 +332,7 @@ note_file(struct file_set *set, uint32_t number)
 }
 
 struct source_file *
-table_enter(struct source_files *files, const char *name, size_t name_bytes,
+files_enter(struct source_files *files, const char *name, size_t name_bytes,
             const struct record_format *format)
 {
     struct source_file *file;
@@ -356,7 +356,7 @@ table_enter(struct source_files *files, const char *name, size_t name_bytes,
 }
 
 struct source_file *
-table_enter_open(struct source_files *files, const char *name, int descriptor)
+files_enter_open(struct source_files *files, const char *name, int descriptor)
 {
     /* A spool has no records of its own and is never found by name. */
     static const struct record_format no_records = { 0 };
@@ -371,13 +371,13 @@ table_enter_open(struct source_files *files, const char *name, int descriptor)
 }
 
 struct source_file *
-table_file(const struct source_files *files, uint32_t number)
+files_file(const struct source_files *files, uint32_t number)
 {
     return numbered_get(&files->table, number);
 }
 
 const char *
-table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes)
+files_path(const struct source_files *files, uint32_t number, size_t *ret_bytes)
 {
     const struct path_entry *entry = numbered_get(&files->paths, number);
 
@@ -400,7 +400,7 @@ add_path(struct source_files *files, const char *path)
 }
 
 uint32_t
-table_enter_path(struct source_files *files, const char *path)
+files_enter_path(struct source_files *files, const char *path)
 {
     uint32_t number;
 
@@ -439,7 +439,7 @@ listing_new(struct source_files *files, const struct path_search *search, struct
 }
 
 tundish_status
-table_list_paths(struct source_files *files, const struct path_search *search,
+files_list_paths(struct source_files *files, const struct path_search *search,
                  const struct path_list **ret_list)
 {
     struct glob_list found = { 0 };
@@ -471,7 +471,7 @@ table_list_paths(struct source_files *files, const struct path_search *search,
 }
 
 struct peers *
-table_peers(const struct source_files *files)
+files_peers(const struct source_files *files)
 {
     return files->peers;
 }
@@ -483,25 +483,25 @@ source_other_files(const struct source_files *files)
 }
 
 struct peer_ahead *
-table_peer_ahead(const struct source_files *files)
+files_peer_ahead(const struct source_files *files)
 {
     return files->ahead;
 }
 
 bool
-table_has_parquet(const struct source_files *files)
+files_has_parquet(const struct source_files *files)
 {
     return atomic_load_explicit(&files->has_parquet, memory_order_relaxed);
 }
 
 bool
-table_has_urls(const struct source_files *files)
+files_has_urls(const struct source_files *files)
 {
     return atomic_load_explicit(&files->has_urls, memory_order_relaxed);
 }
 
 const char *
-table_root(const struct source_files *files)
+files_root(const struct source_files *files)
 {
     return files->root;
 }

@@ -60,7 +60,7 @@ void
 whereabouts_of_reference(struct source_files *files, const uint64_t *words,
                          struct whereabouts *ret_where)
 {
-    struct source_file *file = table_file(files, reference_file(words));
+    struct source_file *file = files_file(files, reference_file(words));
 
     must(file != NULL);
     ret_where->file = (struct byte_view){ (const uint8_t *)file->name, strlen(file->name) };
@@ -114,7 +114,7 @@ void
 whereabouts_say(const struct source_files *files, const uint64_t *words, bool is_quick,
                 char text[WHEREABOUTS_TEXT_BYTES])
 {
-    struct source_file *file = table_file(files, reference_file(words));
+    struct source_file *file = files_file(files, reference_file(words));
     uint64_t line = 0;
 
     must(file != NULL);
@@ -130,7 +130,7 @@ whereabouts_say(const struct source_files *files, const uint64_t *words, bool is
 tundish_status
 whereabouts_read(struct source_files *files, const uint64_t *words, uint8_t **ret_bytes)
 {
-    struct source_file *file = table_file(files, reference_file(words));
+    struct source_file *file = files_file(files, reference_file(words));
     uint8_t *bytes = tnd_alloc((size_t)reference_length(words) + 1);
     tundish_status status;
 

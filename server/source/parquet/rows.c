@@ -131,7 +131,7 @@ sort_rows(const struct source_read *read)
     stretches.list = scratch_array(scratch, count + 1, sizeof *stretches.list);
     for (size_t i = 0; i < count; i++) {
         const uint64_t *words = fetch_words(read, (int64_t)i);
-        struct source_file *file = table_file(read->files, reference_file(words));
+        struct source_file *file = files_file(read->files, reference_file(words));
 
         must(file != NULL && file->parquet != NULL && words[0] < file->parquet->footer.row_count);
         hint = parquet_group_of(&file->parquet->footer, words[0], hint);
@@ -479,7 +479,7 @@ find_rows(const struct taking *taking, const struct stretch *stretch, const stru
 static tundish_status
 take_stretch(const struct taking *taking, const struct stretch *stretch)
 {
-    struct row_groups *cache = table_row_groups(taking->read->files);
+    struct row_groups *cache = files_row_groups(taking->read->files);
     const struct row_group_wanted wanted = { .file = stretch->file,
                                              .number = stretch->group,
                                              .is_scattered = stretch->is_scattered,
@@ -567,6 +567,6 @@ parquet_rows_read(const struct source_read *read)
     for (uint32_t i = 0; taking.notes != NULL && i < output->column_count; i++)
         if (taking.notes[i].numbers != NULL)
             words_tell(taking.scratch, &taking.notes[i]);
-    count_up(&table_services(read->files)->counters.rows_read, (uint64_t)read->count);
+    count_up(&files_services(read->files)->counters.rows_read, (uint64_t)read->count);
     return status;
 }

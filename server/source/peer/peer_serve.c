@@ -53,7 +53,7 @@ open_wanted(struct peers *peers, struct byte_view *from, struct peer_wanted *ret
         return makes_no_sense();
     status = check_name(peers, ret_wanted->name);
     if (status == TUNDISH_OK)
-        *ret_file = table_enter(peers->files, ret_wanted->name, strlen(ret_wanted->name),
+        *ret_file = files_enter(peers->files, ret_wanted->name, strlen(ret_wanted->name),
                                 &ret_wanted->format);
     free(ret_wanted->name);
     ret_wanted->name = NULL;
@@ -177,7 +177,7 @@ read_file(struct peer_responder *responder, struct byte_view name, struct peer_b
 
     free(text);
     if (status == TUNDISH_OK)
-        status = whole_file_read(table_root(peers->files), name, responder->scratch, &bytes);
+        status = whole_file_read(files_root(peers->files), name, responder->scratch, &bytes);
     if (status == TUNDISH_OK)
         peer_buffer_add(to, bytes.data, bytes.size);
     scratch_reset(responder->scratch);

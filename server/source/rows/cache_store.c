@@ -46,7 +46,7 @@ static const struct record_format cache_format = { .scanner = &scanner_tfrecord 
 static char *
 path_of(const struct source_files *files, const char *name)
 {
-    return name[0] == '/' ? tnd_strdup(name) : tnd_sprintf("%s/%s", table_root(files), name);
+    return name[0] == '/' ? tnd_strdup(name) : tnd_sprintf("%s/%s", files_root(files), name);
 }
 
 static tundish_status
@@ -246,7 +246,7 @@ cache_rows_open(struct source_files *files, const struct cache_key *key, const _
     if (is_planted)
         return refuse_store(
             key, "this cache belongs to another user, in a folder that every user may write to");
-    rows.file = table_enter(files, key->name, strlen(key->name), &cache_format);
+    rows.file = files_enter(files, key->name, strlen(key->name), &cache_format);
     status = scan_complete(rows.file, stop, &rows.list);
     /* The scanner speaks of a TFRecord file. The user should hear that it is the cache that is
      * wrong. */
@@ -428,7 +428,7 @@ add_tail(struct cache_build *build, const struct cache_key *key, const struct fi
     if (made_of->count > 0)
         qsort(made_of->numbers, made_of->count, sizeof *made_of->numbers, compare_numbers);
     for (size_t i = 0; i < made_of->count; i++) {
-        const struct source_file *file = table_file(build->files, made_of->numbers[i]);
+        const struct source_file *file = files_file(build->files, made_of->numbers[i]);
         struct made_of of = { .size = file->identity.size,
                               .modified_ns = file->identity.modified_ns,
                               .name_bytes = strlen(file->name) };

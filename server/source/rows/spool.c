@@ -16,7 +16,7 @@ spool_open(struct source_files *files, const char *name, int descriptor, struct 
     tundish_status status = TUNDISH_OK;
 
     if (descriptor < 0)
-        status = services_cache_folder(table_services(files), &folder);
+        status = services_cache_folder(files_services(files), &folder);
     if (status != TUNDISH_OK)
         return status;
     /* Without a name the file is gone with its last descriptor, even after a crash. */
@@ -25,7 +25,7 @@ spool_open(struct source_files *files, const char *name, int descriptor, struct 
     if (descriptor < 0)
         return tnd_fail_errno(errno, "cannot make a file in the cache folder for what %s gives",
                               name);
-    *ret_spool = (struct spool){ .file = table_enter_open(files, name, descriptor) };
+    *ret_spool = (struct spool){ .file = files_enter_open(files, name, descriptor) };
     return TUNDISH_OK;
 }
 

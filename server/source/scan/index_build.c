@@ -35,7 +35,7 @@ source_index_build(struct source_files *files, const char *path, const char *kin
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "files are indexed as tfrecord, text_line, csv or webdataset, not as %s",
                         kind);
-    file = table_enter(files, path, strlen(path), &format);
+    file = files_enter(files, path, strlen(path), &format);
     /* Progress is reported at every step of the scan. */
     while (scan_wait(file, NULL))
         if (progress != NULL)
@@ -64,7 +64,7 @@ enter_known(struct source_files *files, const char *path, const char *kind,
 
     if (!find_format(kind, &format))
         return tnd_fail(TUNDISH_E_ARGUMENT, "files are not indexed as %s", kind);
-    file = table_enter(files, path, strlen(path), &format);
+    file = files_enter(files, path, strlen(path), &format);
     status = file_open(file, &descriptor);
     if (status != TUNDISH_OK)
         return status;

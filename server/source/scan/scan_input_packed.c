@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "content/records/unpack.h"
+#include "content/records/unpacker.h"
 #include "source/scan/scan_work.h"
 
 #include "core/read_at.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "content/records/file_kind.h"
-#include "content/records/unpack.h"
+#include "content/records/unpacker.h"
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"

@@ -6,7 +6,7 @@
 #ifndef SOURCE_SCAN_SCANNER_H
 #define SOURCE_SCAN_SCANNER_H
 
-#include "content/records/unpack.h"
+#include "content/records/unpacker.h"
 #include "source/scan/records.h"
 
 struct parquet_columns;

@@ -166,7 +166,7 @@ ask_once(struct rows_node *node, uint32_t rank)
         if (catalogue_find(&node->catalogue, name)->owner == rank)
             continue;
         files[count] = number;
-        wanted[count++] = (struct peer_row){ table_enter(node->files, name, strlen(name), &format),
+        wanted[count++] = (struct peer_row){ files_enter(node->files, name, strlen(name), &format),
                                              fibers_draw(FILE_BYTES - ROW_BYTES_MAX),
                                              (uint32_t)fibers_draw(ROW_BYTES_MAX) };
     }

@@ -62,7 +62,7 @@ open_file(const struct folder *folder, struct source_files **ret_files)
     put_file(folder, "a", data, FILE_BYTES);
     free(data);
     assert_int_equal(source_files_open(&options, ret_files), TUNDISH_OK);
-    file = table_enter(*ret_files, "a", 1, &format);
+    file = files_enter(*ret_files, "a", 1, &format);
     assert_int_equal(scan_complete(file, NULL, &list), TUNDISH_OK);
     return file;
 }

@@ -46,7 +46,7 @@ open_anew(void)
 
     source_files_close(files);
     assert_int_equal(source_files_open(&options, &files), TUNDISH_OK);
-    file = table_enter(files, "a", 1, &format);
+    file = files_enter(files, "a", 1, &format);
     assert_int_equal(file_open(file, &descriptor), TUNDISH_OK);
     close(descriptor);
     return file;

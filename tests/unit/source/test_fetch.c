@@ -42,7 +42,7 @@ open_files(struct reading *reading)
         for (uint64_t i = 0; i < FILE_BYTES; i++)
             data[i] = byte_at(f, i);
         put_file(&reading->folder, names[f], data, FILE_BYTES);
-        reading->of[f] = table_enter(reading->files, names[f], 1, &format);
+        reading->of[f] = files_enter(reading->files, names[f], 1, &format);
         assert_int_equal(scan_complete(reading->of[f], NULL, &list), TUNDISH_OK);
     }
 }
@@ -73,11 +73,11 @@ fetch(struct reading *reading, int64_t count)
         .count = count,
         .output = &reading->output,
     };
-    uint64_t before = atomic_load(&table_services(reading->files)->counters.bytes_read);
+    uint64_t before = atomic_load(&files_services(reading->files)->counters.bytes_read);
 
     scratch_reset(reading->output.scratch);
     assert_int_equal(fetch_rows(&read, 0, reading->views), TUNDISH_OK);
-    return atomic_load(&table_services(reading->files)->counters.bytes_read) - before;
+    return atomic_load(&files_services(reading->files)->counters.bytes_read) - before;
 }
 
 static void

@@ -66,7 +66,7 @@ all_references(const struct folder *folder, uint32_t reader_count, bool *ret_hit
 {
     const struct record_format format = { .scanner = &scanner_tfrecord };
     struct source_files *files = open_files(folder, reader_count);
-    struct source_file *file = table_enter(files, "a", 1, &format);
+    struct source_file *file = files_enter(files, "a", 1, &format);
     struct source_files_stats stats;
     struct scan_cursor cursor;
     struct bytes all = { 0 };
@@ -338,7 +338,7 @@ static void
 expect_foreign(struct source_files *files, const struct record_format *format,
                const struct bytes *index, tundish_status expected, const char *words)
 {
-    struct source_file *file = table_enter(files, "a", 1, format);
+    struct source_file *file = files_enter(files, "a", 1, format);
     struct record_list list = { .count = 7 };
     /* An exact copy, so that reading past it is seen. */
     uint8_t *bytes = tnd_alloc(index->used);

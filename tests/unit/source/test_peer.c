@@ -273,7 +273,7 @@ static struct source_file *
 enter(const struct pair *pair, const char *name)
 {
     struct record_format format = { .scanner = &scanner_text_line };
-    struct source_file *file = table_enter(pair->files, name, strlen(name), &format);
+    struct source_file *file = files_enter(pair->files, name, strlen(name), &format);
 
     assert_non_null(file->peers);
     return file;
@@ -383,7 +383,7 @@ of_a_file_that_says_its_rows_itself_size_and_ranges_come(void **state)
 {
     const struct pair *pair = *state;
     struct record_format format = { .scanner = &scanner_parquet, .numbers = { 7 } };
-    struct source_file *file = table_enter(pair->files, "large", 5, &format);
+    struct source_file *file = files_enter(pair->files, "large", 5, &format);
     const size_t bytes = LARGE_BYTES - 1000;
     uint8_t *range = tnd_alloc(bytes);
     struct peer_buffer text = { 0 };
@@ -635,7 +635,7 @@ columns_of_samples_without_sense_are_answered_with_an_error(void **state)
     const struct record_format format = { .scanner = &scanner_webdataset,
                                           .numbers = { sample_columns_hash(&columns) },
                                           .samples = &columns };
-    struct source_file *file = table_enter(pair->files, "small", 5, &format);
+    struct source_file *file = files_enter(pair->files, "small", 5, &format);
     struct peer_buffer text = { 0 };
     uint64_t offset = 0;
     uint32_t bytes = 10;
@@ -735,7 +735,7 @@ rows_asked_ahead_stay_until_their_step_is_forgotten(void **state)
 {
     const struct pair *pair = *state;
     struct peer_row row = { enter(pair, "small"), 3, 100 };
-    struct peer_ahead *ahead = table_peer_ahead(pair->files);
+    struct peer_ahead *ahead = files_peer_ahead(pair->files);
     struct scratch *scratch = scratch_open();
     struct peer_held held;
     struct peer_rows *rows;
@@ -764,7 +764,7 @@ rows_that_are_here_are_not_asked_for(void **state)
 {
     const struct pair *pair = *state;
     struct record_format format = { .scanner = &scanner_text_line };
-    const struct source_file *file = table_enter(pair->files, "other", 5, &format);
+    const struct source_file *file = files_enter(pair->files, "other", 5, &format);
     const uint64_t words[2] = { 0, reference_high(file) | 5 };
     struct ask_ahead *asking = ask_ahead_begin(pair->files);
 

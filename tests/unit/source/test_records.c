@@ -19,7 +19,7 @@ assert_found(const struct record_format *format, const void *data, size_t bytes,
     folder_open(&folder);
     put_file(&folder, "file", data, bytes);
     assert_int_equal(source_files_open(&options, &files), TUNDISH_OK);
-    file = table_enter(files, "file", 4, format);
+    file = files_enter(files, "file", 4, format);
     assert_int_equal(scan_complete(file, NULL, &list), TUNDISH_OK);
     assert_int_equal(list->count, records);
     for (uint64_t i = 0; i < records; i++) {

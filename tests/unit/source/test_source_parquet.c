@@ -72,12 +72,12 @@ row_groups_are_decoded_again_when_they_were_thrown_out(void **state)
     options.root = folder.path;
     options.cache_folder = folder.cache;
     assert_int_equal(source_files_open(&options, &files), TUNDISH_OK);
-    cache = table_row_groups(files);
+    cache = files_row_groups(files);
     {
         struct parquet_wanted wanted = { .name = (char *)(uintptr_t) "x", .dtype = TUNDISH_INT64 };
         struct parquet_columns columns = { .count = 1, .columns = &wanted };
         struct record_format format = { .scanner = &scanner_parquet, .parquet = &columns };
-        struct source_file *file = table_enter(files, "a.parquet", 9, &format);
+        struct source_file *file = files_enter(files, "a.parquet", 9, &format);
         const struct record_list *list;
 
         assert_int_equal(scan_complete(file, NULL, &list), TUNDISH_OK);
@@ -125,14 +125,14 @@ rows_here_and_there_make_tuples_of_a_row_group(void **state)
     options.root = folder.path;
     options.cache_folder = folder.cache;
     assert_int_equal(source_files_open(&options, &files), TUNDISH_OK);
-    file = table_enter(files, "a.parquet", 9, &format);
+    file = files_enter(files, "a.parquet", 9, &format);
     assert_int_equal(scan_complete(file, NULL, &list), TUNDISH_OK);
     for (int round = 0; round < 3; round++) {
         const struct row_group_wanted hold = { .file = file,
                                                .number = 1,
                                                .is_scattered = round == 1 };
 
-        assert_int_equal(row_groups_hold(table_row_groups(files), &hold, &group, &is_bad),
+        assert_int_equal(row_groups_hold(files_row_groups(files), &hold, &group, &is_bad),
                          TUNDISH_OK);
         assert_true((group->tuples != NULL) == (round > 0));
         if (round == 0) {
@@ -142,17 +142,17 @@ rows_here_and_there_make_tuples_of_a_row_group(void **state)
                                                              .is_scattered = true };
 
             assert_int_equal(
-                row_groups_hold(table_row_groups(files), &here_and_there, &again, &is_bad),
+                row_groups_hold(files_row_groups(files), &here_and_there, &again, &is_bad),
                 TUNDISH_OK);
             assert_null(again->tuples);
-            row_groups_release(table_row_groups(files), again);
+            row_groups_release(files_row_groups(files), again);
             assert_int_equal(((const int64_t *)group->columns[0].column.values)[7], 107);
             assert_int_equal(group->bytes, 800);
         } else {
             assert_int_equal(parquet_tuple_value(group->tuples, &group->tuples->fields[0], 7), 107);
             assert_int_equal(group->bytes, 100);
         }
-        row_groups_release(table_row_groups(files), group);
+        row_groups_release(files_row_groups(files), group);
     }
     source_files_close(files);
     folder_close(&folder);
@@ -187,7 +187,7 @@ short_room_open(struct short_room *room, uint64_t bytes, uint32_t reader_count)
     options.root = room->folder.path;
     options.cache_folder = room->folder.cache;
     assert_int_equal(source_files_open(&options, &room->files), TUNDISH_OK);
-    room->file = table_enter(room->files, "a.parquet", 9, &format);
+    room->file = files_enter(room->files, "a.parquet", 9, &format);
     assert_int_equal(scan_complete(room->file, NULL, &list), TUNDISH_OK);
 }
 
@@ -211,7 +211,7 @@ bytes_read(const struct short_room *room)
 static uint32_t
 take_rows(const struct short_room *room, uint32_t number, uint32_t begin, uint32_t end)
 {
-    struct row_groups *cache = table_row_groups(room->files);
+    struct row_groups *cache = files_row_groups(room->files);
     struct parquet_row rows[PER_GROUP];
     struct row_group_wanted wanted = {
         .file = room->file, .number = number, .is_scattered = true, .rows = rows
@@ -271,7 +271,7 @@ a_row_group_that_is_expected_is_decoded_ahead(void **state)
 
     (void)state;
     short_room_open(&room, 64000, 1);
-    cache = table_row_groups(room.files);
+    cache = files_row_groups(room.files);
     before = bytes_read(&room);
     assert_int_equal(take_rows(&room, 0, 0, PER_GROUP), 0);
     chunk = bytes_read(&room) - before;
@@ -299,11 +299,11 @@ no_row_group_is_decoded_ahead_where_there_is_no_room(void **state)
 
     (void)state;
     short_room_open(&room, SHORT_BYTES, 1);
-    assert_false(row_groups_expect(table_row_groups(room.files), room.file, 1));
+    assert_false(row_groups_expect(files_row_groups(room.files), room.file, 1));
     assert_null(room.file->parquet->groups[1]);
     short_room_close(&room);
     short_room_open(&room, 64000, 0);
-    assert_false(row_groups_expect(table_row_groups(room.files), room.file, 1));
+    assert_false(row_groups_expect(files_row_groups(room.files), room.file, 1));
     assert_int_equal(take_rows(&room, 1, 0, PER_GROUP), 0);
     short_room_close(&room);
 }
@@ -325,7 +325,7 @@ row_groups_of_a_step_are_expected_when_it_is_dealt(void **state)
     assert_int_equal(pipeline_open(&pipeline, &folder, 1, "[parquet: a.parquet, batch: 3]"),
                      TUNDISH_OK);
     assert_int_equal(order_next(pipeline.iterator, words, 1, &count), ORDER_OK);
-    file = table_file(pipeline.files, reference_file(run_of_word(words[0])->words));
+    file = files_file(pipeline.files, reference_file(run_of_word(words[0])->words));
     asking = ask_ahead_begin(pipeline.files);
     assert_non_null(asking);
     references_visit(pipeline.node, words, pipeline.node->width, 1, ask_ahead_add, asking);

@@ -1,10 +1,10 @@
-/* observe_private.h - shared by the parts of observing. */
-#ifndef LEARN_OBSERVE_PRIVATE_H
-#define LEARN_OBSERVE_PRIVATE_H
+/* observer_private.h - shared by the parts of observing. */
+#ifndef LEARN_OBSERVER_PRIVATE_H
+#define LEARN_OBSERVER_PRIVATE_H
 
 #include <string.h>
 
-#include "learn/observe.h"
+#include "learn/observer.h"
 
 enum { SIDES = 3 }; /* key, weights, labels */
 

@@ -1,6 +1,6 @@
-/* expression_check.c - resolve names, and compute dtypes and shapes by TensorFlow's rules; emit the
+/* operand.c - resolve names, and compute dtypes and shapes by TensorFlow's rules; emit the
  * steps. */
-#include "content/expression/expression_check.h"
+#include "content/expression/operand.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
-/* observe.h - stages that are still to be learned, while they are: they look at their columns and
+/* observer.h - stages that are still to be learned, while they are: they look at their columns and
  * give nothing.
  *
  * One pass over the data learns for as many stages as it can: those whose columns do not come from
  * a stage that is being learned in the same pass. The results of such a stage are missing for the
  * stages after it; a stage that needs them ends the pass's plan (observer.blocked).
  */
-#ifndef LEARN_OBSERVE_H
-#define LEARN_OBSERVE_H
+#ifndef LEARN_OBSERVER_H
+#define LEARN_OBSERVER_H
 
 #include "learn/analyzers/analyzer.h"
 #include "plan/plan.h"

@@ -1,8 +1,8 @@
-/* observe_rules.c - which stages a pass may run after a stage that it learns.
+/* observer_rules.c - which stages a pass may run after a stage that it learns.
  *
  * The output of such a stage is missing in this pass. The pass may go on after it while every
  * element still comes through unchanged and no stage needs a missing column. */
-#include "learn/observe_private.h"
+#include "learn/observer_private.h"
 
 #include "order/ops.h"
 #include "pipeline/column_list.h"

@@ -1,12 +1,12 @@
-/* observe.c - the columns that a pass learns from. */
-#include "learn/observe.h"
+/* observer.c - the columns that a pass learns from. */
+#include "learn/observer.h"
 
 #include <stdlib.h>
 
 #include "content/learned/learned.h"
 #include "core/memory.h"
 #include "core/parallel_for.h"
-#include "learn/observe_private.h"
+#include "learn/observer_private.h"
 
 static struct observer *
 observer_of(struct plan_learning *learning)

@@ -1,5 +1,5 @@
-/* unpack.c - inflate a file, member by member. */
-#include "content/records/unpack.h"
+/* unpacker.c - inflate a file, member by member. */
+#include "content/records/unpacker.h"
 
 #include <stdlib.h>
 #include <zlib.h>

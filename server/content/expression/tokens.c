@@ -1,5 +1,5 @@
-/* expression_tokens.c - split an expression into tokens. */
-#include "content/expression/expression_tokens.h"
+/* tokens.c - split an expression into tokens. */
+#include "content/expression/tokens.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* unpack.h - the contents of packed files, as streams. */
-#ifndef CONTENT_RECORDS_UNPACK_H
-#define CONTENT_RECORDS_UNPACK_H
+/* unpacker.h - the contents of packed files, as streams. */
+#ifndef CONTENT_RECORDS_UNPACKER_H
+#define CONTENT_RECORDS_UNPACKER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* expression_tokens.h - the words of an expression, one ahead of the parser. */
-#ifndef CONTENT_EXPRESSION_EXPRESSION_TOKENS_H
-#define CONTENT_EXPRESSION_EXPRESSION_TOKENS_H
+/* tokens.h - the words of an expression, one ahead of the parser. */
+#ifndef CONTENT_EXPRESSION_TOKENS_H
+#define CONTENT_EXPRESSION_TOKENS_H
 
 #include "content/expression/expression_tree.h"
 

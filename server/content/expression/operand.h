@@ -1,6 +1,6 @@
-/* expression_check.h - typing an expression: what operators, functions and indices share. */
-#ifndef CONTENT_EXPRESSION_EXPRESSION_CHECK_H
-#define CONTENT_EXPRESSION_EXPRESSION_CHECK_H
+/* operand.h - typing an expression: what operators, functions and indices share. */
+#ifndef CONTENT_EXPRESSION_OPERAND_H
+#define CONTENT_EXPRESSION_OPERAND_H
 
 #include "content/expression/expression_program.h"
 
