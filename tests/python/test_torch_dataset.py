@@ -75,6 +75,7 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
 LATER = """
 import copy, json, sys
 import map_style, torch
+from tundish import ArgumentError
 from tundish.torch import DataLoader
 
 if __name__ == "__main__":
@@ -86,6 +87,10 @@ if __name__ == "__main__":
     said += [len(loader), [batch.tolist() for batch in loader]]
     copied = copy.copy(loader)
     said += [[batch.tolist() for batch in copied]]
+    try:
+        next(iter(DataLoader("each.yaml")))
+    except ArgumentError as error:
+        said += ["the ranks of a job share" in str(error)]
     torch.distributed.destroy_process_group()
     said += [len(loader)]
     print(json.dumps(said))
@@ -505,7 +510,7 @@ class Ranks(Case):
             order = [row for batch in alone for row in batch.tolist()]
             order.append(order[0])  # makes the ranks even
             self.assertEqual([sum(each[at], []) for each in said], [order[::2], order[1::2]])
-        self.assertEqual([each[:3] + each[5:] for each in said], [[8, 3, 4, 8]] * 2)
+        self.assertEqual([each[:3] + each[5:] for each in said], [[8, 3, 4, True, 8]] * 2)
 
     def test_a_rank_that_comes_late_has_its_rows_when_the_first_has_left(self):
         for how in ("close", "exit", "process"):

@@ -417,11 +417,12 @@ def is_file(source: Any) -> bool:
 
 def _serve_alone(file: PipelineFile, options: dict[str, Any]) -> Reader:
     """A reader of a server of its own, which ends with it. Trainers of one job share theirs."""
+    from .node_server import Ranks
     from .serving import serve
 
     if (options.pop("server") or os.environ.get("TUNDISH_SERVER")) is not None:
         raise ArgumentError(f"{str(file)!r} is a pipeline file, and there is a server already: name a stream of that")
-    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1 or Ranks(is_shared=True).world > 1:
         raise ArgumentError(
             f"{str(file)!r} is a pipeline file, whose server the ranks of a job share: start them by "
             f"`tundish-launch {file} -- python TRAINER`, and leave it out here"
