@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/must.h"
 #include "order/run.h"
 
 /* A row, with the marks of the batch that it is of. */
@@ -164,6 +165,8 @@ settle(struct leaving_out *leaving, size_t begin, size_t end, size_t stay)
     struct origin **list = leaving->rows->list;
     size_t middle = begin + (end - begin) / 2, left = leaving->left, before;
 
+    must_in_debug(begin < end && end <= leaving->rows->count);
+    must_in_debug(left <= begin);
     if (stay == end - begin)
         memmove(list + left, list + begin, stay * sizeof *list);
     if (stay == end - begin || stay == 0 || end - begin == 1) {

@@ -22,6 +22,7 @@ has_bit(const uint64_t *bits, uint64_t row)
 void
 parquet_taken_open(struct parquet_taken *taken, uint64_t row_count)
 {
+    must(row_count <= UINT32_MAX);
     *taken = (struct parquet_taken){
         .row_count = row_count,
         .tuple_count = (uint32_t)row_count,
@@ -49,10 +50,12 @@ parquet_taken_note(struct parquet_taken *taken, uint64_t row)
 {
     if (taken->used == NULL)
         return;
+    must_in_debug(row < taken->row_count && parquet_taken_has_tuple(taken, row));
     if (has_bit(taken->used, row)) {
         memset(taken->used, 0, words_of(taken) * sizeof *taken->used);
         taken->unused = taken->tuple_count;
     }
+    must_in_debug(taken->unused > 0);
     taken->used[row / 64] |= UINT64_C(1) << row % 64;
     taken->unused--;
 }
