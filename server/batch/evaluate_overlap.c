@@ -34,6 +34,21 @@ find_begin(const struct tape *tape, int64_t from, int64_t shift, const struct ru
     return tape->count;
 }
 
+/* The same where both are views of one run, and what is on the tape ends with the batch before. */
+static bool
+goes_on(const struct tape *tape, int64_t from, const struct run *before, const struct run *run,
+        int64_t *ret_begin)
+{
+    int64_t rows = (int64_t)before->element_count, offset;
+
+    if (run->parent == NULL || run->parent != before->parent || run->in_pieces ||
+        run->words < before->words || from + rows != tape->count)
+        return false;
+    offset = (run->words - before->words) / tape->width;
+    *ret_begin = from + (offset < rows ? offset : rows);
+    return true;
+}
+
 /* False: too few rows are in several batches. */
 static bool
 lay_out(struct evaluation *evaluation, const struct evaluate_request *request, uint32_t width,
@@ -55,9 +70,11 @@ lay_out(struct evaluation *evaluation, const struct evaluate_request *request, u
     tape.count = 0;
     for (int64_t i = 0; i < request->count; i++) {
         const struct run *run = evaluate_run_at(request, i);
-        int64_t from = i > 0 ? tape.begins[i - 1] : 0, begin, there;
+        int64_t from = i > 0 ? tape.begins[i - 1] : 0, begin = tape.count, there;
 
-        begin = run->element_count > 0 ? find_begin(&tape, from, shift, run) : tape.count;
+        if (run->element_count > 0 &&
+            (i == 0 || !goes_on(&tape, from, evaluate_run_at(request, i - 1), run, &begin)))
+            begin = find_begin(&tape, from, shift, run);
         there = tape.count - begin;
         shift = begin - from;
         tape.begins[i] = begin;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "shm/segment.h"
 
 struct window {
     struct order_iterator *input; /* NULL: at its end */
@@ -15,14 +16,18 @@ struct window {
     uint64_t span; /* from the first to the last element of a window */
     bool drop_remainder;
 
-    uint64_t *words;
-    char **errors; /* per element held; NULL: no failure */
-    size_t held, room;
-    uint64_t *chosen; /* scratch for one window */
-    size_t chosen_room;
+    bool shares; /* windows are views of the series */
+    uint64_t room_max;
+
+    struct run *series; /* NULL: nothing is held */
+    char **errors;      /* per element of the series; NULL: no failure */
+    size_t failed;      /* of those held */
+    size_t begin, held; /* the elements of the series from the next window's first on */
+    size_t room;        /* of the series */
 };
 
-enum { ROOM_AT_FIRST = 64 };
+/* A series has room for some spans: a window that is kept keeps all of it. */
+enum { ROOM_AT_FIRST = 64, SPANS = 4 };
 
 static struct window *
 state_of(struct order_iterator *iterator)
@@ -66,30 +71,119 @@ window_open(struct order_iterator *iterator)
                           "%" PRIu64 " elements, every %" PRIu64 "th, are too many for a window",
                           window->size, window->stride);
     window->span++;
+    window->shares = window->stride == 1 && window->shift < window->span;
+    window->room_max = window->span;
+    if (window->shares && window->span < SIZE_MAX / 2 / SPANS)
+        window->room_max =
+            SPANS * window->span > ROOM_AT_FIRST ? SPANS * window->span : ROOM_AT_FIRST;
     window->drop_remainder = spec_bool(node->stage, "drop_remainder");
     return order_open(node->inputs[0], iterator->instance, &window->input);
+}
+
+/* An element's share of what is held. */
+static uint64_t
+bytes_each(const struct order_iterator *iterator)
+{
+    return iterator->node->inputs[0]->width * sizeof(uint64_t) + sizeof(char *);
+}
+
+/* Leave the elements before the next window to the windows that have them. */
+static void
+begin_series(struct window *window, const struct plan_node *input, size_t room)
+{
+    struct run *before = window->series;
+    struct run *series = run_begin(input->width, input->run_words, room);
+
+    series->is_series = true;
+    series->element_count = window->held;
+    if (window->held > 0) {
+        const uint64_t *words = before->words + window->begin * input->width;
+
+        memcpy(series->storage, words, window->held * input->width * sizeof *words);
+        run_words_retain(words, window->held, input->width, input->run_words);
+    }
+    run_release(before);
+    window->series = series;
+}
+
+/* The same where no window has any of them. */
+static void
+move_to_front(struct window *window, const struct plan_node *input, size_t room)
+{
+    struct run *series = window->series;
+
+    run_words_release(series->words, window->begin, input->width, input->run_words);
+    if (window->begin > 0)
+        memmove(series->storage, series->storage + window->begin * input->width,
+                window->held * input->width * sizeof *series->storage);
+    series->element_count = window->held;
+    window->series = room > window->room ? run_grow(series, room) : series;
+}
+
+static void
+change_room(struct window *window, const struct plan_node *input, size_t room)
+{
+    if (window->series != NULL && run_is_unshared(window->series))
+        move_to_front(window, input, room);
+    else
+        begin_series(window, input, room);
+    if (room > window->room || window->errors == NULL)
+        window->errors = tnd_realloc(window->errors, room, sizeof *window->errors);
+    if (window->begin > 0)
+        memmove(window->errors, window->errors + window->begin,
+                window->held * sizeof *window->errors);
+    window->begin = 0;
+    window->room = room;
 }
 
 static tundish_status
 make_room(struct order_iterator *iterator)
 {
     struct window *window = state_of(iterator);
-    uint32_t width = iterator->node->inputs[0]->width;
-    const struct order_growth growth = {
-        .room = window->room,
+    size_t room = window->room;
+    struct order_growth growth = {
+        .room = room,
         .first = ROOM_AT_FIRST,
         .needed = window->held + 1,
-        .at_most = (uint64_t)window->span,
-        .bytes_each = width * sizeof *window->words + sizeof *window->errors,
+        .at_most = window->span,
+        .bytes_each = bytes_each(iterator),
     };
+    struct tnd_room memory;
 
-    if (window->held < window->room)
+    if (window->series != NULL && window->begin + window->held < room)
         return TUNDISH_OK;
-    if (order_grow(iterator, "size", &growth, &window->room) != TUNDISH_OK)
+    if (window->held >= room && order_grow(iterator, "size", &growth, &room) != TUNDISH_OK)
         return TUNDISH_E_MEMORY;
-    window->words = tnd_realloc(window->words, window->room, width * sizeof *window->words);
-    window->errors = tnd_realloc(window->errors, window->room, sizeof *window->errors);
+    if (window->begin > 0 && room < window->room_max &&
+        tnd_memory_holds(window->room_max, growth.bytes_each,
+                         iterator->instance->services->memory_limit, &memory))
+        room = (size_t)window->room_max;
+    change_room(window, iterator->node->inputs[0], room);
     return TUNDISH_OK;
+}
+
+/* The words of an element to come, for which there is room. */
+static uint64_t *
+next_words(struct window *window, const struct plan_node *input)
+{
+    return window->series->storage + (window->begin + window->held) * input->width;
+}
+
+static void
+hold(struct window *window, size_t count, char *error)
+{
+    for (size_t i = 0; i < count; i++)
+        window->errors[window->begin + window->held++] = error;
+    window->failed += error != NULL;
+    window->series->element_count = window->begin + window->held;
+}
+
+/* Zeros hold no runs, so an element of them can be released like any other. */
+static void
+hold_zeros(struct window *window, const struct plan_node *input, char *error)
+{
+    memset(next_words(window, input), 0, input->width * sizeof(uint64_t));
+    hold(window, 1, error);
 }
 
 static tundish_status
@@ -99,24 +193,20 @@ fill_window(struct order_iterator *iterator)
     const struct plan_node *input = iterator->node->inputs[0];
 
     while (window->input != NULL && window->held < window->span) {
-        size_t room, count;
+        uint64_t room, missing = window->span - window->held;
+        size_t count;
         enum order_result result;
 
         if (make_room(iterator) != TUNDISH_OK)
             return TUNDISH_E_MEMORY;
-        room = window->room < window->span ? window->room : (size_t)window->span;
-        result = order_next(window->input, window->words + window->held * input->width,
-                            room - window->held, &count);
-        for (size_t i = 0; i < count; i++)
-            window->errors[window->held++] = NULL;
+        room = window->room - window->begin - window->held;
+        result = order_next(window->input, next_words(window, input),
+                            (size_t)(room < missing ? room : missing), &count);
+        hold(window, count, NULL);
         if (result == ORDER_END)
             order_drop(&window->input);
-        if (result == ORDER_FAILED) {
-            /* Zeros hold no runs, so the slot of a failure can be released like any other. */
-            memset(window->words + window->held * input->width, 0,
-                   input->width * sizeof *window->words);
-            window->errors[window->held++] = tnd_strdup(tnd_error_text());
-        }
+        if (result == ORDER_FAILED)
+            hold_zeros(window, input, tnd_strdup(tnd_error_text()));
     }
     return TUNDISH_OK;
 }
@@ -139,58 +229,64 @@ discard(struct window *window, uint64_t count)
 }
 
 static void
-give_up(struct window *window, const struct plan_node *input, size_t count)
+forget(struct window *window, size_t count)
 {
-    run_words_release(window->words, count, input->width, input->run_words);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = window->begin; window->failed > 0 && i < window->begin + count; i++) {
+        window->failed -= window->errors[i] != NULL;
         free(window->errors[i]);
+    }
+    window->begin += count;
+    window->held -= count;
 }
 
 static void
-shift(struct window *window, const struct plan_node *input)
+forget_all(struct window *window)
+{
+    forget(window, window->held);
+    run_release(window->series);
+    window->series = NULL;
+    window->begin = 0;
+}
+
+static void
+shift(struct window *window)
 {
     size_t gone = window->shift < window->held ? (size_t)window->shift : window->held;
-    uint64_t beyond = window->shift - gone;
 
-    give_up(window, input, gone);
-    window->held -= gone;
-    memmove(window->words, window->words + gone * input->width,
-            window->held * input->width * sizeof *window->words);
-    memmove(window->errors, window->errors + gone, window->held * sizeof *window->errors);
-    discard(window, beyond);
+    forget(window, gone);
+    discard(window, window->shift - gone);
 }
 
-/* The `count` elements of a window, one after the other. */
-static const uint64_t *
-gather(struct window *window, const struct plan_node *input, size_t count)
+/* Every `stride`th of the elements held. The run takes counts of its own. */
+static struct run *
+gather(const struct window *window, const struct plan_node *input, size_t count)
 {
-    if (window->stride == 1)
-        return window->words;
-    if (count > window->chosen_room) {
-        window->chosen_room = count;
-        window->chosen = tnd_realloc(window->chosen, count, input->width * sizeof *window->chosen);
-    }
+    struct run *run = run_begin(input->width, input->run_words, count);
+    const uint64_t *words = window->series->words + window->begin * input->width;
+
     for (size_t i = 0; i < count; i++)
-        memcpy(window->chosen + i * input->width, window->words + i * window->stride * input->width,
-               input->width * sizeof *window->words);
-    return window->chosen;
+        memcpy(run->storage + i * input->width, words + i * window->stride * input->width,
+               input->width * sizeof *words);
+    run->element_count = count;
+    run_words_retain(run->words, count, input->width, input->run_words);
+    return run_finish(run, count);
 }
 
-/* Make the run of one window. Windows may overlap, so the run takes counts of its own. */
 static enum order_result
-choose(struct window *window, const struct plan_node *input, uint64_t *word)
+choose(const struct window *window, const struct plan_node *input, uint64_t *word)
 {
     size_t count = 1 + (window->held - 1) / window->stride;
-    const uint64_t *words;
 
-    for (size_t i = 0; i < count; i++)
-        if (window->errors[i * window->stride] != NULL) {
-            tnd_fail(TUNDISH_E_DATA, "%s", window->errors[i * window->stride]);
+    for (size_t i = 0; window->failed > 0 && i < count; i++) {
+        const char *error = window->errors[window->begin + i * window->stride];
+
+        if (error != NULL) {
+            tnd_fail(TUNDISH_E_DATA, "%s", error);
             return ORDER_FAILED;
         }
-    words = gather(window, input, count);
-    run_words_retain(words, count, input->width, input->run_words);
-    *word = run_word(run_new(words, count, input->width, input->run_words));
+    }
+    *word = run_word(window->shares ? run_of_series(window->series, window->begin, count)
+                                    : gather(window, input, count));
     return ORDER_OK;
 }
 
@@ -212,7 +308,7 @@ window_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         *ret_count += result == ORDER_OK;
         if (result == ORDER_FAILED)
             error = tnd_strdup(tnd_error_text());
-        shift(window, input);
+        shift(window);
         if (error != NULL)
             tnd_fail(TUNDISH_E_DATA, "%s", error);
         free(error);
@@ -235,14 +331,12 @@ stand_at(struct order_iterator *iterator, uint64_t at, uint64_t *ret_missing)
 {
     struct window *window = state_of(iterator);
     uint64_t begin = windows_before(window, at) * window->shift;
-    uint32_t width = iterator->node->inputs[0]->width;
 
     *ret_missing = begin > at ? begin - at : 0;
     while (begin < at && window->held < at - begin) {
         if (make_room(iterator) != TUNDISH_OK)
             return TUNDISH_E_MEMORY;
-        memset(window->words + window->held * width, 0, width * sizeof *window->words);
-        window->errors[window->held++] = NULL;
+        hold_zeros(window, iterator->node->inputs[0], NULL);
     }
     return TUNDISH_OK;
 }
@@ -252,7 +346,6 @@ static enum order_result
 hold_failure(struct order_iterator *iterator, uint64_t at)
 {
     struct window *window = state_of(iterator);
-    uint32_t width = iterator->node->inputs[0]->width;
     char *error = tnd_strdup(tnd_error_text());
     uint64_t missing;
 
@@ -265,18 +358,8 @@ hold_failure(struct order_iterator *iterator, uint64_t at)
         discard(window, missing - 1);
         return ORDER_OK;
     }
-    memset(window->words + window->held * width, 0, width * sizeof *window->words);
-    window->errors[window->held++] = error;
+    hold_zeros(window, iterator->node->inputs[0], error);
     return ORDER_OK;
-}
-
-static bool
-holds_failure(const struct window *window)
-{
-    for (size_t i = 0; i < window->held; i++)
-        if (window->errors[i] != NULL)
-            return true;
-    return false;
 }
 
 /* The windows remaining where the input has `count` more elements. */
@@ -295,19 +378,16 @@ static enum order_result
 window_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
     struct window *window = state_of(iterator);
-    const struct plan_node *input = iterator->node->inputs[0];
     uint64_t wanted, at = window->held, passed, missing;
     enum order_result result;
 
     if (__builtin_mul_overflow(count - 1, window->shift, &wanted))
         wanted = UINT64_MAX / window->shift * window->shift;
-    if (window->input == NULL || wanted < at || wanted - at <= window->span ||
-        holds_failure(window))
+    if (window->input == NULL || wanted < at || wanted - at <= window->span || window->failed > 0)
         return ORDER_OK;
     result = order_pass_over(window->input, wanted - at, &passed);
     at += passed;
-    give_up(window, input, window->held);
-    window->held = 0;
+    forget_all(window);
     if (result == ORDER_END) {
         order_drop(&window->input);
         *ret_passed = windows_of(window, at);
@@ -324,10 +404,8 @@ window_close(struct order_iterator *iterator)
 {
     struct window *window = state_of(iterator);
 
-    give_up(window, iterator->node->inputs[0], window->held);
-    free(window->words);
+    forget_all(window);
     free(window->errors);
-    free(window->chosen);
     order_close(window->input);
 }
 

@@ -155,6 +155,13 @@ run_new(const uint64_t *words, uint64_t element_count, uint32_t width, uint64_t 
     return run_finish(run, element_count);
 }
 
+/* A window of a series is a batch of its own. */
+static bool
+is_slice(const struct run *run)
+{
+    return run->parent != NULL && !run->parent->is_series;
+}
+
 struct run *
 run_view(struct run *parent, uint64_t begin, uint64_t count)
 {
@@ -170,10 +177,36 @@ run_view(struct run *parent, uint64_t begin, uint64_t count)
         .row_count = count,
         .repeated = run_repeated(parent, begin, count),
         .words = parent->words + begin * parent->width,
-        /* Refer to the first parent, so that chains of slices stay one level deep. */
-        .parent = run_retain(parent->parent != NULL ? parent->parent : parent),
+        /* Refer to the whole batch, so that chains of slices stay short. */
+        .parent = run_retain(is_slice(parent) ? parent->parent : parent),
     };
     return view;
+}
+
+struct run *
+run_of_series(struct run *series, uint64_t begin, uint64_t count)
+{
+    struct run *view = tnd_alloc(sizeof *view);
+
+    must(series->is_series && begin + count >= begin && begin + count <= series->element_count);
+    note_living(1);
+    *view = (struct run){
+        .count_of_owners = 1,
+        .width = series->width,
+        .run_words = series->run_words,
+        .element_count = count,
+        .row_count = count,
+        .words = series->words + begin * series->width,
+        .parent = run_retain(series),
+    };
+    return view;
+}
+
+/* Acquire: what others did with it before they gave it up has been done. */
+bool
+run_is_unshared(struct run *run)
+{
+    return atomic_load_explicit(&run->count_of_owners, memory_order_acquire) == 1;
 }
 
 struct run *

@@ -29,6 +29,7 @@ struct run {
     uint64_t run_words; /* bit i: word i of each element owns a run */
     uint64_t element_count;
     bool in_pieces;     /* the elements are pieces */
+    bool is_series;     /* windows are views of it; it goes on beyond them */
     bool is_large;      /* it is finished, and worth keeping for the next one (run_drop_spares) */
     uint64_t row_count; /* rows of the batch: element_count, unless in pieces */
     uint64_t repeated;  /* of them the last ones, which run_fill has added */
@@ -51,6 +52,13 @@ struct run *run_new(const uint64_t *words, uint64_t element_count, uint32_t widt
 /* Elements [begin, begin + count) of `parent`, without copying. Retains the parent (a view of a
  * view hangs on the first). count 0 is an empty slice that still knows its batch. */
 struct run *run_view(struct run *parent, uint64_t begin, uint64_t count);
+
+/* Elements [begin, begin + count) of a run whose maker has not finished it, and goes on filling it:
+ * those who have them never look beyond them. */
+struct run *run_of_series(struct run *series, uint64_t begin, uint64_t count);
+
+/* True: nobody has it or a view of it but the caller. */
+bool run_is_unshared(struct run *run);
 
 /* A run of pieces, which it takes over, of `rows` rows in all. */
 struct run *run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width,

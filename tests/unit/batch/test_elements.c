@@ -258,6 +258,18 @@ windows_have_rows_in_common(void **state)
                    "[7, 8], [9, 0]]}}, {window: {size: 3, shift: 1, drop_remainder: true}}",
                    "t: [\"a\" \"bb\" \"\"] [\"bb\" \"\" \"d\"] [\"\" \"d\" \"e\"]; "
                    "v: [[1 2] [3 4] [5 6]] [[3 4] [5 6] [7 8]] [[5 6] [7 8] [9 0]]");
+    assert_columns("{range: 80}, {window: {size: 4, shift: 3, drop_remainder: true}}, "
+                   "{shard: {num_shards: 5, index: 1}}, {skip: 2}",
+                   "value: [33 34 35 36] [48 49 50 51] [63 64 65 66]");
+    assert_columns("{range: 80}, {window: {size: 4, shift: 1, drop_remainder: true}}, {skip: 59}, "
+                   "{take: 4}",
+                   "value: [59 60 61 62] [60 61 62 63] [61 62 63 64] [62 63 64 65]");
+    assert_columns("{range: 80}, {window: {size: 4, shift: 1, drop_remainder: true}}, {skip: 59}, "
+                   "{shard: {num_shards: 2, index: 0}}, {take: 4}",
+                   "value: [59 60 61 62] [61 62 63 64] [63 64 65 66] [65 66 67 68]");
+    assert_columns("{range: 10}, {window: {size: 4, shift: 1, drop_remainder: true}}, "
+                   "{rebatch: 3}, {take: 4}",
+                   "value: [0 1 2] [3 1 2] [3 4 2] [3 4 5]");
     assert_columns(NUMBERS("'3'") "{window: {size: 6, shift: 1, drop_remainder: true}}",
                    "t: [1 2 3 4 5 6] [2 3 4 5 6 7]");
     assert_bad(LISTS ", {window: {size: 3, shift: 1, drop_remainder: true}}", "t: ! !",

@@ -31,6 +31,93 @@ windows_of_batches_share_them(void **state)
                  "[[0 1] [2 3]] [[2 3] [4 5]] [[4 5]]");
 }
 
+/* The windows that `size`, `shift` and `stride` give of `rows` numbers, one by one. */
+static char *
+windows_one_by_one(int rows, int size, int shift, int stride, int failing)
+{
+    char *text = tnd_strdup("");
+
+    for (int begin = 0; begin < rows; begin += shift) {
+        char *window = tnd_strdup("");
+
+        for (int i = begin; i < begin + size * stride && i < rows; i += stride) {
+            char *longer = i == failing ? tnd_strdup("!")
+                           : window[0] == '!'
+                               ? tnd_strdup("!")
+                               : tnd_sprintf("%s%s%d", window, i > begin ? " " : "", i);
+
+            free(window);
+            window = longer;
+        }
+        for (char *before = text; before != NULL; before = NULL) {
+            text = tnd_sprintf(window[0] == '!' ? "%s%s%s" : "%s%s[%s]", before,
+                               begin > 0 ? " " : "", window);
+            free(before);
+        }
+        free(window);
+    }
+    return text;
+}
+
+/* More elements than are held together. */
+static void
+windows_go_on_over_any_number_of_elements(void **state)
+{
+    static const int forms[][3] = { { 7, 3, 1 }, { 40, 1, 1 }, { 40, 39, 1 }, { 20, 20, 1 },
+                                    { 5, 9, 1 }, { 10, 2, 3 }, { 1, 1, 1 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        for (int failing = -1; failing < 400; failing += 61)
+            for (size_t chunk = 1; chunk < 30; chunk += 9) {
+                const int *form = forms[i];
+                char *stages = tnd_sprintf("{range: 401}, {window: {size: %d, shift: %d, stride: "
+                                           "%d}}",
+                                           form[0], form[1], form[2]);
+                /* It may lie between windows, or in more than are read. */
+                bool hidden = form[1] > form[0] || form[0] * form[2] > 9 * form[1];
+                char *expected =
+                    windows_one_by_one(401, form[0], form[1], form[2], hidden ? -1 : failing);
+                struct fixture fixture;
+
+                fixture_open(&fixture, stages);
+                fixture.failing = hidden ? -1 : failing;
+                assert_string_equal(fixture_epoch(&fixture, 1000, chunk), expected);
+                fixture_epoch(&fixture, 1, 1);
+                fixture_close(&fixture);
+                free(expected);
+                free(stages);
+            }
+}
+
+/* Though the elements after them replace those before them. */
+static void
+windows_that_are_kept_stay_what_they_were(void **state)
+{
+    enum { COUNT = 300 };
+    struct fixture fixture;
+    uint64_t words[COUNT];
+    size_t at = 0, count;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 1000}, {batch: 1}, {window: {size: 6, shift: 2}}");
+    fixture_epoch(&fixture, 0, 1);
+    while (at < COUNT) {
+        assert_int_equal(order_next(fixture.iterator, words + at, COUNT - at, &count), ORDER_OK);
+        at += count;
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct run *window = run_of_word(words[i]);
+
+        assert_int_equal(window->element_count, 6);
+        for (size_t k = 0; k < 6; k++)
+            if (i > 0 && k < 4)
+                assert_int_equal(window->words[k], run_of_word(words[i - 1])->words[k + 2]);
+    }
+    run_words_release(words, COUNT, 1, 1);
+    fixture_close(&fixture);
+}
+
 static void
 elements_between_windows_are_pulled_with_the_first(void **state)
 {
@@ -165,6 +252,8 @@ TEST_FILE(test_order_window)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_windows_of_tensorflow),
         cmocka_unit_test(windows_of_batches_share_them),
+        cmocka_unit_test(windows_go_on_over_any_number_of_elements),
+        cmocka_unit_test(windows_that_are_kept_stay_what_they_were),
         cmocka_unit_test(elements_between_windows_are_pulled_with_the_first),
         cmocka_unit_test(a_failure_fails_the_windows_it_is_in),
         cmocka_unit_test(windows_passed_over_are_those_that_are_made),

@@ -38,6 +38,35 @@ a_view_keeps_its_batch(void **state)
 }
 
 static void
+a_window_of_a_series_is_a_batch(void **state)
+{
+    struct run *series = run_begin(1, 1, 8);
+    struct run *window, *slice, *empty;
+
+    (void)state;
+    series->is_series = true;
+    while (series->element_count < 4)
+        series->storage[series->element_count++] = run_word(run_of(0, 1));
+    assert_true(run_is_unshared(series));
+    window = run_of_series(series, 1, 3);
+    assert_false(run_is_unshared(series));
+    while (series->element_count < 8)
+        series->storage[series->element_count++] = run_word(run_of(0, 1));
+    slice = run_slice(window, 1, 2);
+    empty = run_slice(window, 3, 0);
+    run_release(series);
+    assert_int_equal(window->row_count, 3);
+    assert_ptr_equal(window->words, series->words + 1);
+    assert_ptr_equal(slice->parent, window);
+    assert_ptr_equal(slice->words, window->words + 1);
+    assert_int_equal(slice->repeated, 0);
+    assert_ptr_equal(empty->parent, window);
+    run_release(window);
+    run_release(slice);
+    run_release(empty);
+}
+
+static void
 a_joined_run_is_cut_by_rows(void **state)
 {
     uint64_t pieces[3] = { run_word(run_of(0, 2)), run_word(run_of(10, 3)),
@@ -105,6 +134,7 @@ TEST_FILE(test_run)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_view_keeps_its_batch),
+        cmocka_unit_test(a_window_of_a_series_is_a_batch),
         cmocka_unit_test(a_joined_run_is_cut_by_rows),
         cmocka_unit_test(rows_must_agree),
         cmocka_unit_test(a_large_run_leaves_its_memory_to_the_next),
