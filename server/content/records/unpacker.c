@@ -9,7 +9,7 @@
 #include "core/must.h"
 #include "core/read_at.h"
 
-enum { INPUT_BYTES = 256 << 10, GZIP_WINDOW = 15 + 16, ZLIB_WINDOW = 15 };
+enum { INPUT_BYTES = 256 << 10, GZIP_WINDOW = 15 + 16, ZLIB_WINDOW = 15, MARK_BYTES = 2 };
 
 struct unpacker {
     int descriptor;
@@ -73,6 +73,10 @@ damaged(const struct unpacker *unpacker)
 {
     uint64_t offset = unpacker->position - unpacker->stream.avail_in;
 
+    if (offset <= MARK_BYTES)
+        return tnd_fail(TUNDISH_E_DATA,
+                        "it is not %s data: leave compression_type out, or set the one that it has",
+                        packing_name(unpacker->packing));
     return tnd_fail(TUNDISH_E_DATA, "its %s data is damaged at byte %llu%s%s%s",
                     packing_name(unpacker->packing), (unsigned long long)offset,
                     unpacker->stream.msg == NULL ? "" : " (",
