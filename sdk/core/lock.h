@@ -58,4 +58,14 @@ tnd_lock_wait(struct tnd_lock *lock, pthread_cond_t *condition)
     tnd_lock_note(lock, pthread_self());
 }
 
+/* `until`: by the condition's clock. */
+static inline void
+tnd_lock_wait_until(struct tnd_lock *lock, pthread_cond_t *condition, const struct timespec *until)
+{
+    must_hold(lock);
+    tnd_lock_note(lock, 0);
+    pthread_cond_timedwait(condition, &lock->mutex, until);
+    tnd_lock_note(lock, pthread_self());
+}
+
 #endif

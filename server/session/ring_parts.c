@@ -541,7 +541,5 @@ ring_wait(struct session *session, pthread_cond_t *condition, int64_t wait_ns)
     }
     if (atomic_load_explicit(&session->stop, memory_order_relaxed) != 0)
         return;
-    tnd_lock_note(&session->ring.lock, 0);
-    pthread_cond_timedwait(condition, &session->ring.lock.mutex, &until);
-    tnd_lock_note(&session->ring.lock, pthread_self());
+    tnd_lock_wait_until(&session->ring.lock, condition, &until);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/clock.h"
+#include "core/lock.h"
 #include "core/memory.h"
 
 enum { LOOK_AT_STOP_NS = 50 * 1000 * 1000 };
@@ -21,7 +22,7 @@ struct python_team {
     pthread_mutex_t forking;     /* held while interpreters of a warm team are started */
     struct python_worker forker; /* of a warm team, once it has started one */
     uint32_t limit;
-    pthread_mutex_t lock; /* guards what follows */
+    struct tnd_lock lock; /* guards what follows */
     pthread_cond_t freed;
     uint64_t *jobs; /* their numbers */
     uint32_t job_count;
@@ -40,7 +41,6 @@ struct python_team {
 
 static struct python_team *teams;
 
-/* The lock is held. */
 static void
 wait_awhile(struct python_team *team)
 {
@@ -52,7 +52,7 @@ wait_awhile(struct python_team *team)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_cond_timedwait(&team->freed, &team->lock, &until);
+    tnd_lock_wait_until(&team->lock, &team->freed, &until);
 }
 
 /* "augment" of "augment:train". */
@@ -87,7 +87,7 @@ team_make(const struct python_job *job, uint32_t limit)
     pthread_mutex_init(&team->forking, NULL);
     team->limit = team->room = limit;
     team->idle = tnd_zalloc((size_t)limit + 1, sizeof *team->idle); /* turns need two */
-    pthread_mutex_init(&team->lock, NULL);
+    pthread_mutex_init(&team->lock.mutex, NULL);
     tnd_condition_open(&team->freed);
     team->next = teams;
     teams = team;
@@ -103,28 +103,29 @@ python_team_open(const struct python_job *job, uint32_t limit)
         team = team->next;
     if (team == NULL)
         team = team_make(job, limit);
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     team->jobs = tnd_realloc(team->jobs, (size_t)team->job_count + 1, sizeof *team->jobs);
     team->jobs[team->job_count++] = job->number;
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     return team;
 }
 
 uint64_t
 python_team_renew(struct python_team *team, uint64_t job, uint64_t number)
 {
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     for (uint32_t i = 0; i < team->job_count; i++)
         if (team->jobs[i] == job)
             team->jobs[i] = number;
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     return number;
 }
 
-/* Have an interpreter drop the jobs that the team has no more. The lock is held. */
+/* Have an interpreter drop the jobs that the team has no more. */
 static void
 tidy(const struct python_team *team, struct python_worker *worker)
 {
+    must_hold(&team->lock);
     for (size_t i = worker->known_count; i-- > 0;) {
         uint32_t k = 0;
 
@@ -144,16 +145,16 @@ team_free(struct python_team *team)
         link = &(*link)->next;
     *link = team->next;
     atomic_store(&team->is_closing, 1);
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     while (team->starting > 0)
         wait_awhile(team);
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     for (uint32_t i = 0; i < team->idle_count; i++)
         python_worker_stop(&team->idle[i]);
     python_worker_stop(&team->forker);
     pthread_mutex_destroy(&team->forking);
     pthread_cond_destroy(&team->freed);
-    pthread_mutex_destroy(&team->lock);
+    pthread_mutex_destroy(&team->lock.mutex);
     free(team->module);
     free(team->python);
     free(team->folder);
@@ -167,26 +168,27 @@ python_team_close(struct python_team *team, uint64_t job)
 {
     bool is_last;
 
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     for (uint32_t i = 0; i < team->job_count; i++)
         if (team->jobs[i] == job)
             team->jobs[i--] = team->jobs[--team->job_count];
     for (uint32_t i = 0; i < team->idle_count; i++)
         tidy(team, &team->idle[i]);
     is_last = team->job_count == 0;
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     if (is_last)
         team_free(team);
 }
 
-/* Take an idle one whose turn it is: one that has the job, or else (`any`) the one used last. The
- * lock is held. */
+/* Take an idle one whose turn it is: one that has the job, or else (`any`) the one used last. */
 static bool
 take_idle(struct python_team *team, const struct python_job *job, int turn, bool any,
           struct python_worker *ret_worker)
 {
     uint32_t found = team->idle_count;
 
+    must_hold(&team->lock);
+    must_in_debug(team->idle_count <= team->worker_count);
     for (uint32_t i = team->idle_count; i-- > 0;) {
         const struct python_worker *idle = &team->idle[i];
         bool knows;
@@ -248,7 +250,7 @@ start_beside(void *context)
     struct python_worker worker;
     tundish_status status = start_worker(team, &start->job, &team->is_closing, &worker);
 
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     team->starting--;
     team->room = team->limit;
     if (status == TUNDISH_OK) {
@@ -261,7 +263,7 @@ start_beside(void *context)
             team->room = team->worker_count;
     }
     pthread_cond_broadcast(&team->freed);
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     python_job_close(&start->job);
     free(start);
     return NULL;
@@ -275,26 +277,29 @@ begin_start(struct python_team *team, const struct python_job *job)
     struct start *start = tnd_zalloc(1, sizeof *start);
     pthread_t thread;
 
+    must_hold(&team->lock);
+    must_in_debug(team->worker_count < team->room && team->room <= team->limit);
     start->team = team;
     python_job_copy(job, &start->job);
     team->worker_count++;
     team->starting++;
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     if (tnd_memory_for_threads(1) == TUNDISH_OK &&
         pthread_create(&thread, NULL, start_beside, start) == 0)
         pthread_detach(thread);
     else
         start_beside(start);
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
 }
 
-/* Wait until one is idle. The lock is held. */
+/* Wait until one is idle. */
 static tundish_status
 wait_for_one(struct python_team *team, const struct python_job *job, const _Atomic int *stop)
 {
     uint64_t failures = team->failures;
     tundish_status status = TUNDISH_OK;
 
+    must_hold(&team->lock);
     team->waiting++;
     while (status == TUNDISH_OK && team->idle_count == 0) {
         if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
@@ -314,10 +319,10 @@ wait_for_one(struct python_team *team, const struct python_job *job, const _Atom
 static void
 give_up_one(struct python_team *team)
 {
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     team->worker_count--;
     pthread_cond_signal(&team->freed);
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
 }
 
 /* Start one here: the first, or one for its turn. */
@@ -355,9 +360,9 @@ python_team_try(struct python_team *team, const struct python_job *job, int turn
 {
     bool taken;
 
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     taken = take_idle(team, job, turn, false, ret_worker);
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     return taken;
 }
 
@@ -368,7 +373,7 @@ python_team_take(struct python_team *team, const struct python_job *job, int tur
     tundish_status status = TUNDISH_OK;
     bool starts, taken = false;
 
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     starts = team->worker_count == 0;
     if (turn != 0) {
         taken = take_idle(team, job, turn, true, ret_worker);
@@ -378,7 +383,7 @@ python_team_take(struct python_team *team, const struct python_job *job, int tur
         taken = status == TUNDISH_OK && take_idle(team, job, 0, true, ret_worker);
     }
     team->worker_count += starts;
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     if (starts)
         status = start_one(team, job, stop, ret_worker);
     else if (taken)
@@ -387,10 +392,12 @@ python_team_take(struct python_team *team, const struct python_job *job, int tur
     return status;
 }
 
-/* Compare its memory with that of the last look. The lock is held. */
+/* Compare its memory with that of the last look. */
 static void
 weigh(struct python_team *team, struct python_worker *worker, uint64_t bytes)
 {
+    must_hold(&team->lock);
+    must_in_debug(team->memory_bytes >= worker->counted_bytes);
     team->memory_bytes += bytes - worker->counted_bytes;
     worker->counted_bytes = bytes;
 }
@@ -398,20 +405,20 @@ weigh(struct python_team *team, struct python_worker *worker, uint64_t bytes)
 void
 python_team_give_back(struct python_team *team, struct python_worker *worker)
 {
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     weigh(team, worker, worker->memory_bytes);
     tidy(team, worker);
     team->idle[team->idle_count++] = *worker;
     pthread_cond_signal(&team->freed);
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
 }
 
 void
 python_team_end(struct python_team *team, struct python_worker *worker)
 {
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     weigh(team, worker, 0);
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
     python_worker_stop(worker);
     give_up_one(team);
 }
@@ -419,9 +426,9 @@ python_team_end(struct python_team *team, struct python_worker *worker)
 void
 python_team_show(struct python_team *team, struct python_team_figures *ret_figures)
 {
-    pthread_mutex_lock(&team->lock);
+    tnd_lock_take(&team->lock);
     *ret_figures =
         (struct python_team_figures){ .workers = team->worker_count,
                                       .memory_bytes = team->memory_bytes / team->job_count };
-    pthread_mutex_unlock(&team->lock);
+    tnd_lock_release(&team->lock);
 }
