@@ -76,7 +76,7 @@ class DatasetLoader(Loader):
         is_shared: bool = True,
     ) -> None:
         self._dataset = dataset
-        self.__dict__.update(dataset=dataset, seed=seed, is_shared=is_shared)  # in vars(), for Lightning
+        self.__dict__.update(dataset=dataset, seed=seed)  # in vars(), for Lightning
         self.batch_size, self.drop_last = batch_size, bool(drop_last)
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
@@ -101,7 +101,7 @@ class DatasetLoader(Loader):
             batch_sampler = BatchSampler(sampler, batch_size, self.drop_last)
         self.sampler, self.batch_sampler = sampler, batch_sampler
         self.collate_fn = self._collation(collate_fn)
-        self._is_shared = is_shared
+        self.is_shared = is_shared
         self._ranks = Ranks(is_shared)
         self._number = next(_numbers)
         self._server: NodeServer | None = None
@@ -133,7 +133,7 @@ class DatasetLoader(Loader):
         return {**self.__dict__, **fresh, **begin}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**state, "_number": next(_numbers), "_ranks": Ranks(state["_is_shared"])})
+        super().__setstate__({**state, "_number": next(_numbers), "_ranks": Ranks(state["is_shared"])})
 
     @property
     def end_of_dataloader(self) -> bool:
@@ -304,7 +304,7 @@ class DatasetLoader(Loader):
 
     def _find_ranks(self) -> None:
         """Lightning begins torch.distributed, and the other ranks, after the program has made its loaders."""
-        ranks = Ranks(self._is_shared)
+        ranks = Ranks(self.is_shared)
         if self._is_begun or ranks.are(self._ranks):
             return
         if self._reader is not None:
