@@ -82,7 +82,7 @@ if __name__ == "__main__":
     group, rank = sys.argv[1], int(sys.argv[2])
     loader = DataLoader(map_style.Made("integer", 23), 3, shuffle=True, seed=7)
     said = [len(loader), len(next(iter(loader)))]
-    torch.distributed.init_process_group("gloo", init_method="file://" + group, rank=rank, world_size=2)
+    torch.distributed.init_process_group("gloo", init_method="file://" + group, rank=rank, world_size=3)
     loader.set_epoch(5)
     said += [len(loader), [batch.tolist() for batch in loader]]
     copied = copy.copy(loader)
@@ -497,20 +497,22 @@ class Ranks(Case):
             self.assertEqual([batch[0] for batch in said["batch"]], expected)
 
     def test_ranks_that_begin_after_the_loader_was_made_share_its_rows(self):
-        with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "PYTHONPATH": paths(), "TMPDIR": folder, "WORLD_SIZE": "2", "NODE_RANK": "0"}
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            environment = {**os.environ, "PYTHONPATH": paths(), "WORLD_SIZE": "3", "NODE_RANK": "0"}
+            places = (folder, other, folder)  # of another node is the rank that has another
             ranks = [subprocess.Popen([sys.executable, "-c", LATER, f"{folder}/group", str(rank)], text=True,
-                                      env={**environment, "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE)
-                     for rank in range(2)]  # fmt: skip
+                                      env={**environment, "TMPDIR": place}, stdout=subprocess.PIPE)
+                     for rank, place in enumerate(places)]  # fmt: skip
             said = [json.loads(each.communicate(timeout=rig.DEADLINE_S)[0]) for each in ranks]
-            self.assertEqual([name for name in os.listdir(folder) if name.startswith("tundish")], [])
+            left = [name for each in (folder, other) for name in os.listdir(each) if name.startswith("tundish")]
+            self.assertEqual(left, [])
         alone = self.loader(map_style.Made("integer", 23), 1, shuffle=True, seed=7)
         for at, epoch in ((3, 5), (4, 6)):
             alone.set_epoch(epoch)
             order = [row for batch in alone for row in batch.tolist()]
             order.append(order[0])  # makes the ranks even
-            self.assertEqual([sum(each[at], []) for each in said], [order[::2], order[1::2]])
-        self.assertEqual([each[:3] + each[5:] for each in said], [[8, 3, 4, True, 8]] * 2)
+            self.assertEqual([sum(each[at], []) for each in said], [order[::3], order[1::3], order[2::3]])
+        self.assertEqual([each[:3] + each[5:] for each in said], [[8, 3, 3, True, 8]] * 3)
 
     def test_a_rank_that_comes_late_has_its_rows_when_the_first_has_left(self):
         for how in ("close", "exit", "process"):

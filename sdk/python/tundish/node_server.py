@@ -24,7 +24,7 @@ import tempfile
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ class Ranks:
                 _nodes[store] = _node_by_names(store, self.world, self.rank)
             return _nodes[store]
         if self.world == 1:
-            return Node(0, 1, 0, "")
+            return Node(0, [0], "")
         local_world = _number("LOCAL_WORLD_SIZE", self.world)
         local = _number("LOCAL_RANK", self.rank % local_world)
         if not 0 <= local < local_world <= self.world or not local <= self.rank < self.world:
@@ -78,17 +78,21 @@ class Ranks:
             )
         names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_STEP_ID")
         words = [os.environ.get(name, "") for name in names]
-        return Node(local, local_world, self.rank - local, "/".join([*words, str(os.getppid())]))
+        first = self.rank - local
+        return Node(local, range(first, first + local_world), "/".join([*words, str(os.getppid())]))
 
 
 @dataclasses.dataclass
 class Node:
-    """The ranks of this node, which follow each other."""
+    """The ranks of this node."""
 
-    local: int
-    local_world: int
-    first: int
+    local: int  # this one's place among them
+    ranks: Sequence[int]
     job: str  # what no other job has, and each of its ranks knows
+
+    @property
+    def local_world(self) -> int:
+        return len(self.ranks)
 
 
 def _number(name: str, default: int) -> int:
@@ -109,9 +113,7 @@ def _node_by_names(store: Any, world: int, rank: int) -> Node:
         raise ServerGone(f"a rank has begun no loop in {_WAIT_S:.0f} s: all ranks must begin the same loops") from error
     names = [store.get(key).decode().split("/") for key in keys]
     here = [other for other in range(world) if names[other][0] == names[rank][0]]
-    if here != list(range(here[0], here[0] + len(here))):
-        raise ArgumentError(f"the ranks of this node are {here}, and must follow each other: start them node by node")
-    return Node(here.index(rank), len(here), here[0], names[0][1])
+    return Node(here.index(rank), here, names[0][1])
 
 
 class NodeServer:
@@ -230,7 +232,7 @@ def _await_others(folder: str, had: Any, owner: int) -> None:
 
 def _link(node: Node, world: int, number: int) -> str:
     """A path that the ranks of this node know, and no other job's."""
-    key = "/".join([node.job, str(node.first), str(world), str(number)])
+    key = "/".join([node.job, str(node.ranks[0]), str(world), str(number)])
     name = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
     return _LINK.format(os.path.join(tempfile.gettempdir(), ""), os.getuid(), name)
 

@@ -241,10 +241,10 @@ class DatasetLoader(Loader):
 
     def _of_node(self, order: Any) -> loading.Order:
         """The batches of this node's ranks, from where this loop begins."""
-        count, ranks, node = len(order), self._ranks, self._ranks.node
+        count, ranks = len(order), self._ranks
         steps = self._step_count(count - self._base)
         first = np.arange(steps, dtype=np.int64)[:, None] * ranks.world
-        local = np.arange(node.first, node.first + node.local_world)
+        local = np.asarray(ranks.node.ranks)
         assert self._seed is not None
         if self._by_batches:
             units = (self._base + first + local).reshape(-1) % count
