@@ -159,6 +159,19 @@ class Lightning(Case):
         self.lightning = rig.needs(self, "pytorch_lightning")
         logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
 
+    def test_fabric_takes_a_loader_and_saves_its_place(self):
+        fabric = rig.needs(self, "lightning_fabric").Fabric(accelerator="cpu", devices=1)
+        fabric.launch()
+        whole = [batch.tolist() for batch in self.loader()]
+        loader = fabric.setup_dataloaders(self.loader())
+        batches = iter(loader)
+        rows = [next(batches).tolist()]
+        fabric.save(f"{self.folder}/saved", {"loader": loader})
+        self.assertEqual(rows + [batch.tolist() for batch in batches], whole)
+        loader = fabric.setup_dataloaders(self.loader())
+        fabric.load(f"{self.folder}/saved", {"loader": loader})
+        self.assertEqual([batch.tolist() for batch in loader], whole[1:])
+
     def fitted(self, folder, saves_place, found=None):
         """The rows of all steps, with a checkpoint in the folder after each."""
         torch, lightning, rows = self.torch, self.lightning, []

@@ -433,8 +433,7 @@ class DataLoader:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type[Any]:
-        asks = sys._getframe(1).f_globals.get("__name__")
-        return torch.utils.data.DataLoader if asks == "accelerate.accelerator" else type(self)
+        return torch.utils.data.DataLoader if takes_torchs_only(sys._getframe(1)) else type(self)
 
     @property
     def dataset(self) -> torch.utils.data.IterableDataset[Any]:
@@ -532,6 +531,12 @@ class _Epoch:
         self._loader._ahead = None
         if self._state is not None:
             self._state._remove_dataloader(self._loader)
+
+
+def takes_torchs_only(frame: Any) -> bool:
+    """accelerate, and Fabric of Lightning, leave a loader as it is that they take for torch's."""
+    asks = frame.f_globals.get("__name__")
+    return asks in ("accelerate.accelerator", "lightning_fabric.fabric", "lightning.fabric.fabric")
 
 
 class EachBatch(torch.utils.data.IterableDataset[Any]):

@@ -15,7 +15,7 @@ import torch
 
 from . import loading
 from .errors import ArgumentError, MisuseError
-from .torch import EachBatch, itself
+from .torch import EachBatch, itself, takes_torchs_only
 
 __all__ = ["Loader", "active", "collation", "drawn_seed"]
 
@@ -62,10 +62,8 @@ class Loader:
         """Lightning, too, asks for torch's before it makes the loader again without its order, as overfit_batches
         wants it, of the options that vars() tells."""
         frame = sys._getframe(1)
-        if frame.f_code.co_name == "_get_dataloader_init_args_and_kwargs":
-            return torch.utils.data.DataLoader
-        asks = frame.f_globals.get("__name__")
-        return torch.utils.data.DataLoader if asks == "accelerate.accelerator" else type(self)
+        is_torchs = frame.f_code.co_name == "_get_dataloader_init_args_and_kwargs" or takes_torchs_only(frame)
+        return torch.utils.data.DataLoader if is_torchs else type(self)
 
     _dataset: Any
     _is_loaded = False  # a place, and no loop has begun since
