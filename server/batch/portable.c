@@ -255,14 +255,15 @@ portable_read(struct byte_view *from, uint64_t count, uint32_t width, uint64_t r
     return read_elements(from, count, width, run_words, 0, ret_words);
 }
 
-/* The elements of a batch: of the run, and of the one that it is an empty slice of. */
+/* The elements of a batch: of the run, or of the one that it is an empty slice of, as write_run has
+ * them. The run of which a window is a view is filled meanwhile. */
 static tundish_status
 visit_run(const struct portable_visit *visit, const struct plan_node *node, const struct run *run)
 {
     const struct plan_node *input = node->inputs[0];
     bool pieces = node->order->form == ORDER_REBATCHES;
 
-    for (; run != NULL; run = run->parent) {
+    for (; run != NULL; run = run->row_count == 0 ? run->parent : NULL) {
         tundish_status status;
         uint64_t rows = 0, all = 0;
 

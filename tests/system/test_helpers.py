@@ -121,6 +121,11 @@ class Helpers(HelpersRig):
         self.assert_same_columns(
             [self.text_lines(), SHUFFLE, "batch: 64", 'string_split: {sep: ","}'])
 
+    def test_make_windows_that_overlap(self):
+        self.assert_same_columns([
+            self.text_lines(), SHUFFLE, PARSED, SLOW, "window: {size: 8, shift: 2, drop_remainder: true}", "batch: 16",
+        ])
+
     def test_make_sparse_columns(self):
         self.assert_same_columns([
             self.text_lines(), SHUFFLE, PARSED, SLOW, HASHED, "batch: 64", f"select: [value, {NAMES}]",

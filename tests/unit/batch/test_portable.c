@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "order/ops.h"
 #include "order/run.h"
+#include "source/source.h"
 #include "unit/test_file.h"
 
 /* A batch of two batches of rows of two words, beside an ordinal. */
@@ -171,6 +173,39 @@ an_empty_slice_knows_its_batch(void **state)
     run_release(batch);
 }
 
+static tundish_status
+add_word(void *user, const struct plan_node *source, uint64_t *words)
+{
+    (void)source;
+    *(uint64_t *)user += words[0];
+    return TUNDISH_OK;
+}
+
+/* Another thread may be filling the rest. */
+static void
+only_rows_of_a_slice_are_visited(void **state)
+{
+    struct plan_node rows = { .width = 2, .source = &(struct source_ops){ 0 } };
+    struct plan_node *inputs[] = { &rows };
+    struct plan_node batches = { .width = 1,
+                                 .run_words = 1,
+                                 .inputs = inputs,
+                                 .input_count = 1,
+                                 .order = &(struct order_ops){ .form = ORDER_BATCHES } };
+    uint64_t sum = 0;
+    const struct portable_visit visit = { add_word, &sum };
+    struct run *batch = run_of_word(batch_of(100, 4));
+    uint64_t words[] = { run_word(run_slice(batch, 1, 2)), run_word(run_slice(batch, 2, 0)) };
+
+    (void)state;
+    assert_int_equal(portable_visit(&visit, &batches, &words[0], 1, 1), TUNDISH_OK);
+    assert_int_equal(sum, 102 + 104);
+    assert_int_equal(portable_visit(&visit, &batches, &words[1], 1, 1), TUNDISH_OK);
+    assert_int_equal(sum, 102 + 104 + 100 + 102 + 104 + 106);
+    run_words_release(words, 2, 1, 1);
+    run_release(batch);
+}
+
 static void
 pieces_of_several_batches_come_back(void **state)
 {
@@ -236,6 +271,7 @@ TEST_FILE(test_portable)
         COUNTED(batches_of_batches_come_back),
         COUNTED(a_slice_comes_without_the_rest_of_its_batch),
         COUNTED(an_empty_slice_knows_its_batch),
+        COUNTED(only_rows_of_a_slice_are_visited),
         COUNTED(pieces_of_several_batches_come_back),
         COUNTED(a_word_without_a_run_comes_back),
         COUNTED(damaged_elements_do_no_harm),
