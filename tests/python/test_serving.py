@@ -245,13 +245,16 @@ class Faults(Case):
                   f"print(tundish.plan(text={PIPELINE!r})['stream'])\n"
                   f"with tundish.serve(text={PIPELINE!r}) as server, server.open() as reader:\n"
                   f"    print(bytes(reader.next().array('value'))[8])\n"
+                  f"open('alone.yaml', 'w').write({PIPELINE!r})\n"
+                  f"with tundish.open('alone.yaml') as reader:\n"
+                  f"    print(bytes(reader.next().array('value'))[8])\n"
                   f"for use in (lambda: tundish.peek(text={PIPELINE!r}), lambda: tundish.Transform):\n"
                   f"    try: use()\n"
                   f"    except ImportError as error: print(error)\n")
         done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True,
-                              env=dict(os.environ, PYTHONPATH=rig.PACKAGE))
-        self.assertEqual(done.stdout.splitlines()[:2], ["train", "1"], done.stderr)
-        self.assertEqual([line.endswith("pip install numpy") for line in done.stdout.splitlines()[2:]],
+                              env=dict(os.environ, PYTHONPATH=rig.PACKAGE), cwd=self.path)
+        self.assertEqual(done.stdout.splitlines()[:3], ["train", "1", "1"], done.stderr)
+        self.assertEqual([line.endswith("pip install numpy") for line in done.stdout.splitlines()[3:]],
                          [True, True], done.stdout)
 
     def test_of_a_server_that_is_killed_are_told(self):

@@ -417,7 +417,8 @@ def is_file(source: Any) -> bool:
 
 def _serve_alone(file: PipelineFile, options: dict[str, Any]) -> Reader:
     """A reader of a server of its own, which ends with it. Trainers of one job share theirs."""
-    from .node_server import Ranks
+    from .ranks import Ranks
+    from .ranks import Ranks
     from .serving import serve
 
     if (options.pop("server") or os.environ.get("TUNDISH_SERVER")) is not None:

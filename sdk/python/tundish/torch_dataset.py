@@ -34,7 +34,8 @@ from torch.utils.data.distributed import DistributedSampler
 from . import loading
 from .columns import Strings, lent
 from .errors import ArgumentError, DataError, MisuseError, PlaceError, ServerGone, Timeout
-from .node_server import NodeServer, Ranks
+from .node_server import NodeServer
+from .ranks import Ranks
 from .reader import Reader
 from .torch import convert, gradient_state
 from .torch_options import Loader, active, collation, drawn_seed
