@@ -1,7 +1,7 @@
 /* guard.c - check a request's headers. */
 #include "guard.h"
 
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
-#include "pipeline/errors.h"
+#include "spec/errors.h"
 
 static int
 print_version(void)

@@ -91,7 +91,7 @@ show_waiting(struct attachment *attachment)
     /* The stores above and this load are seq_cst, as are the server's store of server_waits and its
      * loads of these words: either we see that it sleeps, or it sees that we wait. */
     if (is_new && atomic_load(&attachment->view.batches->server_waits) != 0)
-        tnd_wake_server(attachment);
+        tnd_release_wake(attachment);
 }
 
 /* Count the wait that has ended, for the server's metrics. This reader alone writes these words, so

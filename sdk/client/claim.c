@@ -32,7 +32,7 @@ pass_gap(tundish_reader *reader)
         attachment->gap_from = attachment->taken;
         attachment->gap_until = attachment->taken = until;
         atomic_store(&returns->taken, until);
-        tnd_move_released(attachment);
+        tnd_release_advance(attachment);
     }
     pthread_mutex_unlock(&reader->lock);
     if (is_wrong)

@@ -4,23 +4,23 @@
 #include "core/status.h"
 
 void
-tnd_pass_entry(struct attachment *attachment)
+tnd_delivery_pass(struct attachment *attachment)
 {
     attachment->taken++;
     atomic_store(&attachment->returns->taken, attachment->taken);
 }
 
 void
-tnd_skip_entry(tundish_reader *reader, const struct held *held)
+tnd_delivery_skip(tundish_reader *reader, const struct held *held)
 {
     struct attachment *attachment = reader->attachments;
     uint64_t entry;
 
     pthread_mutex_lock(&reader->lock);
     entry = attachment->taken;
-    tnd_pass_entry(attachment);
-    tnd_give_end_back(attachment);
-    tnd_give_back(attachment, entry, held->index);
+    tnd_delivery_pass(attachment);
+    tnd_release_end(attachment);
+    tnd_release_entry(attachment, entry, held->index);
     pthread_mutex_unlock(&reader->lock);
 }
 
@@ -44,11 +44,11 @@ lane_take_end(tundish_reader *reader, const struct held *held)
     struct attachment *attachment = reader->attachments;
 
     pthread_mutex_lock(&reader->lock);
-    tnd_give_end_back(attachment);
+    tnd_release_end(attachment);
     attachment->has_end = true;
     attachment->end_entry = attachment->taken;
     attachment->end_index = held->index;
-    tnd_pass_entry(attachment);
+    tnd_delivery_pass(attachment);
     pthread_mutex_unlock(&reader->lock);
 }
 
@@ -117,7 +117,7 @@ const struct delivery tnd_delivery_queue = {
     .counter = queue_counter,
     .line = queue_line,
     .ask = queue_ask,
-    .take_end = tnd_skip_entry, /* the readers wait for each other there */
+    .take_end = tnd_delivery_skip, /* the readers wait for each other there */
     .starves = queue_starves,
     .ask_place = queue_ask_place,
 };

@@ -34,10 +34,10 @@ struct delivery {
 
 extern const struct delivery tnd_delivery_lane, tnd_delivery_queue;
 
-/* Count an entry as taken. tnd_give_back moves `released` only over entries that are. */
-void tnd_pass_entry(struct attachment *attachment);
+/* Count an entry as taken. tnd_release_entry moves `released` only over entries that are. */
+void tnd_delivery_pass(struct attachment *attachment);
 
 /* Take an entry and give it back at once, without showing it to the caller. */
-void tnd_skip_entry(tundish_reader *reader, const struct held *held);
+void tnd_delivery_skip(tundish_reader *reader, const struct held *held);
 
 #endif

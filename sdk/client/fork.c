@@ -38,13 +38,13 @@ after_fork_in_child(void)
 {
     atomic_fetch_add(&process, 1);
     for (tundish_reader *reader = readers; reader != NULL; reader = reader->next) {
-        tnd_descriptor_close(&reader->descriptor);
+        tnd_channel_close_descriptor(&reader->descriptor);
         for (struct attachment *at = reader->attachments; at != NULL; at = at->next) {
-            tnd_descriptor_close(&at->socket);
-            tnd_descriptor_close(&at->wakeup);
-            tnd_descriptor_close(&at->event);
+            tnd_channel_close_descriptor(&at->socket);
+            tnd_channel_close_descriptor(&at->wakeup);
+            tnd_channel_close_descriptor(&at->event);
             for (struct mapping *mapping = at->mappings; mapping != NULL; mapping = mapping->next)
-                tnd_descriptor_close(&mapping->descriptor);
+                tnd_channel_close_descriptor(&mapping->descriptor);
         }
     }
     /* The child's own readers begin a new list. tundish_close still frees the inherited ones. */

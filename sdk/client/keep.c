@@ -113,8 +113,8 @@ leave_slot(struct held *held, struct held *fresh)
 
     attachment->held_count--;
     if (attachment->has_end && attachment->end_entry < held->entry)
-        tnd_give_end_back(attachment);
-    tnd_give_back(attachment, held->entry, held->index);
+        tnd_release_end(attachment);
+    tnd_release_entry(attachment, held->entry, held->index);
     attachment->slots[held->index] = fresh;
     held->attachment = NULL;
     held->is_held = false;
@@ -140,7 +140,7 @@ tundish_keep(tundish_reader *reader, const tundish_batch *batch)
     find_pages(held, &pages);
     status = check_pages(held, &pages);
     if (status == TUNDISH_OK)
-        status = tnd_held_open(held->attachment, held->index, &fresh);
+        status = tnd_reader_open_held(held->attachment, held->index, &fresh);
     if (status == TUNDISH_OK)
         status = copy_pages(&pages, &copy);
     if (status == TUNDISH_OK) {
@@ -153,12 +153,12 @@ tundish_keep(tundish_reader *reader, const tundish_batch *batch)
             munmap(copy.bytes, copy.byte_count);
     }
     if (status != TUNDISH_OK)
-        tnd_held_close(fresh);
+        tnd_reader_close_held(fresh);
     return status;
 }
 
 void
-tnd_kept_free_pages(const struct held *held)
+tnd_keep_free_pages(const struct held *held)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin, end;
 

@@ -25,13 +25,13 @@ may_begin_there(const tundish_reader *reader, const struct tnd_slot *slot)
     bool is_end = slot->kind == TND_SLOT_END;
 
     return (slot->kind == TND_SLOT_BATCH || is_end) &&
-           tnd_find_header(reader, slot->epoch + is_end) != NULL;
+           tnd_reader_find_header(reader, slot->epoch + is_end) != NULL;
 }
 
 /* Go back to this entry of the lane, if its slot still holds it. The server may have died while it
  * wrote a slot: an entry that does not precede the next one exactly counts as overwritten. */
 static bool
-step_back(const tundish_reader *reader, uint64_t entry, struct tnd_slot_view *view,
+step_back(const tundish_reader *reader, uint64_t entry, struct tnd_view_slot *view,
           struct kept *kept)
 {
     const struct tnd_view *lane = &reader->attachments->view;
@@ -39,7 +39,7 @@ step_back(const tundish_reader *reader, uint64_t entry, struct tnd_slot_view *vi
     uint32_t index;
 
     if (tnd_view_entry(lane, 0, entry, &index) != TUNDISH_OK ||
-        tnd_slot_view_read(lane, index, view) != TUNDISH_OK || slot->position != entry ||
+        tnd_view_slot_read(lane, index, view) != TUNDISH_OK || slot->position != entry ||
         !may_begin_there(reader, slot) || (kept->is_known && !is_followed_by(slot, kept)))
         return false;
     *kept = (struct kept){ .is_known = true,
@@ -51,13 +51,13 @@ step_back(const tundish_reader *reader, uint64_t entry, struct tnd_slot_view *vi
 
 /* Leave out the last entry if it only says that the stream is over. */
 static uint64_t
-count_entries(const tundish_reader *reader, uint64_t published, struct tnd_slot_view *view)
+count_entries(const tundish_reader *reader, uint64_t published, struct tnd_view_slot *view)
 {
     const struct tnd_view *lane = &reader->attachments->view;
     uint32_t index;
 
     if (published > 0 && tnd_view_entry(lane, 0, published - 1, &index) == TUNDISH_OK &&
-        tnd_slot_view_read(lane, index, view) == TUNDISH_OK &&
+        tnd_view_slot_read(lane, index, view) == TUNDISH_OK &&
         view->slot.position == published - 1 && view->slot.kind != TND_SLOT_BATCH &&
         view->slot.kind != TND_SLOT_END)
         return published - 1;
@@ -77,8 +77,8 @@ raise_to_siblings(const tundish_reader *reader, struct kept *kept)
 {
     struct kept lowest;
 
-    if (!tnd_siblings_lowest(reader, kept, &lowest) || !tnd_kept_is_before(kept, &lowest) ||
-        tnd_find_header(reader, lowest.epoch + lowest.is_end) == NULL)
+    if (!tnd_siblings_lowest(reader, kept, &lowest) || !tnd_reader_kept_before(kept, &lowest) ||
+        tnd_reader_find_header(reader, lowest.epoch + lowest.is_end) == NULL)
         return;
     kept->is_end = lowest.is_end;
     kept->epoch = lowest.epoch;
@@ -94,7 +94,7 @@ note_begin(tundish_reader *reader, struct kept *kept)
 
     if (!attachment->has_begin)
         reader->kept.generation = attachment->view.server_generation;
-    if (!attachment->has_begin || tnd_find_header(reader, attachment->begin_epoch) == NULL)
+    if (!attachment->has_begin || tnd_reader_find_header(reader, attachment->begin_epoch) == NULL)
         return false;
     *kept = (struct kept){ .is_known = true,
                            .epoch = attachment->begin_epoch,
@@ -108,17 +108,17 @@ tnd_reader_note_kept(tundish_reader *reader)
     const struct attachment *attachment = reader->attachments;
     const struct tnd_batches *batches = attachment->view.batches;
     uint64_t published = atomic_load(&batches->published), first, entry;
-    struct tnd_slot_view view = { 0 };
+    struct tnd_view_slot view = { 0 };
     struct kept kept = { 0 };
 
     if (!attachment->delivery->is_in_order || (published == 0 && !note_begin(reader, &kept)) ||
-        tnd_slot_view_open(&attachment->view, &view) != TUNDISH_OK)
+        tnd_view_slot_open(&attachment->view, &view) != TUNDISH_OK)
         return;
     first = published > attachment->view.slot_count ? published - attachment->view.slot_count : 0;
     for (entry = count_entries(reader, published, &view);
          entry > first && step_back(reader, entry - 1, &view, &kept); entry--)
         ;
-    tnd_slot_view_close(&view);
+    tnd_view_slot_close(&view);
     /* This reader itself lacks the step at which it stands. */
     if (!kept.is_known || is_after(&kept, reader))
         kept = (struct kept){ .is_known = true, .epoch = reader->epoch, .step = reader->step };

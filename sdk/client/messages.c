@@ -45,7 +45,7 @@ find_epoch(const tundish_reader *reader, uint64_t epoch)
 }
 
 const struct epoch_header *
-tnd_find_header(const tundish_reader *reader, uint64_t epoch)
+tnd_reader_find_header(const tundish_reader *reader, uint64_t epoch)
 {
     const struct epoch_header *found = NULL;
 
@@ -83,7 +83,7 @@ forget_epochs(tundish_reader *reader, uint64_t same_as, uint64_t before)
 }
 
 struct epoch_header *
-tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total)
+tnd_reader_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total)
 {
     struct epoch_header *header = malloc(sizeof *header + total);
 
@@ -109,7 +109,7 @@ take_epoch(tundish_reader *reader, const struct tnd_message *message)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server sent a place of %llu bytes",
                         (unsigned long long)head->total);
     if (head->offset == 0) {
-        header = tnd_add_epoch(reader, head->id, head->total);
+        header = tnd_reader_add_epoch(reader, head->id, head->total);
         if (header == NULL)
             return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place");
     }
@@ -256,7 +256,7 @@ tnd_reader_listen(tundish_reader *reader)
         }
         if (status == TUNDISH_OK)
             status = take_message(reader, &message, &descriptors);
-        tnd_descriptors_close(&descriptors);
+        tnd_channel_close_descriptors(&descriptors);
         if (status != TUNDISH_OK)
             return status;
     }

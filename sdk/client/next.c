@@ -34,7 +34,7 @@ find_payload(tundish_reader *reader, struct held *held)
             return status;
     }
     held->payload = held->mapping->bytes;
-    return tnd_slot_view_check_buffers(&held->slot, held->mapping->segment_bytes);
+    return tnd_view_slot_check_buffers(&held->slot, held->mapping->segment_bytes);
 }
 
 /* Pass an entry that an earlier server delivered already. An epoch's end is kept, as if it had been
@@ -45,7 +45,7 @@ pass_over(tundish_reader *reader, struct held *held)
     if (held->slot.slot.kind == TND_SLOT_END)
         reader->attachments->delivery->take_end(reader, held);
     else
-        tnd_skip_entry(reader, held);
+        tnd_delivery_skip(reader, held);
 }
 
 /* Take the server's messages about a batch over the socket: the header that the places of its epoch
@@ -69,7 +69,7 @@ hold_batch(tundish_reader *reader, struct held *held, bool *ret_cut_off)
         held->is_held = true;
         attachment->held_count++;
         held->mapping->users++;
-        tnd_pass_entry(attachment);
+        tnd_delivery_pass(attachment);
         /* seq_cst, as in lane_reader_cut_off: either the server sees `taken` and keeps the slot for
          * us, or we see `told` here and do not touch the slot. */
         *ret_cut_off = atomic_load(&tnd_own_line(attachment)->told) != 0;
@@ -174,7 +174,7 @@ take_error(tundish_reader *reader, const struct held *held)
 {
     char text[TND_SLOT_TEXT + 1];
 
-    tnd_slot_view_text(&reader->attachments->view, held->index, &held->slot, text, sizeof text);
+    tnd_view_slot_text(&reader->attachments->view, held->index, &held->slot, text, sizeof text);
     set_final(reader, (tundish_status)held->slot.slot.status, text);
     return tnd_reader_tell_final(reader);
 }
@@ -195,7 +195,7 @@ read_entry(tundish_reader *reader, struct held **ret_held)
     held = attachment->slots[index];
     if (held->is_held)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server filled a slot that is still in use");
-    status = tnd_slot_view_read(&attachment->view, index, &held->slot);
+    status = tnd_view_slot_read(&attachment->view, index, &held->slot);
     if (status != TUNDISH_OK)
         return status;
     if (attachment->delivery->is_in_order && held->slot.slot.position != attachment->taken)

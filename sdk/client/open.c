@@ -76,7 +76,7 @@ take_place(tundish_reader *reader, const uint8_t *bytes, uint64_t byte_count)
     if (place.bit_count > sizeof reader->queue.bits * 8)
         return tnd_fail(TUNDISH_E_PLACE,
                         "the place contains more visited batches than any server sends");
-    header = tnd_add_epoch(reader, place.header_epoch, place.header_bytes);
+    header = tnd_reader_add_epoch(reader, place.header_epoch, place.header_bytes);
     if (header == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place");
     if (place.header_bytes > 0)
@@ -191,7 +191,7 @@ tundish_close(tundish_reader *reader)
         if (reader->descriptor >= 0)
             close(reader->descriptor);
     } else {
-        /* A child did not inherit the returns page (attach.c): unmapping its address could hit
+        /* A child did not inherit the returns page (attachment.c): unmapping its address could hit
          * another mapping. The descriptors are closed already. */
         for (struct attachment *at = reader->attachments; at != NULL; at = at->next)
             at->returns = NULL;
@@ -250,7 +250,7 @@ tundish_get_info(tundish_reader *reader, tundish_info *ret_info)
     info.stream = reader->attachments->welcome.stream;
     tnd_reader_first(reader, &info.first_epoch, &info.first_step);
     info.epoch_steps = reader->attachments->welcome.epoch_steps;
-    info.ahead_count = tnd_ahead_count(reader);
+    info.ahead_count = tnd_reader_ahead_count(reader);
     pthread_mutex_lock(&reader->lock);
     for (const struct attachment *at = reader->attachments; at != NULL; at = at->next)
         info.held_count += at->held_count;

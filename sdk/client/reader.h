@@ -53,7 +53,7 @@ struct held {
     bool is_kept;   /* keep.c: it has left its slot, and its attachment knows nothing of it */
     uint32_t index; /* of the slot */
     uint64_t entry; /* of the line that named it */
-    struct tnd_slot_view slot;
+    struct tnd_view_slot slot;
     struct mapping *mapping; /* that its buffers are in */
     const uint8_t *payload;  /* its bytes */
     uint32_t buffer_capacity;
@@ -174,7 +174,7 @@ void tnd_reader_unregister(tundish_reader *reader);
 /* open.c: after it was closed and its last kept batch is released. */
 void tnd_reader_free(tundish_reader *reader);
 
-/* attach.c: connect, shake hands, map. Waits for a server until the deadline. */
+/* attachment.c: connect, shake hands, map. Waits for a server until the deadline. */
 tundish_status tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns);
 /* Close the connection, keeping the mappings. The reader's lock is held, here and below. */
 void tnd_attachment_hang_up(struct attachment *attachment);
@@ -182,8 +182,9 @@ void tnd_attachment_close(struct attachment *attachment); /* accepts a half-open
 /* Close each old attachment of which no batch is held. */
 void tnd_reader_tidy(tundish_reader *reader);
 /* The record of a slot's batches. */
-tundish_status tnd_held_open(struct attachment *attachment, uint32_t index, struct held **ret_held);
-void tnd_held_close(struct held *held); /* accepts NULL and a half-open one */
+tundish_status tnd_reader_open_held(struct attachment *attachment, uint32_t index,
+                                    struct held **ret_held);
+void tnd_reader_close_held(struct held *held); /* accepts NULL and a half-open one */
 
 /* mapping.c: map a segment and add it to the attachment's. Takes the reader's lock. */
 tundish_status tnd_mapping_open(struct attachment *attachment, uint32_t id, int descriptor,
@@ -205,15 +206,15 @@ tundish_status tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns)
  */
 tundish_status tnd_reader_await_epoch(tundish_reader *reader, uint64_t epoch);
 /* The newest complete header that is not later than the epoch, or NULL. */
-const struct epoch_header *tnd_find_header(const tundish_reader *reader, uint64_t epoch);
+const struct epoch_header *tnd_reader_find_header(const tundish_reader *reader, uint64_t epoch);
 /* Make room for an epoch's header of `total` bytes, which will follow. NULL: no memory. */
-struct epoch_header *tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total);
+struct epoch_header *tnd_reader_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total);
 
 /* kept.c: the server is gone. Note which steps its lane still holds. A server that published
  * nothing leaves the note about its predecessor as it is. */
 void tnd_reader_note_kept(tundish_reader *reader);
 
-bool tnd_kept_is_before(const struct kept *kept, const struct kept *other);
+bool tnd_reader_kept_before(const struct kept *kept, const struct kept *other);
 
 /* siblings.c: the lowest step that a reader of this process still lacks in this reader's session.
  * False: some of the groups' trainers are in another process, or one does not know what it lacks.
@@ -263,14 +264,14 @@ tundish_status tnd_reader_await_from(tundish_reader *reader, int64_t deadline_ns
 void tnd_reader_first(const tundish_reader *reader, uint64_t *ret_epoch, uint64_t *ret_step);
 
 /* release.c: give an entry of the line back. The reader's lock is held. */
-void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index);
+void tnd_release_entry(struct attachment *attachment, uint64_t entry, uint32_t index);
 /* An epoch's end is given back with the first batch after it. Until then a trainer that dies may
  * have a successor at a place before the end, and that successor must find the end in the lane. */
-void tnd_give_end_back(struct attachment *attachment);
+void tnd_release_end(struct attachment *attachment);
 /* Count what is given back without a gap, or with one that the server made, and tell the server. */
-void tnd_move_released(struct attachment *attachment);
+void tnd_release_advance(struct attachment *attachment);
 /* Slots of the present lane that the server can fill before it needs one that this reader holds. */
-uint32_t tnd_ahead_count(tundish_reader *reader); /* takes the reader's lock */
+uint32_t tnd_reader_ahead_count(tundish_reader *reader); /* takes the reader's lock */
 
 /* claim.c: make claims from now on, where the server wants them. */
 void tnd_claim_begin(struct attachment *attachment);
@@ -279,8 +280,8 @@ void tnd_claim_begin(struct attachment *attachment);
 tundish_status tnd_reader_claim(tundish_reader *reader, bool *ret_is_ours);
 
 /* keep.c: free the memory of a kept batch whose mapping stays for others. */
-void tnd_kept_free_pages(const struct held *held);
-void tnd_wake_server(struct attachment *attachment);
+void tnd_keep_free_pages(const struct held *held);
+void tnd_release_wake(struct attachment *attachment);
 
 /* standing.c: the place of the next batch, as bytes that the caller frees. With `may_ask` a queue's
  * server is asked. Without it the place carries a header that is true at reader->kept as well. */

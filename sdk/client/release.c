@@ -4,7 +4,7 @@
 #include "client/delivery.h"
 
 void
-tnd_wake_server(struct attachment *attachment)
+tnd_release_wake(struct attachment *attachment)
 {
     const uint64_t one = 1;
 
@@ -25,7 +25,7 @@ done_of(const struct attachment *attachment, uint64_t entry)
 }
 
 void
-tnd_move_released(struct attachment *attachment)
+tnd_release_advance(struct attachment *attachment)
 {
     uint64_t before = attachment->released;
 
@@ -45,11 +45,11 @@ tnd_move_released(struct attachment *attachment)
     if (attachment->released == before && attachment->delivery->is_in_order)
         return;
     if (tnd_ring_release(attachment->returns, attachment->view.batches, attachment->released))
-        tnd_wake_server(attachment);
+        tnd_release_wake(attachment);
 }
 
 void
-tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
+tnd_release_entry(struct attachment *attachment, uint64_t entry, uint32_t index)
 {
     /* Release pairs with the server's acquire load before it fills the slot: our last read of the
      * slot comes before its first write. */
@@ -57,19 +57,19 @@ tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
                           attachment->slots[index]->slot.slot.position + 1, memory_order_release);
     /* Batches come back in any order, but `released` counts a prefix: it stops at the first gap. */
     *done_of(attachment, entry) = true;
-    tnd_move_released(attachment);
+    tnd_release_advance(attachment);
 }
 
 void
-tnd_give_end_back(struct attachment *attachment)
+tnd_release_end(struct attachment *attachment)
 {
     if (attachment->has_end)
-        tnd_give_back(attachment, attachment->end_entry, attachment->end_index);
+        tnd_release_entry(attachment, attachment->end_entry, attachment->end_index);
     attachment->has_end = false;
 }
 
 uint32_t
-tnd_ahead_count(tundish_reader *reader)
+tnd_reader_ahead_count(tundish_reader *reader)
 {
     struct attachment *attachment = reader->attachments;
     uint64_t used;
@@ -94,12 +94,12 @@ release_kept(tundish_reader *reader, struct held *held)
 
     pthread_mutex_lock(&reader->lock);
     if (held->mapping->users > 1)
-        tnd_kept_free_pages(held);
+        tnd_keep_free_pages(held);
     tnd_mapping_drop(held->mapping);
     is_last = --reader->kept_count == 0 && reader->is_closed;
     pthread_mutex_unlock(&reader->lock);
     held->mapping = NULL;
-    tnd_held_close(held);
+    tnd_reader_close_held(held);
     if (is_last)
         tnd_reader_free(reader);
 }
@@ -114,8 +114,8 @@ release_held(tundish_reader *reader, struct held *held)
     tnd_mapping_drop(held->mapping);
     held->mapping = NULL;
     if (attachment->has_end && attachment->end_entry < held->entry)
-        tnd_give_end_back(attachment);
-    tnd_give_back(attachment, held->entry, held->index);
+        tnd_release_end(attachment);
+    tnd_release_entry(attachment, held->entry, held->index);
     /* The last batch of an earlier server: its mapping can go. */
     if (attachment != reader->attachments)
         tnd_reader_tidy(reader);

@@ -21,7 +21,7 @@ struct siblings {
 
 /* An end and a reader that has passed the last step have the same `step`. The end comes first. */
 bool
-tnd_kept_is_before(const struct kept *kept, const struct kept *other)
+tnd_reader_kept_before(const struct kept *kept, const struct kept *other)
 {
     if (kept->epoch != other->epoch)
         return kept->epoch < other->epoch;
@@ -32,7 +32,7 @@ tnd_kept_is_before(const struct kept *kept, const struct kept *other)
 static void
 lower_kept(struct kept *lowest, const struct kept *kept)
 {
-    if (tnd_kept_is_before(kept, lowest))
+    if (tnd_reader_kept_before(kept, lowest))
         *lowest = *kept;
 }
 
@@ -157,6 +157,6 @@ tnd_siblings_tell(tundish_reader *reader)
     reader->awaits_siblings =
         read_all(&siblings, &reader->kept) && siblings.back_count < siblings.count;
     if (reader->awaits_siblings && siblings.lowest.is_known &&
-        (!reader->told.is_known || tnd_kept_is_before(&reader->told, &siblings.lowest)))
+        (!reader->told.is_known || tnd_reader_kept_before(&reader->told, &siblings.lowest)))
         tell(reader, &siblings.lowest);
 }

@@ -25,7 +25,7 @@ tnd_reader_stand_at_begin(tundish_reader *reader)
     const struct attachment *attachment = reader->attachments;
 
     if (!reader->has_started && attachment->has_begin && attachment->taken == 0 &&
-        tnd_find_header(reader, attachment->begin_epoch) != NULL)
+        tnd_reader_find_header(reader, attachment->begin_epoch) != NULL)
         tnd_reader_stand(reader, attachment->begin_epoch, attachment->begin_step);
 }
 
@@ -59,7 +59,7 @@ tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint
         place.bit_count = reader->queue.bit_count;
         place.bits = reader->queue.bits;
     }
-    header = tnd_find_header(reader, header_epoch(reader, &place, may_ask));
+    header = tnd_reader_find_header(reader, header_epoch(reader, &place, may_ask));
     place.header_epoch = header == NULL ? place.epoch : header->epoch;
     if (header != NULL) {
         place.header = header->bytes;
@@ -88,7 +88,7 @@ tnd_reader_find_start(tundish_reader *reader)
         .notice = atomic_load(&attachment->view.batches->notice),
     };
     uint32_t index;
-    struct tnd_slot_view slot;
+    struct tnd_view_slot slot;
     tundish_status status;
 
     if (reader->has_started || !attachment->delivery->is_in_order)
@@ -99,10 +99,10 @@ tnd_reader_find_start(tundish_reader *reader)
             "there is no place to save before the first batch: call tundish_next first");
     status = tnd_view_entry(&attachment->view, 0, attachment->taken, &index);
     if (status == TUNDISH_OK)
-        status = tnd_slot_view_open(&attachment->view, &slot);
+        status = tnd_view_slot_open(&attachment->view, &slot);
     if (status != TUNDISH_OK)
         return status;
-    status = tnd_slot_view_read(&attachment->view, index, &slot);
+    status = tnd_view_slot_read(&attachment->view, index, &slot);
     if (status == TUNDISH_OK && (reader->restart_is_due || reader->passes_end))
         status = tnd_reader_restart_at(reader, &slot.slot);
     if (status == TUNDISH_OK && !reader->has_started) {
@@ -110,7 +110,7 @@ tnd_reader_find_start(tundish_reader *reader)
         reader->step = slot.slot.step;
         reader->place_bytes = slot.slot.place_bytes;
     }
-    tnd_slot_view_close(&slot);
+    tnd_view_slot_close(&slot);
     return status;
 }
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "core/own_file.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "core/status.h"
 
 #define PATH_BYTES 4096
@@ -106,7 +106,7 @@ is_own(int file)
 {
     struct stat held;
 
-    return fstat(file, &held) == 0 && tnd_is_own_file(&held);
+    return fstat(file, &held) == 0 && tnd_own_file_is_ours(&held);
 }
 
 /* Is the locked file still the one that the name leads to? */

@@ -96,7 +96,7 @@ static bool
 is_utf8(struct byte_view bytes)
 {
     for (uint64_t i = 0; i < bytes.size;) {
-        unsigned length = tnd_utf8_length(bytes.data + i, bytes.size - i);
+        unsigned length = tnd_printable_utf8_length(bytes.data + i, bytes.size - i);
 
         if (length == 0)
             return false;

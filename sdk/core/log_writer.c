@@ -1,6 +1,6 @@
 /* log_writer.c - a queue of bytes, and the one thread that a full pipe may block. */
 #include "core/log_writer.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 #include <errno.h>
 #include <pthread.h>

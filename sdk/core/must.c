@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 /* A pipe that is full would keep the process from ending, which is worse than silence. */
 static void
 say(const char *text)
 {
-    if (tnd_takes_writes(STDERR_FILENO))
+    if (tnd_write_allowed(STDERR_FILENO))
         (void)tnd_write(STDERR_FILENO, text, strlen(text));
 }
 

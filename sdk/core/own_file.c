@@ -27,14 +27,14 @@ tnd_own_folder_check(const struct tnd_own_folder *folder)
 }
 
 bool
-tnd_is_own_file(const struct stat *about)
+tnd_own_file_is_ours(const struct stat *about)
 {
     return S_ISREG(about->st_mode) && about->st_uid == geteuid() &&
            (about->st_mode & OTHERS_WRITE) == 0;
 }
 
 bool
-tnd_is_planted_file(const char *path, const struct stat *about)
+tnd_own_file_is_planted(const char *path, const struct stat *about)
 {
     const char *slash = strrchr(path, '/');
     char folder[PATH_MAX] = ".";

@@ -21,10 +21,10 @@ struct tnd_own_folder {
 tundish_status tnd_own_folder_check(const struct tnd_own_folder *folder);
 
 /* A regular file of this user, which no other may write to. */
-bool tnd_is_own_file(const struct stat *about);
+bool tnd_own_file_is_ours(const struct stat *about);
 
 /* A file that a user has named: could any user have put it there? One of this user, of root or of
  * the folder's owner is taken, and each one in a folder that not everybody may write to. */
-bool tnd_is_planted_file(const char *path, const struct stat *about);
+bool tnd_own_file_is_planted(const char *path, const struct stat *about);
 
 #endif

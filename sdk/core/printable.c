@@ -7,7 +7,7 @@
 
 /* Well-formed as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
 unsigned
-tnd_utf8_length(const uint8_t *text, uint64_t left)
+tnd_printable_utf8_length(const uint8_t *text, uint64_t left)
 {
     unsigned length = text[0] < 0x80                       ? 1
                       : text[0] >= 0xc2 && text[0] <= 0xdf ? 2
@@ -42,7 +42,7 @@ tnd_printable(const char *text, char *ret_text, size_t room)
     size_t left = strlen(text), wanted = 0, used = 0;
 
     while (left > 0) {
-        unsigned length = tnd_utf8_length(bytes, left);
+        unsigned length = tnd_printable_utf8_length(bytes, left);
         bool escaped = length == 0 || is_control(bytes);
         unsigned step = length > 0 ? length : 1;
         size_t takes = escaped ? 4 * (size_t)step : step;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Bytes of the UTF-8 character at `text`, of which `left` bytes are there; 0: it is not one. */
-unsigned tnd_utf8_length(const uint8_t *text, uint64_t left);
+unsigned tnd_printable_utf8_length(const uint8_t *text, uint64_t left);
 
 /* Copy `text` with control characters, and bytes that are not UTF-8, as \xNN. Cut between
  * characters where `room` ends; always ends with a NUL. Returns what the whole would take, without

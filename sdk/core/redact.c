@@ -130,7 +130,7 @@ tnd_redact_address(char *text)
 }
 
 size_t
-tnd_unsigned_bytes(const char *text)
+tnd_redact_unsigned_bytes(const char *text)
 {
     size_t bytes = strlen(text), name;
     const char *query = strchr(text, '?'), *at = query;

@@ -18,6 +18,6 @@ void tnd_redact_address(char *text);
 
 /* How many bytes of a web address stay the same when it is signed again: those before its
  * parameters, if one of them is a secret; else all. Any other text: all. */
-size_t tnd_unsigned_bytes(const char *text);
+size_t tnd_redact_unsigned_bytes(const char *text);
 
 #endif

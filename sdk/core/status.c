@@ -128,13 +128,13 @@ tnd_fail_errno(int error, const char *format, ...)
 }
 
 uint64_t
-tnd_disk_full_count(void)
+tnd_status_disk_full_count(void)
 {
     return atomic_load_explicit(&disk_full_count, memory_order_relaxed);
 }
 
 int64_t
-tnd_disk_full_ns(void)
+tnd_status_disk_full_ns(void)
 {
     return atomic_load_explicit(&disk_full_ns, memory_order_relaxed);
 }

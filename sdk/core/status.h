@@ -23,8 +23,8 @@ tundish_status tnd_fail_errno(int error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The number of this process' failures, among those from tnd_fail_errno, due to a full disk. */
-uint64_t tnd_disk_full_count(void);
-int64_t tnd_disk_full_ns(void); /* when the last was; of tnd_clock_ns */
+uint64_t tnd_status_disk_full_count(void);
+int64_t tnd_status_disk_full_ns(void); /* when the last was; of tnd_clock_ns */
 
 /* This thread's explanation; never NULL. */
 const char *tnd_error_text(void);

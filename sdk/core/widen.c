@@ -14,7 +14,7 @@
 enum { BLOCK = 16, CHUNK = 256, SHORT_PERIOD = 112 };
 
 bool
-tnd_can_widen(tundish_dtype from, tundish_dtype to)
+tnd_widen_allowed(tundish_dtype from, tundish_dtype to)
 {
     return tnd_dtype_bytes(from) != 0 && (to == TUNDISH_FLOAT16 || to == TUNDISH_BFLOAT16 ||
                                           to == TUNDISH_FLOAT32 || to == TUNDISH_FLOAT64);

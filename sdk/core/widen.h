@@ -23,7 +23,7 @@ struct tnd_widening {
 };
 
 /* From any number or bool to any float. */
-bool tnd_can_widen(tundish_dtype from, tundish_dtype to);
+bool tnd_widen_allowed(tundish_dtype from, tundish_dtype to);
 
 /* Write `count` values, which begin with the first index of their last dimension; with channels,
  * whole images. E_MEMORY: lists are long and there is none. */

@@ -67,7 +67,7 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
 }
 
 void
-tnd_descriptor_close(int *descriptor)
+tnd_channel_close_descriptor(int *descriptor)
 {
     if (*descriptor >= 0)
         close(*descriptor);
@@ -75,10 +75,10 @@ tnd_descriptor_close(int *descriptor)
 }
 
 void
-tnd_descriptors_close(struct tnd_descriptors *descriptors)
+tnd_channel_close_descriptors(struct tnd_descriptors *descriptors)
 {
     for (int i = 0; i < TND_DESCRIPTORS_MAX; i++)
-        tnd_descriptor_close(&descriptors->at[i]);
+        tnd_channel_close_descriptor(&descriptors->at[i]);
 }
 
 /* Collect the descriptors of a packet. The kernel never delivers more than fit into our control
@@ -145,7 +145,7 @@ tnd_channel_receive(int socket, struct tnd_message *message,
         take_descriptors(&packet, &descriptors);
     status = check_message(message, (size_t)received, packet.msg_flags);
     if (status != TUNDISH_OK)
-        tnd_descriptors_close(&descriptors);
+        tnd_channel_close_descriptors(&descriptors);
     else if (ret_descriptors != NULL)
         *ret_descriptors = descriptors;
     return status;

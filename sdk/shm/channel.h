@@ -160,8 +160,8 @@ struct tnd_descriptors {
     int at[TND_DESCRIPTORS_MAX];
 };
 /* They accept -1, and leave it. */
-void tnd_descriptor_close(int *descriptor);
-void tnd_descriptors_close(struct tnd_descriptors *descriptors);
+void tnd_channel_close_descriptor(int *descriptor);
+void tnd_channel_close_descriptors(struct tnd_descriptors *descriptors);
 
 /* Take one message, if there is one. E_TIMEOUT: there is none. E_SERVER_GONE: hang-up. E_CORRUPT:
  * not a message of ours. With `ret_descriptors` NULL descriptors are refused: the kernel drops

@@ -99,8 +99,8 @@ tnd_segment_room(bool memfd)
 }
 
 bool
-tnd_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
-                 struct tnd_room *ret_room)
+tnd_segment_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
+                         struct tnd_room *ret_room)
 {
     struct tnd_room room = { .limit_bytes = limit_bytes };
 
@@ -192,10 +192,10 @@ create_shm(bool huge_pages, struct tnd_segment *segment)
     } else {
         statvfs(SHM_FOLDER, &space);
         note_shm_too_small(segment, &space);
-        tnd_descriptor_close(&segment->read_descriptor);
+        tnd_channel_close_descriptor(&segment->read_descriptor);
         status = TUNDISH_E_TIMEOUT;
     }
-    tnd_descriptor_close(&write_descriptor);
+    tnd_channel_close_descriptor(&write_descriptor);
     return status;
 }
 
@@ -278,7 +278,7 @@ tnd_segment_close(struct tnd_segment *segment)
     if (segment->bytes == NULL && segment->segment_bytes == 0)
         return;
     tnd_segment_unmap(segment->bytes, segment->segment_bytes);
-    tnd_descriptor_close(&segment->read_descriptor);
+    tnd_channel_close_descriptor(&segment->read_descriptor);
     *segment = (struct tnd_segment)TND_SEGMENT_NONE;
 }
 

@@ -35,8 +35,8 @@ struct tnd_room {
     uint64_t wanted_bytes; /* UINT64_MAX: more than can be counted */
     uint64_t limit_bytes;
 };
-bool tnd_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
-                      struct tnd_room *ret_room);
+bool tnd_segment_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
+                              struct tnd_room *ret_room);
 
 /* A page that one consumer writes and the server reads: always a sealed memfd. The process
  * that receives the descriptor may map it for writing. */

@@ -143,7 +143,7 @@ can_be_widened(const tundish_column_spec *column)
     if (column->widen_dtype == 0)
         return column->widen_scale_count == 0 && column->widen_offset_count == 0 &&
                column->widen_layout == TUNDISH_AS_STORED;
-    return tnd_can_widen(column->dtype, column->widen_dtype) &&
+    return tnd_widen_allowed(column->dtype, column->widen_dtype) &&
            (column->widen_layout == TUNDISH_AS_STORED ||
             (column->widen_layout == TUNDISH_NCHW && column->kind == TUNDISH_DENSE &&
              column->rank == 4)) &&

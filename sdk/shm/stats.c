@@ -11,7 +11,7 @@
 
 #include "core/clock.h"
 #include "core/must.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "core/status.h"
 #include "shm/channel.h"
 #include "shm/layout.h"

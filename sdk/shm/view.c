@@ -107,15 +107,15 @@ tnd_view_close(struct tnd_view *view)
 }
 
 tundish_status
-tnd_slot_view_open(const struct tnd_view *view, struct tnd_slot_view *ret_slot)
+tnd_view_slot_open(const struct tnd_view *view, struct tnd_view_slot *ret_slot)
 {
-    struct tnd_slot_view slot = { 0 };
+    struct tnd_view_slot slot = { 0 };
 
     /* One more than needed: calloc may return NULL for 0 elements. */
     slot.columns = calloc(view->column_capacity + 1, sizeof *slot.columns);
     slot.buffers = calloc(view->buffer_capacity + 1, sizeof *slot.buffers);
     if (slot.columns == NULL || slot.buffers == NULL) {
-        tnd_slot_view_close(&slot);
+        tnd_view_slot_close(&slot);
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a batch's columns");
     }
     *ret_slot = slot;
@@ -123,11 +123,11 @@ tnd_slot_view_open(const struct tnd_view *view, struct tnd_slot_view *ret_slot)
 }
 
 void
-tnd_slot_view_close(struct tnd_slot_view *slot)
+tnd_view_slot_close(struct tnd_view_slot *slot)
 {
     free(slot->columns);
     free(slot->buffers);
-    *slot = (struct tnd_slot_view){ 0 };
+    *slot = (struct tnd_view_slot){ 0 };
 }
 
 static const uint8_t *
@@ -187,7 +187,7 @@ check_dense_sizes(const struct tnd_column *column, const struct tnd_buffer *buff
 
 static tundish_status
 check_column(const struct tnd_column *column, const tundish_column_spec *spec,
-             const struct tnd_slot_view *slot)
+             const struct tnd_view_slot *slot)
 {
     const struct tnd_buffer *buffers = slot->buffers + column->buffer_first;
     tundish_status status;
@@ -208,7 +208,7 @@ check_column(const struct tnd_column *column, const tundish_column_spec *spec,
 }
 
 static tundish_status
-read_tables(const struct tnd_view *view, const uint8_t *bytes, struct tnd_slot_view *slot)
+read_tables(const struct tnd_view *view, const uint8_t *bytes, struct tnd_view_slot *slot)
 {
     const tundish_spec *spec = &view->spec.spec;
 
@@ -230,7 +230,7 @@ read_tables(const struct tnd_view *view, const uint8_t *bytes, struct tnd_slot_v
 }
 
 tundish_status
-tnd_slot_view_read(const struct tnd_view *view, uint32_t index, struct tnd_slot_view *slot)
+tnd_view_slot_read(const struct tnd_view *view, uint32_t index, struct tnd_view_slot *slot)
 {
     const uint8_t *bytes = slot_bytes(view, index);
 
@@ -255,7 +255,7 @@ tnd_slot_view_read(const struct tnd_view *view, uint32_t index, struct tnd_slot_
 }
 
 tundish_status
-tnd_slot_view_check_buffers(const struct tnd_slot_view *slot, uint64_t segment_bytes)
+tnd_view_slot_check_buffers(const struct tnd_view_slot *slot, uint64_t segment_bytes)
 {
     for (uint32_t i = 0; i < slot->slot.buffer_count; i++) {
         const struct tnd_buffer *buffer = &slot->buffers[i];
@@ -271,7 +271,7 @@ tnd_slot_view_check_buffers(const struct tnd_slot_view *slot, uint64_t segment_b
 }
 
 void
-tnd_slot_view_text(const struct tnd_view *view, uint32_t index, const struct tnd_slot_view *slot,
+tnd_view_slot_text(const struct tnd_view *view, uint32_t index, const struct tnd_view_slot *slot,
                    char *text, size_t text_bytes)
 {
     const uint8_t *from = slot_bytes(view, index) + view->slot_stride - TND_SLOT_TEXT;

@@ -29,7 +29,7 @@ struct tnd_view {
 };
 
 /* A slot, as copied. Made once for a view, used for many slots. */
-struct tnd_slot_view {
+struct tnd_view_slot {
     struct tnd_slot slot;
     struct tnd_column *columns; /* column_capacity */
     struct tnd_buffer *buffers; /* buffer_capacity */
@@ -40,21 +40,21 @@ struct tnd_slot_view {
 tundish_status tnd_view_open(const void *bytes, uint64_t segment_bytes, struct tnd_view *ret_view);
 void tnd_view_close(struct tnd_view *view); /* accepts zeros */
 
-tundish_status tnd_slot_view_open(const struct tnd_view *view, struct tnd_slot_view *ret_slot);
-void tnd_slot_view_close(struct tnd_slot_view *slot); /* accepts zeros */
+tundish_status tnd_view_slot_open(const struct tnd_view *view, struct tnd_view_slot *ret_slot);
+void tnd_view_slot_close(struct tnd_view_slot *slot); /* accepts zeros */
 
 /* Copy slot `index` and check it: kind, columns against the spec, shapes, the sizes of dense
  * columns, roles. Not yet where its buffers lie. E_CORRUPT names what is wrong. */
-tundish_status tnd_slot_view_read(const struct tnd_view *view, uint32_t index,
-                                  struct tnd_slot_view *slot);
+tundish_status tnd_view_slot_read(const struct tnd_view *view, uint32_t index,
+                                  struct tnd_view_slot *slot);
 
 /* Does every buffer lie inside a segment of that many bytes? */
-tundish_status tnd_slot_view_check_buffers(const struct tnd_slot_view *slot,
+tundish_status tnd_view_slot_check_buffers(const struct tnd_view_slot *slot,
                                            uint64_t segment_bytes);
 
 /* The text of an ERROR slot, cut to `text_bytes` with its NUL, unprintable bytes as '?'. */
-void tnd_slot_view_text(const struct tnd_view *view, uint32_t index,
-                        const struct tnd_slot_view *slot, char *text, size_t text_bytes);
+void tnd_view_slot_text(const struct tnd_view *view, uint32_t index,
+                        const struct tnd_view_slot *slot, char *text, size_t text_bytes);
 
 /* The slot that entry `entry` of a line names, checked. */
 const struct tnd_line *tnd_view_line(const struct tnd_view *view, uint32_t line);

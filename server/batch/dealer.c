@@ -376,7 +376,7 @@ dealer_next(struct dealer *dealer, struct deal_round *ret_round)
         drop_round(&round);
     dealer->step++;
     if (status != TUNDISH_OK) {
-        deal_round_release(&round);
+        dealer_release_round(&round);
         return status;
     }
     *ret_round = round;
@@ -384,7 +384,7 @@ dealer_next(struct dealer *dealer, struct deal_round *ret_round)
 }
 
 void
-deal_round_forget(struct deal_round *round)
+dealer_forget_round(struct deal_round *round)
 {
     if (round->asked_of != NULL)
         ask_ahead_forget(round->asked_of, round->epoch, round->step);
@@ -392,9 +392,9 @@ deal_round_forget(struct deal_round *round)
 }
 
 void
-deal_round_release(struct deal_round *round)
+dealer_release_round(struct deal_round *round)
 {
-    deal_round_forget(round);
+    dealer_forget_round(round);
     run_words_release(round->words, round->present_count, round->width, round->run_words);
     free(round->slices);
     *round = (struct deal_round){ 0 };
@@ -409,7 +409,7 @@ dealer_take_back(struct dealer *dealer, struct deal_round *round)
         dealer->spare = round->slices;
         round->slices = NULL;
     }
-    deal_round_release(round);
+    dealer_release_round(round);
 }
 
 uint64_t

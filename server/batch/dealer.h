@@ -15,7 +15,7 @@ struct dealer;
 
 struct deal_slice {
     bool present;          /* else: an empty batch, or the end */
-    const uint64_t *words; /* plan root's width; owned by the step until deal_round_release */
+    const uint64_t *words; /* plan root's width; owned by the step until dealer_release_round */
 };
 
 /* The slices of this worker's replicas at one step. */
@@ -89,17 +89,18 @@ tundish_status dealer_next_epoch(struct dealer *dealer);
 
 /* The next step of the epoch. A failure is the step's: it may be asked on. */
 tundish_status dealer_next(struct dealer *dealer, struct deal_round *ret_round);
-void deal_round_release(struct deal_round *round); /* accepts zeros */
+void dealer_release_round(struct deal_round *round); /* accepts zeros */
 
 /* The same in the dealer's own thread, which takes the memory for a later step: so a step needs no
  * new memory. */
 void dealer_take_back(struct dealer *dealer, struct deal_round *round); /* accepts zeros */
 
 /* Its content is made: rows that were asked for need not be kept. Its description may stay. */
-void deal_round_forget(struct deal_round *round); /* accepts zeros */
+void dealer_forget_round(struct deal_round *round); /* accepts zeros */
 
 /* Ask the nodes that have them for the round's rows, so that they are there when content is made.
  */
-void deal_round_ask(const struct plan *plan, struct source_files *files, struct deal_round *round);
+void dealer_ask_round(const struct plan *plan, struct source_files *files,
+                      struct deal_round *round);
 
 #endif

@@ -1,6 +1,6 @@
 /* evaluate_bad_rows.c - removes only the bad rows of a bad batch. Stages report whole elements; a
  * stage that treats rows independently is run again with each row as a batch by itself. */
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "batch/evaluate_private.h"
 #include "content/content.h"
 

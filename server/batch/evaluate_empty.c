@@ -1,6 +1,6 @@
 /* evaluate_empty.c - slices without rows. tf.distribute gives them the dimensions of the other
  * slices, so one row of the batch is evaluated and cut to none. */
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "batch/evaluate_private.h"
 
 bool

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "column/words.h"
 #include "core/must.h"
 #include "source/files/files.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "column/words.h"
 
 /* The rows of all batches, each once: batch i is those from begins[i] on. */

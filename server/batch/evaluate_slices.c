@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "core/must.h"
 #include "order/arguments.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 
 /* Reduce all parts to the elements that every part still has: a zipped element with one bad part is
  * bad. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "column/words.h"
 #include "core/lock.h"
 #include "core/memory.h"

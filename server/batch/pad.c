@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "column/dims.h"
 #include "core/bytes.h"
 #include "core/half.h"
@@ -96,7 +96,7 @@ check_room(const struct plan_node *node, const struct column_spec *spec, int64_t
 {
     struct tnd_room room;
 
-    if (tnd_memory_holds((uint64_t)count, value_bytes, 0, &room))
+    if (tnd_segment_memory_holds((uint64_t)count, value_bytes, 0, &room))
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_MEMORY,
                     "%s: column '%s' of a batch would take %llu bytes when its rows are padded: "

@@ -4,7 +4,7 @@
 #include "source/files/ask_ahead.h"
 
 void
-deal_round_ask(const struct plan *plan, struct source_files *files, struct deal_round *round)
+dealer_ask_round(const struct plan *plan, struct source_files *files, struct deal_round *round)
 {
     struct ask_ahead *asking = ask_ahead_begin(files);
 

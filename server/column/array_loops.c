@@ -3,16 +3,16 @@
 #include "column/array_loops.h"
 
 void
-normalize_loop(const float *restrict x, size_t count, float mean, float deviation,
-               float *restrict ret_y)
+array_normalize_loop(const float *restrict x, size_t count, float mean, float deviation,
+                     float *restrict ret_y)
 {
     for (size_t i = 0; i < count; i++)
         ret_y[i] = (x[i] - mean) / deviation;
 }
 
 void
-denormalize_loop(const float *restrict x, size_t count, float mean, float deviation,
-                 float *restrict ret_y)
+array_denormalize_loop(const float *restrict x, size_t count, float mean, float deviation,
+                       float *restrict ret_y)
 {
     for (size_t i = 0; i < count; i++)
         ret_y[i] = mean + x[i] * deviation;
@@ -20,16 +20,16 @@ denormalize_loop(const float *restrict x, size_t count, float mean, float deviat
 
 /* Division is kept: multiplication by the reciprocal would round differently from Keras. */
 void
-normalize_each_loop(const float *restrict x, size_t count, const float *restrict means,
-                    const float *restrict deviations, float *restrict ret_y)
+array_normalize_each_loop(const float *restrict x, size_t count, const float *restrict means,
+                          const float *restrict deviations, float *restrict ret_y)
 {
     for (size_t i = 0; i < count; i++)
         ret_y[i] = (x[i] - means[i]) / deviations[i];
 }
 
 void
-denormalize_each_loop(const float *restrict x, size_t count, const float *restrict means,
-                      const float *restrict deviations, float *restrict ret_y)
+array_denormalize_each_loop(const float *restrict x, size_t count, const float *restrict means,
+                            const float *restrict deviations, float *restrict ret_y)
 {
     for (size_t i = 0; i < count; i++)
         ret_y[i] = means[i] + x[i] * deviations[i];
@@ -43,31 +43,31 @@ between(float value, float least, float most)
 }
 
 void
-brighten_loop(const float *restrict x, size_t count, float delta, float least, float most,
-              float *restrict ret_y)
+array_brighten_loop(const float *restrict x, size_t count, float delta, float least, float most,
+                    float *restrict ret_y)
 {
     for (size_t i = 0; i < count; i++)
         ret_y[i] = between(x[i] + delta, least, most);
 }
 
 void
-contrast_loop(const float *restrict x, size_t count, float factor, const float *restrict means,
-              float least, float most, float *restrict ret_y)
+array_contrast_loop(const float *restrict x, size_t count, float factor,
+                    const float *restrict means, float least, float most, float *restrict ret_y)
 {
     for (size_t i = 0; i < count; i++)
         ret_y[i] = between((x[i] - means[i]) * factor + means[i], least, most);
 }
 
 void
-add_loop(const float *restrict x, size_t count, float *restrict sums)
+array_add_loop(const float *restrict x, size_t count, float *restrict sums)
 {
     for (size_t i = 0; i < count; i++)
         sums[i] += x[i];
 }
 
 void
-rescale_loop(const float *restrict x, size_t count, float least, float most, float low, float high,
-             float *restrict ret_y)
+array_rescale_loop(const float *restrict x, size_t count, float least, float most, float low,
+                   float high, float *restrict ret_y)
 {
     for (size_t i = 0; i < count; i++)
         ret_y[i] = (x[i] - least) / (most - least) * (high - low) + low;

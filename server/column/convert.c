@@ -9,7 +9,7 @@
 bool
 convert_is_possible(tundish_dtype from, tundish_dtype to)
 {
-    return from == to || convert_loop_of(from, to) != NULL;
+    return from == to || array_convert_loop(from, to) != NULL;
 }
 
 void
@@ -20,7 +20,7 @@ convert_values(tundish_dtype to, void *out, tundish_dtype from, const void *in, 
     if (from == to)
         memmove(out, in, count * bytes);
     else
-        convert_loop_of(from, to)(out, in, count);
+        array_convert_loop(from, to)(out, in, count);
 }
 
 const void *

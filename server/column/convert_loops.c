@@ -212,7 +212,7 @@ static convert_loop *const table[ARRAY_DTYPES][ARRAY_DTYPES] = {
 };
 
 convert_loop *
-convert_loop_of(tundish_dtype from, tundish_dtype to)
+array_convert_loop(tundish_dtype from, tundish_dtype to)
 {
     return table[from][to];
 }

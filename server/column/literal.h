@@ -3,7 +3,7 @@
 #define COLUMN_LITERAL_H
 
 #include "core/bytes.h"
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 /* Store a scalar at `to` (strings: a struct byte_view whose bytes are copied, never NULL, with
  * zeros after them as bytes.h asks; the caller frees them). `what` names it in a complaint: numbers

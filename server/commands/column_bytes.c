@@ -27,7 +27,7 @@ take_bytes(const struct output_column *column, struct column_bytes *ret_bytes)
     tnd_must_have(file != NULL);
     memcpy(head + 1, column->shape, (size_t)column->rank * sizeof *head);
     fwrite(head, sizeof head, 1, file);
-    write_column(file, column);
+    print_column_values(file, column);
     tnd_must_have(fclose(file) == 0);
 }
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/expression_help.h"
-#include "pipeline/help_text.h"
-#include "pipeline/stage_help.h"
+#include "spec/expression_help.h"
+#include "spec/help_text.h"
+#include "spec/stage_help.h"
 
 static void
 print_overview(FILE *out)
@@ -124,10 +124,10 @@ static const struct topic {
     { "--help", print_overview },
     { "stages", stage_print_list },
     { "expressions", expression_print_help },
-    { "pipeline", pipeline_print_help },
-    { "streams", pipeline_print_streams },
-    { "columns", pipeline_print_columns },
-    { "features", pipeline_print_features },
+    { "pipeline", help_print_pipeline },
+    { "streams", help_print_streams },
+    { "columns", help_print_columns },
+    { "features", help_print_features },
     { "--list", print_names },
     { "--commands", print_commands },
     { "--json", print_json },

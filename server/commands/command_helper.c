@@ -10,7 +10,7 @@
 #include "commands/serve_owner.h"
 #include "commands/serve_signals.h"
 #include "core/log.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "helpers/helper_serve.h"
 
 struct helping {

@@ -156,7 +156,7 @@ say_slice(struct peek *peek, uint32_t worker, uint32_t replica, const struct out
     json_object_end(&peek->out);
     line_end(peek);
     for (uint32_t i = 0; peek->raw && i < column_count; i++)
-        write_column(stdout, &columns[i]);
+        print_column_values(stdout, &columns[i]);
 }
 
 static bool
@@ -265,7 +265,7 @@ static void
 release_rounds(struct peek *peek)
 {
     for (uint32_t w = 0; w < peek->pipeline.worker_count; w++)
-        deal_round_release(&peek->rounds[w]);
+        dealer_release_round(&peek->rounds[w]);
 }
 
 /* Print the steps of one epoch. Sets *ret_limit if --steps ended it. */

@@ -16,7 +16,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/plural.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "deliver/wakeup.h"
 #include "helpers/helpers.h"
 #include "remote/seen.h"
@@ -218,7 +218,7 @@ say_ready(const struct serve *serve)
     if (serve->ready_descriptor < 0)
         return;
     /* Never block: a launcher that does not read must not hold up the server. */
-    if (!tnd_takes_writes(serve->ready_descriptor))
+    if (!tnd_write_allowed(serve->ready_descriptor))
         tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: no process reads it",
                 serve->ready_descriptor);
     else

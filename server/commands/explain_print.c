@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "commands/print_batch.h"
 #include "content/content.h"
 #include "core/json.h"

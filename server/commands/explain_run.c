@@ -149,7 +149,7 @@ count_slices(struct explain *explain, uint32_t worker, uint32_t *ret_count)
     if (status == TUNDISH_OK)
         status = dealer_next(dealer, &round);
     *ret_count = round.present_count;
-    deal_round_release(&round);
+    dealer_release_round(&round);
     dealer_close(dealer);
     return status;
 }
@@ -249,7 +249,7 @@ explain_close(struct explain *explain)
     fill_close(&explain->fill);
     scratch_close(explain->evaluation.scratch);
     budget_close(explain->memory.budget);
-    deal_round_release(&explain->round);
+    dealer_release_round(&explain->round);
     dealer_close(explain->dealer);
     place_landmarks_close(explain->landmarks);
     source_files_close(explain->files);

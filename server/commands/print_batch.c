@@ -214,7 +214,7 @@ write_texts(FILE *file, const struct output_column *column)
 }
 
 void
-write_column(FILE *file, const struct output_column *column)
+print_column_values(FILE *file, const struct output_column *column)
 {
     bool is_ragged = column->spec->kind == TUNDISH_RAGGED;
 

@@ -12,11 +12,11 @@ void print_value(struct json *json, tundish_dtype dtype, const void *values, int
 
 void print_column(struct json *json, const struct output_column *column);
 
-/* The same for programs: instead of the values, the sizes of the parts that write_column writes:
- * first the values, of strings their bytes and count + 1 offsets, then row_splits or indices, both
- * int64. */
+/* The same for programs: instead of the values, the sizes of the parts that print_column_values
+ * writes: first the values, of strings their bytes and count + 1 offsets, then row_splits or
+ * indices, both int64. */
 void print_column_parts(struct json *json, const struct output_column *column);
-void write_column(FILE *file, const struct output_column *column);
+void print_column_values(FILE *file, const struct output_column *column);
 
 /* One line: name, dtype, shape and the first values. */
 void print_column_text(FILE *file, const struct output_column *column);

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 /* Each thread gets as much, which is address space and no memory. Kernels start no process with
  * less than some pages, on which this file can run. */

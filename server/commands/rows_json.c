@@ -28,7 +28,8 @@ make_feature(const struct column_spec *column, struct example_feature *feature)
         .dtype = column->dtype,
         .is_list = is_list,
         .value_count = 1,
-        .shape_text = column->rank >= 0 ? shape_text(column->shape, column->rank) : NULL,
+        .features_shape_text =
+            column->rank >= 0 ? features_shape_text(column->shape, column->rank) : NULL,
     };
     if (column->kind != TUNDISH_DENSE || column->rank < 0)
         return tnd_fail(TUNDISH_E_ARGUMENT, "column '%s' is not dense and cannot be an input",
@@ -42,7 +43,7 @@ make_feature(const struct column_spec *column, struct example_feature *feature)
             return tnd_fail(TUNDISH_E_ARGUMENT,
                             "column '%s' of shape %s cannot be an input: only the first dimension "
                             "may be unknown",
-                            column->name, feature->shape_text);
+                            column->name, feature->features_shape_text);
     }
     return TUNDISH_OK;
 }

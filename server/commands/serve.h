@@ -8,7 +8,6 @@
 #include "deliver/socket/group.h"
 #include "deliver/socket/hub.h"
 #include "link/link.h"
-#include "pipeline/pipeline.h"
 #include "session/named_sessions.h"
 #include "session/patience.h"
 #include "session/session.h"
@@ -16,6 +15,7 @@
 #include "source/files/catalogue.h"
 #include "source/peer/peer.h"
 #include "source/peer/peer_link.h"
+#include "spec/spec.h"
 #include "stats/stats_writer.h"
 
 /* How the trainers of --expect-trainers stand to each other. */

@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 #define CONTENT(name, ...) extern const struct content_ops content_##name;
 #define PLANNED_CONTENT(name) CONTENT(name, )
-#include "pipeline/stages.def"
+#include "spec/stages.def"
 
 static const struct content_ops *const table[] = {
 #define CONTENT(name, ...) &content_##name,
 #define PLANNED_CONTENT(name) CONTENT(name, )
-#include "pipeline/stages.def"
+#include "spec/stages.def"
 };
 
 const struct content_ops *
@@ -57,8 +57,8 @@ content_draws(const struct content_ops *ops, const struct spec_stage *stage)
 
 /* The names that the targets have in the output. */
 static tundish_status
-output_names(const struct stage_config *config, const struct name_list *columns,
-             struct name_list *ret_names, bool *ret_given)
+output_names(const struct stage_config *config, const struct spec_names *columns,
+             struct spec_names *ret_names, bool *ret_given)
 {
     const struct spec_value *output = stage_parameter(config->stage->info, "output") < 0
                                           ? NULL
@@ -72,7 +72,7 @@ output_names(const struct stage_config *config, const struct name_list *columns,
 
 /* The default of `columns`: the element's only column. */
 static tundish_status
-only_column(const struct stage_config *config, struct name_list *ret_list)
+only_column(const struct stage_config *config, struct spec_names *ret_list)
 {
     if (config->input->count + (config->missing != NULL ? config->missing->count : 0) != 1)
         return stage_complain(config, "%s needs columns: the element has %u of them",
@@ -86,8 +86,8 @@ only_column(const struct stage_config *config, struct name_list *ret_list)
 
 /* Choose where each target is written: where it was, or with `output` in a new column. */
 static tundish_status
-choose_outputs(const struct stage_config *config, const struct name_list *columns,
-               const struct name_list *outputs, bool given, struct schema *schema,
+choose_outputs(const struct stage_config *config, const struct spec_names *columns,
+               const struct spec_names *outputs, bool given, struct schema *schema,
                struct content_targets *targets)
 {
     for (size_t i = 0; i < columns->count; i++) {
@@ -112,7 +112,7 @@ choose_outputs(const struct stage_config *config, const struct name_list *column
 }
 
 static void
-add_name(struct name_list *list, const char *name)
+add_name(struct spec_names *list, const char *name)
 {
     list->names = tnd_realloc(list->names, list->count + 1, sizeof *list->names);
     list->names[list->count++] = tnd_strdup(name);
@@ -135,13 +135,13 @@ all_names(const struct stage_config *config, size_t *ret_count)
 
 /* Remove targets whose column is missing. Their results are missing too. */
 static void
-leave_missing(const struct stage_config *config, bool given, struct name_list *columns,
-              struct name_list *outputs)
+leave_missing(const struct stage_config *config, bool given, struct spec_names *columns,
+              struct spec_names *outputs)
 {
     size_t left = 0;
 
     for (size_t i = 0; config->missing != NULL && i < columns->count; i++) {
-        if (!name_list_holds(config->missing, columns->names[i])) {
+        if (!spec_names_hold(config->missing, columns->names[i])) {
             columns->names[left] = columns->names[i];
             if (given)
                 outputs->names[left] = outputs->names[i];
@@ -166,8 +166,8 @@ content_targets_open(const struct stage_config *config, struct schema *ret_schem
                      struct content_targets *ret_targets)
 {
     const struct spec_value *value = spec_get(config->stage, "columns");
-    struct name_list columns = { 0 };
-    struct name_list outputs = { 0 };
+    struct spec_names columns = { 0 };
+    struct spec_names outputs = { 0 };
     size_t known_count;
     const char **known = all_names(config, &known_count);
     bool given = false;
@@ -185,8 +185,8 @@ content_targets_open(const struct stage_config *config, struct schema *ret_schem
         status = choose_outputs(config, &columns, &outputs, given, ret_schema, ret_targets);
     }
     free(known);
-    name_list_close(&columns);
-    name_list_close(&outputs);
+    spec_names_close(&columns);
+    spec_names_close(&outputs);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* ending.c - a process without an address space, whose threads are all flagged as exiting. */
 #include "deliver/ending.h"
 
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ are_all_exiting(int pid)
 }
 
 bool
-process_is_ending(int pid)
+ending_has_begun(int pid)
 {
     return has_no_memory(pid) && are_all_exiting(pid);
 }

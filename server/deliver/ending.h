@@ -11,6 +11,6 @@
 
 /* Will no thread of this process ever run again? Also false where the kernel does not say. One
  * system call while the process lives. */
-bool process_is_ending(int pid);
+bool ending_has_begun(int pid);
 
 #endif

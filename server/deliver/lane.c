@@ -154,13 +154,13 @@ lane_note(const struct lane *lane)
 }
 
 void
-slot_init(const struct lane *lane, struct slot *slot)
+lane_slot_init(const struct lane *lane, struct slot *slot)
 {
-    slot_init_as(&lane->spec.spec, slot);
+    lane_slot_init_as(&lane->spec.spec, slot);
 }
 
 void
-slot_init_as(const tundish_spec *spec, struct slot *slot)
+lane_slot_init_as(const tundish_spec *spec, struct slot *slot)
 {
     struct slot_buffer *next;
 
@@ -183,7 +183,7 @@ slot_init_as(const tundish_spec *spec, struct slot *slot)
 }
 
 void
-slot_fini(struct slot *slot)
+lane_slot_fini(struct slot *slot)
 {
     free(slot->columns);
     free(slot->buffers);

@@ -5,7 +5,7 @@
  * of epochs, errors - in one dense `position`, the same in all lanes of a session: positions are
  * reserved and published in any order, from any thread, and reach the trainer in order.
  *
- *     slot_init(lane, &slot);                  once a task; sizes for the lane's columns
+ *     lane_slot_init(lane, &slot);                  once a task; sizes for the lane's columns
  *     slot.position = p; columns' shapes, buffers' stored_bytes ...
  *     lane_reserve(lane, &slot)                OK: slot.buffers[i].data is where to write
  *                                              E_TIMEOUT: no room yet; wait for the wakeup, try
@@ -108,10 +108,10 @@ uint64_t lane_segment_bytes(const struct lane_config *config);
 const char *lane_note(const struct lane *lane);
 
 /* Make the slot's tables, with the buffers that the lane's columns have, all sizes 0. The slot may
- * then be reserved, published and set again without another slot_init. */
-void slot_init(const struct lane *lane, struct slot *slot);
-void slot_init_as(const tundish_spec *spec, struct slot *slot); /* of columns without a lane */
-void slot_fini(struct slot *slot);                              /* accepts zeros */
+ * then be reserved, published and set again without another lane_slot_init. */
+void lane_slot_init(const struct lane *lane, struct slot *slot);
+void lane_slot_init_as(const tundish_spec *spec, struct slot *slot); /* of columns without a lane */
+void lane_slot_fini(struct slot *slot);                              /* accepts zeros */
 
 /* The values buffer of a column, which is its last. */
 static inline struct slot_buffer *

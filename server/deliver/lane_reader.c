@@ -53,8 +53,8 @@ forget_trainer(struct lane_reader *reader)
     held = lane->delivery->take_holdings(reader);
     if (lane->config.wakeup != NULL)
         wakeup_ignore(lane->config.wakeup, reader->wakeup);
-    tnd_descriptor_close(&reader->event);
-    tnd_descriptor_close(&reader->wakeup);
+    tnd_channel_close_descriptor(&reader->event);
+    tnd_channel_close_descriptor(&reader->wakeup);
     lane_reader_count_waits(reader);
     memset(reader->page_waits, 0, sizeof reader->page_waits);
     tnd_segment_close(&reader->returns);
@@ -196,8 +196,8 @@ lane_reader_attach(struct lane_reader *reader, struct connection *connection,
         welcome_client(reader, welcome);
         lane->progress++;
     } else {
-        tnd_descriptor_close(&reader->event);
-        tnd_descriptor_close(&reader->wakeup);
+        tnd_channel_close_descriptor(&reader->event);
+        tnd_channel_close_descriptor(&reader->wakeup);
         tnd_segment_close(&reader->returns);
     }
     tnd_lock_release(&lane->lock);

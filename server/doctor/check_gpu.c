@@ -11,7 +11,7 @@
 
 #include "doctor/doctor.h"
 
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 enum { PATIENCE_MS = 5000, DRIVER_OLDEST = 11000 };
 enum answer_kind { ANSWER_NO_LIBRARY, ANSWER_NO_CALLS, ANSWER_FAILED, ANSWER_WORKS };

@@ -22,7 +22,7 @@ helper_line_open(struct helper_line *line, struct session *session, struct byte_
         .wire = { .socket = -1, .stop = &session->stop },
         .places = tnd_zalloc(session->plan->element_spec.count + 2, sizeof *line->places),
     };
-    slot_init_as(&session->spec, &line->slot);
+    lane_slot_init_as(&session->spec, &line->slot);
 }
 
 void
@@ -47,7 +47,7 @@ helper_line_close(struct helper_line *line)
     free(line->answer.bytes);
     free(line->reads.bytes);
     free(line->places);
-    slot_fini(&line->slot);
+    lane_slot_fini(&line->slot);
 }
 
 static bool

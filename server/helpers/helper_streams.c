@@ -152,7 +152,7 @@ ready_to_make(struct helper_connection *connection)
 {
     struct helped *stream = connection->stream;
 
-    slot_init_as(&stream->spec, &connection->slot);
+    lane_slot_init_as(&stream->spec, &connection->slot);
     /* Each column, or buffer; what is before them; a sentence; notes. */
     connection->places = tnd_zalloc(connection->slot.buffer_count + 3, sizeof *connection->places);
     connection->notes = helper_reads_notes(&connection->reads);
@@ -189,7 +189,7 @@ helper_leave_stream(struct helper_connection *connection)
 
     scratch_close(connection->evaluation.scratch);
     tnd_codec_context_close(connection->context);
-    slot_fini(&connection->slot);
+    lane_slot_fini(&connection->slot);
     free(connection->files.table);
     free(connection->paths.table);
     free(connection->asked.bytes);

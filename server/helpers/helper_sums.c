@@ -13,7 +13,7 @@
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 /* Tens of milliseconds, also from a disk; the thread of one connection waits for it. */
 static const uint64_t AT_ONCE_BYTES = 16 << 20;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/combine.h"
+#include "batch/column_combine.h"
 #include "batch/content_budget.h"
 #include "core/memory.h"
 #include "learn/learn_view.h"

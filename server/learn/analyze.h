@@ -6,7 +6,7 @@
 #ifndef LEARN_ANALYZE_H
 #define LEARN_ANALYZE_H
 
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 #define ANALYZE_MEMORY_BYTES (INT64_C(1) << 30)
 

@@ -88,13 +88,13 @@ add_file(const struct spec_file *file, const char *path, struct input_files *fil
 static tundish_status
 add_pattern(const struct spec_file *file, const char *pattern, struct input_files *files)
 {
-    struct glob_list found = { 0 };
-    tundish_status status = glob_find(
+    struct matching_files found = { 0 };
+    tundish_status status = matching_files_find(
         &(struct path_base){ .root = file->root, .remote = &file->remote }, &pattern, 1, &found);
 
     for (size_t i = 0; i < found.count && status == TUNDISH_OK; i++)
         status = add_file(file, found.paths[i], files);
-    glob_list_close(&found);
+    matching_files_close(&found);
     return status;
 }
 

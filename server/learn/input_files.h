@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 struct input_file {
     char *path;  /* as the pipeline file has it, or found by its patterns */

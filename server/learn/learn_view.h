@@ -6,7 +6,7 @@
 #ifndef LEARN_LEARN_VIEW_H
 #define LEARN_LEARN_VIEW_H
 
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 struct learn_view {
     struct spec_dataset dataset; /* its stages are the view's own */

@@ -7,7 +7,7 @@
 #ifndef LEARN_LEARNERS_H
 #define LEARN_LEARNERS_H
 
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 /* A stage that learns. */
 struct learner {

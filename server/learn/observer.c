@@ -75,7 +75,7 @@ observer_close(struct observer *observer)
     free(observer->observed);
     free(observer->is_observed);
     if (observer->missing != NULL)
-        name_list_close(observer->missing);
+        spec_names_close(observer->missing);
     free(observer->missing);
 }
 
@@ -92,7 +92,7 @@ observer_stage_of(const struct observer *observer, uint32_t i)
 }
 
 tundish_status
-observations_feed(const struct observations *observations)
+observer_feed(const struct observations *observations)
 {
     tundish_status status = TUNDISH_OK;
 

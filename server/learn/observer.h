@@ -23,7 +23,7 @@ struct observer {
     uint32_t thread_count;
     struct terms_memory *memory;
 
-    struct name_list *missing;
+    struct spec_names *missing;
     int64_t blocked;         /* index of the stage that ended the plan, or -1 */
     bool *is_observed;       /* of each stage: learned by this pass */
     uint32_t observed_count; /* columns being learned from */
@@ -41,7 +41,7 @@ struct observations {
 };
 
 /* Add up the observations, in the order of tasks. */
-tundish_status observations_feed(const struct observations *observations);
+tundish_status observer_feed(const struct observations *observations);
 
 /* The name of column i that is learned from, and the index of its stage. */
 const char *observer_name_of(const struct observer *observer, uint32_t i);

@@ -5,7 +5,7 @@
 #include "learn/observer_private.h"
 
 #include "order/ops.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 static bool
 is_missing(const struct observer *observer, const char *name)
@@ -81,7 +81,7 @@ observer_has_columns(const struct observer *observer, const struct stage_config 
         return false;
     for (uint32_t i = 0; i < count; i++) {
         const struct spec_value *item = columns->kind == SPEC_LIST ? &columns->items[i] : columns;
-        struct name_list names = { 0 };
+        struct spec_names names = { 0 };
         struct spec_errors errors = { 0 };
         bool complete = true;
 
@@ -93,7 +93,7 @@ observer_has_columns(const struct observer *observer, const struct stage_config 
             for (size_t n = 0; n < observer->missing->count; n++)
                 complete &= !spec_name_matches(item->text, observer->missing->names[n]);
         }
-        name_list_close(&names);
+        spec_names_close(&names);
         spec_errors_close(&errors);
         if (!complete)
             return false;

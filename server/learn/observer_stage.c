@@ -24,7 +24,7 @@ static const char *const side_parameters[SIDES] = { "key", "weights", "labels" }
 static void
 add_missing(struct observer *observer, const char *name)
 {
-    struct name_list *missing = observer->missing;
+    struct spec_names *missing = observer->missing;
 
     missing->names = tnd_realloc(missing->names, missing->count + 1, sizeof *missing->names);
     missing->names[missing->count++] = tnd_strdup(name);
@@ -166,7 +166,7 @@ static void
 describe(struct observer_stage *stage, const struct stage_config *config, struct schema *schema)
 {
     struct observer *observer = stage->observer;
-    struct name_list gone = { 0 };
+    struct spec_names gone = { 0 };
 
     for (uint32_t i = 0; i < schema->count; i++)
         if (schema->columns[i].passed_from < 0 && !stage->learning->keeps_columns) {
@@ -189,7 +189,7 @@ describe(struct observer_stage *stage, const struct stage_config *config, struct
         for (uint32_t i = 0; output->kind == SPEC_LIST && i < output->count; i++)
             add_missing(observer, output->items[i].text);
     }
-    name_list_close(&gone);
+    spec_names_close(&gone);
 }
 
 static tundish_status
@@ -273,13 +273,13 @@ fill_samples(const struct observed *observed, const struct column *column, tundi
         samples->weight_numbers =
             convert_column(TUNDISH_FLOAT64, observed->side_dtypes[1], sides[1], scratch);
     if (sides[2] != NULL)
-        samples->label_integers = integers_of(observed->side_dtypes[2], sides[2], scratch);
+        samples->label_integers = lookup_integers(observed->side_dtypes[2], sides[2], scratch);
     if (dtype == TUNDISH_STRING) {
         samples->texts = column->values;
         return;
     }
     if (tnd_dtype_is_integer(dtype))
-        samples->integers = integers_of(dtype, column, scratch);
+        samples->integers = lookup_integers(dtype, column, scratch);
     if (!observed->ops->takes_terms)
         samples->numbers = numbers_of(observed, dtype, column, scratch);
 }

@@ -139,7 +139,7 @@ take_turn(struct pass *pass, const struct task *task, const struct observations 
         pthread_cond_wait(&pass->turned, &pass->turns);
     if (pass->status == TUNDISH_OK) {
         if (status == TUNDISH_OK)
-            status = observations_feed(observations);
+            status = observer_feed(observations);
         if (status != TUNDISH_OK)
             snprintf(pass->text, sizeof pass->text, "%s", tnd_error_text());
         else if (task->status != TUNDISH_OK)

@@ -31,7 +31,7 @@ node_peer(struct node *node, uint32_t rank)
 }
 
 void
-ranks_add(struct ranks *ranks, uint32_t rank)
+node_ranks_add(struct ranks *ranks, uint32_t rank)
 {
     if (ranks->count == ranks->room) {
         ranks->room = ranks->room * 2 + 16;
@@ -44,7 +44,7 @@ static void
 watch(struct node *node, struct peer *peer)
 {
     if (!peer->is_watched)
-        ranks_add(&node->watched, peer->rank);
+        node_ranks_add(&node->watched, peer->rank);
     peer->is_watched = true;
 }
 
@@ -142,7 +142,7 @@ node_close(struct node *node)
         struct counters *first = node->counters;
 
         node->counters = first->next;
-        payload_release(first->payload);
+        node_payload_release(first->payload);
         free(first);
     }
     node_drop_handed(node);
@@ -195,7 +195,7 @@ node_name(const struct node *node, uint32_t rank, char ret_name[NODE_NAME_BYTES]
 void
 node_post(struct node *node, const struct link_key *key, const void *bytes, size_t byte_count)
 {
-    struct payload *payload = payload_make(bytes, byte_count);
+    struct payload *payload = node_payload_make(bytes, byte_count);
     struct wire wire = { .kind = WIRE_POST, .origin = node->config.rank, .key = *key };
 
     must(byte_count <= POST_BYTES_MAX);
@@ -209,7 +209,7 @@ node_post(struct node *node, const struct link_key *key, const void *bytes, size
         node_say_on(node, node->config.rank, &wire, payload);
         node->stats.posts_sent++;
     }
-    payload_release(payload);
+    node_payload_release(payload);
 }
 
 void
@@ -223,9 +223,9 @@ node_send(struct node *node, uint32_t to, const struct link_key *key, const void
     must(byte_count <= POST_BYTES_MAX && to != node->config.rank && to < node->config.size);
     if (node->members[to].lost)
         return;
-    payload = payload_make(bytes, byte_count);
+    payload = node_payload_make(bytes, byte_count);
     node_queue(node, to, &wire, payload);
-    payload_release(payload);
+    node_payload_release(payload);
     node->stats.mail_sent++;
     peer = node->peers[to];
     if (!peer->is_next && !peer->owes) {

@@ -49,7 +49,7 @@ make(const struct wire *wire, struct payload *payload)
 static void
 drop(struct handed *letter)
 {
-    payload_release(letter->payload);
+    node_payload_release(letter->payload);
     free(letter);
 }
 
@@ -153,13 +153,13 @@ node_send_by_tree(struct node *node, uint32_t to, const struct link_key *key, co
     if (node->members[to].lost)
         return;
     wire.key = *key;
-    payload = payload_make(bytes, byte_count);
+    payload = node_payload_make(bytes, byte_count);
     letter = make(&wire, payload);
     letter->said_ns = tnd_clock_ns();
     add(&node_peer(node, to)->unheard, letter);
     node->unheard_count++;
     hand_on(node, &wire, payload);
-    payload_release(payload);
+    node_payload_release(payload);
     node->stats.mail_sent++;
 }
 
@@ -199,9 +199,9 @@ node_hear_handed(struct node *node, const struct wire *wire, struct byte_view by
     if (wire->origin == node->config.rank)
         return true;
     if (goes_to(wire) != node->config.rank) {
-        payload = wire->kind == WIRE_HANDED ? payload_make(bytes.data, bytes.size) : NULL;
+        payload = wire->kind == WIRE_HANDED ? node_payload_make(bytes.data, bytes.size) : NULL;
         hand_on(node, wire, payload);
-        payload_release(payload);
+        node_payload_release(payload);
     } else if (wire->kind == WIRE_HEARD) {
         take_heard(node, wire->origin, letter_of(wire));
     } else {

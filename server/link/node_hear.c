@@ -39,9 +39,9 @@ take_post(struct node *node, uint32_t from, const struct wire *wire, struct byte
     if (wire->origin == node->config.rank || wire->number <= origin->posts)
         return;
     origin->posts = (uint32_t)wire->number;
-    payload = payload_make(bytes.data, bytes.size);
+    payload = node_payload_make(bytes.data, bytes.size);
     node_say_on(node, from, wire, payload);
-    payload_release(payload);
+    node_payload_release(payload);
     kv_put(node->kv, &wire->key, wire->origin, bytes.data, bytes.size);
     if (node->config.arrived != NULL)
         node->config.arrived(node->config.user, wire->origin, &wire->key, bytes);
@@ -57,9 +57,9 @@ take_counters(struct node *node, const struct wire *wire, struct byte_view bytes
             node->config.arrived(node->config.user, wire->origin, &wire->key, bytes);
         return;
     }
-    payload = payload_make(bytes.data, bytes.size);
+    payload = node_payload_make(bytes.data, bytes.size);
     node_queue_counters(node, wire->origin, payload);
-    payload_release(payload);
+    node_payload_release(payload);
 }
 
 static void

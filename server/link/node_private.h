@@ -135,10 +135,10 @@ struct node {
 
 /* Those that are made when they are first asked for. */
 struct peer *node_peer(struct node *node, uint32_t rank);
-void ranks_add(struct ranks *ranks, uint32_t rank);
+void node_ranks_add(struct ranks *ranks, uint32_t rank);
 
-struct payload *payload_make(const void *bytes, size_t byte_count);
-void payload_release(struct payload *payload); /* accepts NULL */
+struct payload *node_payload_make(const void *bytes, size_t byte_count);
+void node_payload_release(struct payload *payload); /* accepts NULL */
 
 void node_drop_queue(struct peer *peer);
 struct outgoing *node_queue(struct node *node, uint32_t to, const struct wire *wire,

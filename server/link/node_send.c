@@ -7,7 +7,7 @@
 #include "link/node_private.h"
 
 struct payload *
-payload_make(const void *bytes, size_t byte_count)
+node_payload_make(const void *bytes, size_t byte_count)
 {
     struct payload *payload = tnd_alloc(sizeof *payload + byte_count);
 
@@ -18,7 +18,7 @@ payload_make(const void *bytes, size_t byte_count)
 }
 
 void
-payload_release(struct payload *payload)
+node_payload_release(struct payload *payload)
 {
     if (payload != NULL && --payload->owners == 0)
         free(payload);
@@ -44,7 +44,7 @@ node_queue(struct node *node, uint32_t to, const struct wire *wire, struct paylo
         peer->first = message;
     peer->last = message;
     if (!peer->is_sent_to)
-        ranks_add(&node->sent_to, to);
+        node_ranks_add(&node->sent_to, to);
     peer->is_sent_to = true;
     return message;
 }
@@ -72,7 +72,7 @@ node_say_left(struct node *node, uint32_t to, uint32_t rank)
         ranks = tnd_alloc(sizeof *ranks + PIECE_BYTES);
         *ranks = (struct payload){ .owners = 1, .room = PIECE_BYTES / sizeof rank * sizeof rank };
         last = node_queue(node, to, &(struct wire){ .kind = WIRE_LEAVE }, ranks);
-        payload_release(ranks);
+        node_payload_release(ranks);
     }
     memcpy(last->payload->bytes + last->payload->byte_count, &rank, sizeof rank);
     last->payload->byte_count += sizeof rank;
@@ -89,7 +89,7 @@ node_queue_counters(struct node *node, uint32_t origin, struct payload *payload)
         at = at->next;
     payload->owners++;
     if (at != NULL) {
-        payload_release(at->payload);
+        node_payload_release(at->payload);
         at->payload = payload;
         return;
     }
@@ -119,7 +119,7 @@ say_counters(struct node *node, int64_t now_ns)
                    &(struct wire){
                        .kind = WIRE_COUNTERS, .origin = first->origin, .key.topic = LINK_COUNTERS },
                    first->payload);
-    payload_release(first->payload);
+    node_payload_release(first->payload);
     free(first);
 }
 
@@ -131,7 +131,7 @@ drop_first(struct peer *peer)
     peer->first = first->next;
     if (peer->first == NULL)
         peer->last = NULL;
-    payload_release(first->payload);
+    node_payload_release(first->payload);
     free(first);
 }
 

@@ -34,13 +34,13 @@ tell(struct node *node, uint32_t to, enum wire_kind kind, const struct tally *ta
                          .origin = node->config.rank,
                          .key = tally->key,
                          .number = word_of(tally, value) };
-    struct payload *payload = payload_make(value->bytes, value->byte_count);
+    struct payload *payload = node_payload_make(value->bytes, value->byte_count);
 
     if (to != UINT32_MAX)
         node_queue(node, to, &wire, payload);
     else
         node_say_on(node, node_parent(node), &wire, payload);
-    payload_release(payload);
+    node_payload_release(payload);
 }
 
 /* The total is known here: the children are told, and the link. */

@@ -15,12 +15,12 @@
 
 #define ORDER(name, ...) extern const struct order_ops order_##name;
 #define PLANNED_ORDER(name) ORDER(name, )
-#include "pipeline/stages.def"
+#include "spec/stages.def"
 
 static const struct order_ops *const table[] = {
 #define ORDER(name, ...) &order_##name,
 #define PLANNED_ORDER(name) ORDER(name, )
-#include "pipeline/stages.def"
+#include "spec/stages.def"
 };
 
 const struct order_ops *
@@ -378,7 +378,8 @@ order_room(const struct order_iterator *iterator, const char *parameter, uint64_
 {
     struct tnd_room room;
 
-    if (tnd_memory_holds(elements, bytes_each, iterator->instance->services->memory_limit, &room))
+    if (tnd_segment_memory_holds(elements, bytes_each, iterator->instance->services->memory_limit,
+                                 &room))
         return TUNDISH_OK;
     return order_fail(iterator, TUNDISH_E_MEMORY,
                       "%" PRIu64 " elements need %" PRIu64 " bytes, but there is room for %" PRIu64
@@ -400,8 +401,8 @@ order_grow(const struct order_iterator *iterator, const char *parameter,
     room = room < growth->first ? growth->first : room;
     room = room > growth->at_most ? growth->at_most : room;
     room = room < growth->needed ? growth->needed : room;
-    if (!tnd_memory_holds(room, growth->bytes_each, iterator->instance->services->memory_limit,
-                          &memory))
+    if (!tnd_segment_memory_holds(room, growth->bytes_each,
+                                  iterator->instance->services->memory_limit, &memory))
         room = memory.limit_bytes / growth->bytes_each;
     *ret_room = room < growth->needed ? growth->needed : room;
     return TUNDISH_OK;

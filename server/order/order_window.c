@@ -155,8 +155,8 @@ make_room(struct order_iterator *iterator)
     if (window->held >= room && order_grow(iterator, "size", &growth, &room) != TUNDISH_OK)
         return TUNDISH_E_MEMORY;
     if (window->begin > 0 && room < window->room_max &&
-        tnd_memory_holds(window->room_max, growth.bytes_each,
-                         iterator->instance->services->memory_limit, &memory))
+        tnd_segment_memory_holds(window->room_max, growth.bytes_each,
+                                 iterator->instance->services->memory_limit, &memory))
         room = (size_t)window->room_max;
     change_room(window, iterator->node->inputs[0], room);
     return TUNDISH_OK;

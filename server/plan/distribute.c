@@ -156,7 +156,7 @@ resolve_policy(struct plan_builder *builder, struct edges *files)
         set_policy(plan, asked->auto_shard, "asked for");
         return TUNDISH_OK;
     }
-    if (find_shard_edges(plan->graph->root, files)) {
+    if (shard_edges_find(plan->graph->root, files)) {
         set_policy(plan, SHARD_FILE, file_reason(asked, files));
         return TUNDISH_OK;
     }

@@ -48,7 +48,7 @@ struct plan_learning {
      * node, and what follows it, cannot be part of this plan. */
     tundish_status (*before)(struct plan_learning *learning, const struct plan_node *node,
                              const struct stage_config *config, const struct content_ops **ret_ops);
-    struct name_list *missing; /* stage_config.missing of every node */
+    struct spec_names *missing; /* stage_config.missing of every node */
 };
 
 struct plan {

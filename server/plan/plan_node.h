@@ -8,7 +8,7 @@
 #define PLAN_PLAN_NODE_H
 
 #include "column/schema.h"
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 struct content_ops;
 struct order_ops;

@@ -4,9 +4,9 @@
 
 #include "core/memory.h"
 #include "core/widen.h"
-#include "pipeline/column_list.h"
-#include "pipeline/errors.h"
 #include "plan/build.h"
+#include "spec/column_list.h"
+#include "spec/errors.h"
 
 /* Read a number or a list of numbers; `otherwise` if the parameter is absent. */
 static double *
@@ -77,7 +77,7 @@ widen_column(const struct plan_builder *builder, const struct spec_value *entry,
     tundish_dtype dtype = tnd_dtype_by_name(spec_map_get(entry, "dtype")->text);
     tundish_status status;
 
-    if (!tnd_can_widen(column->dtype, dtype))
+    if (!tnd_widen_allowed(column->dtype, dtype))
         return spec_complain(builder->errors, entry->line, entry->column,
                              "widen: column '%s' is %s, of which %s cannot be made", column->name,
                              tnd_dtype_name(column->dtype), tnd_dtype_name(dtype));
@@ -102,10 +102,10 @@ check_key(const struct plan_builder *builder, const struct spec_value *key)
 {
     const struct schema *schema = &builder->plan->element_spec;
     const char **names = schema_names(schema);
-    struct name_list list = { 0 };
+    struct spec_names list = { 0 };
     tundish_status status = spec_expand_columns(key, names, schema->count, builder->errors, &list);
 
-    name_list_close(&list);
+    spec_names_close(&list);
     free(names);
     return status;
 }

@@ -497,7 +497,7 @@ plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *f
     json_bytes_or_null(&json, "slice_bytes", memory.slice_bytes);
     json_lanes(&json, plan, lanes);
     json_object_end(&json);
-    json_remote(plan, &json);
+    print_remote_json(plan, &json);
     json_resume(&json, plan);
     json_key(&json, "notes");
     json_array(&json);

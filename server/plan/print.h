@@ -27,6 +27,6 @@ void print_shape(struct json *json, const struct column_spec *spec);
 /* print_remote.c: In a plan, the stores that files at URLs are read from, and how. Nothing where no
  * stage names a URL. */
 void print_remote(const struct plan *plan, FILE *file);
-void json_remote(const struct plan *plan, struct json *json);
+void print_remote_json(const struct plan *plan, struct json *json);
 
 #endif

@@ -116,7 +116,7 @@ print_remote(const struct plan *plan, FILE *file)
 }
 
 void
-json_remote(const struct plan *plan, struct json *json)
+print_remote_json(const struct plan *plan, struct json *json)
 {
     const struct spec_remote *remote = &plan->file->remote;
     struct named_stores stores = { .count = 0 };

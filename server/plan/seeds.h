@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "core/mersenne.h"
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 struct seed_source {
     bool has_seed; /* the file's */

@@ -90,7 +90,7 @@ find_edges(struct plan_node *node, struct edges *edges)
 }
 
 bool
-find_shard_edges(struct plan_node *root, struct edges *ret_edges)
+shard_edges_find(struct plan_node *root, struct edges *ret_edges)
 {
     bool found = find_edges(root, ret_edges);
 

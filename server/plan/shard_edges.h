@@ -18,6 +18,6 @@ struct edges {
 
 /* Every edge where a shard must go so that files are dealt. False, and none: some data does not
  * depend on a list of files. */
-bool find_shard_edges(struct plan_node *root, struct edges *ret_edges);
+bool shard_edges_find(struct plan_node *root, struct edges *ret_edges);
 
 #endif

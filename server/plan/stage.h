@@ -5,12 +5,12 @@
 #define PLAN_STAGE_H
 
 #include "column/schema.h"
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 struct expression_literal;
 struct frame;
 struct learned;
-struct name_list;
+struct spec_names;
 struct plan;
 struct plan_graph;
 
@@ -42,7 +42,7 @@ struct stage_config {
     uint64_t *learned_hash;        /* becomes a hash of what the stage takes of it; NULL: unasked */
     /* During `tundish analyze`: columns whose stage has not been learned yet. Column-wise stages
      * skip them and append their own outputs. NULL: every column is there. */
-    struct name_list *missing;
+    struct spec_names *missing;
     const struct plan *plan; /* for `sample`; NULL without a plan */
     stage_sample *sample;    /* NULL: no element can be had while the plan is made */
     uint64_t memory_bytes; /* what the rows of a batch may become, by deliver's limits; 0: unsaid */

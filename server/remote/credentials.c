@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 enum { TOKEN_BYTES_MAX = 16 << 10 };
 

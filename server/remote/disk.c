@@ -16,7 +16,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/own_file.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/disk_private.h"
 
 enum { CHECK_BYTES = 256 << 10, MS_NS = 1000000 };
@@ -146,7 +146,7 @@ open_entry(const struct disk *disk, const char *address, uint32_t part, struct e
     entry->address = address;
     entry->end_bytes = strlen(address) + sizeof(struct trailer);
     entry->part = part;
-    if (fstat(descriptor, &about) != 0 || !tnd_is_own_file(&about) ||
+    if (fstat(descriptor, &about) != 0 || !tnd_own_file_is_ours(&about) ||
         (uint64_t)about.st_size < entry->end_bytes ||
         (uint64_t)about.st_size > entry->end_bytes + disk->part_bytes) {
         close(descriptor);
@@ -374,7 +374,7 @@ disk_claim(struct disk *disk, const char *address, uint32_t part, struct disk_cl
         return DISK_OFF;
     }
     /* Left by another user, who could write to it after it is kept. */
-    if (fstat(claim.descriptor, &about) != 0 || !tnd_is_own_file(&about)) {
+    if (fstat(claim.descriptor, &about) != 0 || !tnd_own_file_is_ours(&about)) {
         close(claim.descriptor);
         if (unlinkat(disk->folder, claim.name, 0) == 0)
             return DISK_BUSY;

@@ -9,7 +9,7 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/parts.h"
 
 /* Parts of one object that are fetched ahead of a reader that goes through it. */

@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/parts_private.h"
 
 enum { WAIT_NS = 100000000, SLOTS_MAX = 1 << 16 };
@@ -82,7 +82,7 @@ parts_begin(struct parts *parts, struct part_list *list)
 }
 
 void
-slot_empty(struct part_slot *slot)
+part_slot_empty(struct part_slot *slot)
 {
     bool is_on_disk = slot->state == SLOT_READY && slot->claim.descriptor >= 0;
 
@@ -115,7 +115,7 @@ parts_end(struct parts *parts, struct part_list *list)
         if (slot != NULL && slot->state == SLOT_COMING)
             slot->list = NULL;
         else if (slot != NULL)
-            slot_empty(slot);
+            part_slot_empty(slot);
     }
     pthread_mutex_unlock(&parts->lock);
     free(list->slots);
@@ -142,18 +142,18 @@ take_slot(struct parts *parts)
             oldest = slot;
     }
     if (oldest != NULL)
-        slot_empty(oldest);
+        part_slot_empty(oldest);
     return oldest;
 }
 
 int
-slot_file(const struct part_slot *slot)
+part_slot_file(const struct part_slot *slot)
 {
     return slot->claim.descriptor >= 0 ? slot->claim.descriptor : slot->parts->file;
 }
 
 uint64_t
-slot_position(const struct part_slot *slot)
+part_slot_position(const struct part_slot *slot)
 {
     return slot->claim.descriptor >= 0
                ? 0
@@ -222,7 +222,7 @@ look_for_part(struct parts *parts, const struct wanted_part *wanted, struct part
             return tnd_fail(slot->status, "%s", slot->text);
         /* A reader that comes later tries again. */
         if (slot->readers == 0)
-            slot_empty(slot);
+            part_slot_empty(slot);
     } else if (slot != NULL && has_come(slot, wanted)) {
         slot->used_at = ++parts->clock;
         *ret_slot = slot;
@@ -297,8 +297,8 @@ parts_read(struct parts *parts, struct part_list *list, const struct iovec to[2]
     status = have_part(parts, &wanted, &slot);
     if (status == TUNDISH_OK) {
         slot->readers++;
-        file = slot_file(slot);
-        position = slot_position(slot);
+        file = part_slot_file(slot);
+        position = part_slot_position(slot);
     }
     pthread_mutex_unlock(&parts->lock);
     if (status != TUNDISH_OK)

@@ -7,14 +7,14 @@
 #include "core/clock.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/parts_private.h"
 #include "remote/whole.h"
 
 static int
 write_bytes(const struct part_slot *slot, uint64_t offset, const void *bytes, size_t count)
 {
-    return tnd_write_at(slot_file(slot), bytes, count, slot_position(slot) + offset);
+    return tnd_write_at(part_slot_file(slot), bytes, count, part_slot_position(slot) + offset);
 }
 
 /* The part is about to move: nobody reads it from here on. */
@@ -159,7 +159,7 @@ end_part(void *context, tundish_status status, const struct answer *answer)
         slot->list->comes_whole = true;
     if (slot->list == NULL ||
         (status != TUNDISH_OK && (slot->list->comes_whole || is_asked_anew(slot->list, answer)))) {
-        slot_empty(slot);
+        part_slot_empty(slot);
     } else if (status == TUNDISH_OK && answer->total / parts->part_bytes < PARTS_MAX) {
         struct object_identity identity = request_identity(answer);
 

@@ -54,12 +54,12 @@ struct task {
 };
 
 /* The lock is held, here and below unless it says otherwise. */
-void slot_empty(struct part_slot *slot);
+void part_slot_empty(struct part_slot *slot);
 
 /* Where the slot's bytes lie. They do not move while the part is coming or read: without the lock.
  */
-int slot_file(const struct part_slot *slot);
-uint64_t slot_position(const struct part_slot *slot);
+int part_slot_file(const struct part_slot *slot);
+uint64_t part_slot_position(const struct part_slot *slot);
 
 /* The first part tells how many there are. */
 void parts_learn(const struct parts *parts, struct part_list *list,

@@ -126,7 +126,7 @@ parts_take(struct parts *parts, struct task *task)
     if (status == TUNDISH_OK && step == STEP_READY) {
         have_from_disk(parts, task);
     } else if (status != TUNDISH_OK || step == STEP_LATER) {
-        slot_empty(slot);
+        part_slot_empty(slot);
     }
     pthread_cond_broadcast(&parts->changed);
     if (status == TUNDISH_OK && step == STEP_LATER && task->is_urgent)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/disk.h"
 #include "remote/whole.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/status.h"
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 struct remote;
 

@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 enum { WAIT_NS = 100000000 };
 

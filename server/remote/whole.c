@@ -8,7 +8,7 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/disk.h"
 
 /* Threads that want the same object wait for the one that reads it. */

@@ -197,7 +197,8 @@ save_what_must_be(struct fill *fill, struct compression_choice *choice,
                   const struct slice_bytes *bytes, uint64_t allowed)
 {
     while (!arena_fits(fill, choice, bytes, allowed)) {
-        const struct offer *offer = offers_best(choice->offers, choice->offer_count, choice->saved);
+        const struct offer *offer =
+            compress_offers_best(choice->offers, choice->offer_count, choice->saved);
 
         if (offer == NULL)
             return;
@@ -240,8 +241,8 @@ save_what_pays(const struct fill *fill, struct compression_choice *choice, struc
         .byte_ns = copy_ns * COPIES * TIGHT_TIMES * sharers,
         .begun_ns = fill->in_place ? copy_ns * (double)bytes->as_is : 0,
     };
-    bool pays = offers_paying(choice->offers, choice->offer_count, &saving, choice->column_count,
-                              choice->taken);
+    bool pays = compress_offers_paying(choice->offers, choice->offer_count, &saving,
+                                       choice->column_count, choice->taken);
 
     for (uint32_t i = 0; pays && i < choice->column_count; i++)
         if (choice->taken[i] != NULL)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 const struct offer *
-offers_best(const struct offer *offers, uint32_t count, const uint64_t *saved)
+compress_offers_best(const struct offer *offers, uint32_t count, const uint64_t *saved)
 {
     const struct offer *best = NULL;
     double best_gain = 0;
@@ -30,8 +30,8 @@ gain_of(const struct offer *offer, const struct saving *saving)
 /* Taking any offer ends filling in place, which costs begun_ns once. So the columns pay together or
  * not at all. */
 bool
-offers_paying(const struct offer *offers, uint32_t count, const struct saving *saving,
-              uint32_t column_count, const struct offer **ret_taken)
+compress_offers_paying(const struct offer *offers, uint32_t count, const struct saving *saving,
+                       uint32_t column_count, const struct offer **ret_taken)
 {
     double gain = -saving->begun_ns;
 

@@ -25,11 +25,12 @@ struct saving {
 
 /* Among the offers that save more than their column does already (saved[column]), the one that
  * saves most for its time; or NULL. */
-const struct offer *offers_best(const struct offer *offers, uint32_t count, const uint64_t *saved);
+const struct offer *compress_offers_best(const struct offer *offers, uint32_t count,
+                                         const uint64_t *saved);
 
 /* For each column the offer whose saving is worth most above its cost, or NULL: into
  * ret_taken[column]. False, and all NULL: together they are not worth their cost. */
-bool offers_paying(const struct offer *offers, uint32_t count, const struct saving *saving,
-                   uint32_t column_count, const struct offer **ret_taken);
+bool compress_offers_paying(const struct offer *offers, uint32_t count, const struct saving *saving,
+                            uint32_t column_count, const struct offer **ret_taken);
 
 #endif

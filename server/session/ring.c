@@ -79,7 +79,7 @@ open_steps(struct session *session)
     for (uint32_t i = 0; i < ring->capacity; i++) {
         ring->steps[i].shares = tnd_zalloc(session->plan->replicas, sizeof *ring->steps[i].shares);
         for (uint32_t r = 0; r < session->plan->replicas; r++)
-            slot_init(feed_lane(session->feed, r), &ring->steps[i].shares[r].slot);
+            lane_slot_init(feed_lane(session->feed, r), &ring->steps[i].shares[r].slot);
     }
 }
 
@@ -164,7 +164,7 @@ ring_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint
     if (step == NULL) {
         tnd_lock_release(&session->ring.lock);
         if (round != NULL)
-            deal_round_release(round);
+            dealer_release_round(round);
         return false;
     }
     step->kind = kind;
@@ -391,7 +391,7 @@ ring_clear(struct session *session)
 
         if (step->kind != STEP_PASSED && step->state != STEP_DONE)
             step_cancel(session, step);
-        deal_round_release(&step->round);
+        dealer_release_round(&step->round);
         step->state = STEP_EMPTY;
     }
     tnd_lock_take(&session->ring.lock);
@@ -406,9 +406,9 @@ ring_close_steps(struct ring *ring, uint32_t lanes)
     skips_tell_rest(&ring->skips);
     for (uint32_t i = 0; ring->steps != NULL && i < ring->capacity; i++) {
         for (uint32_t r = 0; r < lanes; r++)
-            slot_fini(&ring->steps[i].shares[r].slot);
+            lane_slot_fini(&ring->steps[i].shares[r].slot);
         free(ring->steps[i].shares);
-        deal_round_release(&ring->steps[i].round);
+        dealer_release_round(&ring->steps[i].round);
     }
     free(ring->steps);
 }

@@ -258,7 +258,7 @@ drop_finished(struct session *session)
     while (session->ring.count > 0 && ring_step(session, 0)->state == STEP_DONE) {
         struct step *step = ring_step(session, 0);
 
-        deal_round_forget(&step->round); /* of a batch: already forgotten */
+        dealer_forget_round(&step->round); /* of a batch: already forgotten */
         if (step->kind == TND_SLOT_BATCH) {
             session->ring.last_epoch = step->epoch;
             session->ring.last_number = step->number;

@@ -120,7 +120,7 @@ open_workers(struct session *session, uint32_t thread_count)
         worker->memory.budget = session->budget;
         scratch_share(worker->evaluation.scratch, &worker->memory);
         snprintf(name, sizeof name, "content %u", i);
-        worker_stats_open(&worker->counters, session, name);
+        session_worker_stats_open(&worker->counters, session, name);
         status = tnd_codec_context_open(true, &worker->context);
         if (status != TUNDISH_OK)
             return status;
@@ -219,7 +219,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         status = session_spec_open(session->plan, &session->spec);
     if (status == TUNDISH_OK) {
         session_stats_open(session, options->stats);
-        worker_stats_open(&session->dealing.counters, session, "order");
+        session_worker_stats_open(&session->dealing.counters, session, "order");
     }
     if (status == TUNDISH_OK)
         status = open_workers(session, options->thread_count);
@@ -389,9 +389,9 @@ session_close(struct session *session)
         scratch_close(session->workers[i].evaluation.scratch);
         tnd_codec_context_close(session->workers[i].context);
         free(session->workers[i].expected_bytes);
-        worker_stats_close(&session->workers[i].counters, session);
+        session_worker_stats_close(&session->workers[i].counters, session);
     }
-    worker_stats_close(&session->dealing.counters, session);
+    session_worker_stats_close(&session->dealing.counters, session);
     session_stats_close(session);
     free(session->dealing.shard_share.taken);
     free(session->workers);

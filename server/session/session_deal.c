@@ -35,7 +35,7 @@ ask_ahead(struct session *session, struct deal_round *round)
         count_dealing(session, round->step);
         ring_await_while(session, is_too_much_asked);
     }
-    deal_round_ask(session->plan, session->files, round);
+    dealer_ask_round(session->plan, session->files, round);
 }
 
 static tundish_status
@@ -76,7 +76,7 @@ deal_steps(struct session *session, uint64_t epoch, uint64_t number)
         if (status == TUNDISH_OK && !cut)
             status = session->nodes->step(session, number, round.present_count, &step);
         if (status != TUNDISH_OK || step == JOB_STEP_END)
-            deal_round_release(&round);
+            dealer_release_round(&round);
         else
             ask_ahead(session, &round);
         if (status == TUNDISH_OK && step == JOB_STEP_END) {

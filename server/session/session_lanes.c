@@ -81,7 +81,7 @@ measure_first_step(struct session *session, const struct lane_config *lane)
     if (slice != NULL && is_auto)
         choose_codecs(session, lane, slice, &largest);
     scratch_reset(worker->evaluation.scratch);
-    deal_round_release(&round);
+    dealer_release_round(&round);
     dealer_close(session->dealer);
     session->dealer = NULL;
     session->is_measured = true;

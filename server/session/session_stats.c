@@ -195,7 +195,8 @@ add_order(struct worker_stats *counters, const struct session *session,
 }
 
 void
-worker_stats_open(struct worker_stats *counters, const struct session *session, const char *thread)
+session_worker_stats_open(struct worker_stats *counters, const struct session *session,
+                          const char *thread)
 {
     struct stats *stats = session->counters.stats;
     char labels[TND_STATS_LABEL_BYTES];
@@ -216,7 +217,7 @@ worker_stats_open(struct worker_stats *counters, const struct session *session, 
 }
 
 void
-worker_stats_close(struct worker_stats *counters, const struct session *session)
+session_worker_stats_close(struct worker_stats *counters, const struct session *session)
 {
     struct stats *stats = session->counters.stats;
 

@@ -48,8 +48,8 @@ void session_stats_compression(struct session *session, const struct lane_config
 
 /* Sets for a thread ("content 3"); the dealing one, "order", has some for the order's stages, too.
  */
-void worker_stats_open(struct worker_stats *counters, const struct session *session,
-                       const char *thread);
-void worker_stats_close(struct worker_stats *counters, const struct session *session);
+void session_worker_stats_open(struct worker_stats *counters, const struct session *session,
+                               const char *thread);
+void session_worker_stats_close(struct worker_stats *counters, const struct session *session);
 
 #endif

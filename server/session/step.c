@@ -147,7 +147,7 @@ step_publish(struct session *session, struct step *step)
             rows += rows_of(&step->shares[r].slot);
     publish_shares(session, step);
     if (step->kind == TND_SLOT_BATCH)
-        deal_round_forget(&step->round);
+        dealer_forget_round(&step->round);
     return rows;
 }
 

@@ -77,15 +77,15 @@ first_match(const struct spec_value *patterns, const struct spec_file *file)
     char *name = NULL;
 
     for (uint32_t i = 0; i < count && name == NULL; i++) {
-        struct glob_list found = { 0 };
+        struct matching_files found = { 0 };
 
         if (each[i].kind != SPEC_TEXT ||
-            glob_find(&(struct path_base){ .root = file->root, .remote = &file->remote },
-                      &each[i].text, 1, &found) != TUNDISH_OK)
+            matching_files_find(&(struct path_base){ .root = file->root, .remote = &file->remote },
+                                &each[i].text, 1, &found) != TUNDISH_OK)
             continue;
         if (found.count > 0)
             name = tnd_strdup(found.paths[0]);
-        glob_list_close(&found);
+        matching_files_close(&found);
     }
     return name;
 }

@@ -5,12 +5,12 @@
 
 #define READER(name, ...) extern const struct source_ops source_##name;
 #define PLANNED_READER(name) READER(name, )
-#include "pipeline/stages.def"
+#include "spec/stages.def"
 
 static const struct source_ops *const table[] = {
 #define READER(name, ...) &source_##name,
 #define PLANNED_READER(name) READER(name, )
-#include "pipeline/stages.def"
+#include "spec/stages.def"
 };
 
 const struct source_ops *

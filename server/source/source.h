@@ -12,7 +12,7 @@
 #include "order/order.h"
 #include "plan/stage.h"
 
-struct glob_list;
+struct matching_files;
 struct path_base;
 struct source_files;
 
@@ -98,7 +98,7 @@ struct source_ops {
      * (base->catalogue) all nodes have; the caller closes the list. NULL: its parameters name the
      * files, by name or by pattern. */
     tundish_status (*own_files)(const void *state, const struct path_base *base,
-                                struct glob_list *ret_found);
+                                struct matching_files *ret_found);
 
     /* Leave out records that are blank: the plan has found that nobody takes them. NULL: it has
      * none. */

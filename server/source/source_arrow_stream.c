@@ -13,13 +13,13 @@
 #include "column/literal.h"
 #include "core/clock.h"
 #include "core/memory.h"
-#include "pipeline/shared_object.h"
 #include "source/files/fetch.h"
 #include "source/files/files_private.h"
 #include "source/files/whereabouts.h"
 #include "source/rows/named_columns.h"
 #include "source/rows/passes.h"
 #include "source/rows/row_codec.h"
+#include "spec/shared_object.h"
 
 typedef int opener(const char *arguments, struct ArrowArrayStream *out);
 

@@ -135,7 +135,7 @@ directory_close(void *state)
 
 static tundish_status
 find_all(const struct class_folders *wanted, const struct path_base *base,
-         struct glob_list *ret_found)
+         struct matching_files *ret_found)
 {
     if (spec_is_url(wanted->directory))
         return class_folders_list(wanted, base, ret_found);
@@ -145,10 +145,10 @@ find_all(const struct class_folders *wanted, const struct path_base *base,
 }
 
 static tundish_status
-find_files(const void *context, const struct path_base *base, struct glob_list *ret_found)
+find_files(const void *context, const struct path_base *base, struct matching_files *ret_found)
 {
     const struct directory *directory = context;
-    struct glob_list found = { 0 };
+    struct matching_files found = { 0 };
     tundish_status status = find_all(&directory->wanted, base, &found);
 
     if (status == TUNDISH_OK)
@@ -156,12 +156,12 @@ find_files(const void *context, const struct path_base *base, struct glob_list *
     if (status == TUNDISH_OK)
         *ret_found = found;
     else
-        glob_list_close(&found);
+        matching_files_close(&found);
     return status;
 }
 
 static tundish_status
-directory_own(const void *state, const struct path_base *base, struct glob_list *ret_found)
+directory_own(const void *state, const struct path_base *base, struct matching_files *ret_found)
 {
     const struct directory *directory = state;
 

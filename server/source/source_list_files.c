@@ -126,7 +126,7 @@ struct patterns {
 /* Where each node has some files, those of all nodes count: search the common catalogue, not this
  * node's folder. */
 static tundish_status
-find_files(const void *context, const struct path_base *base, struct glob_list *ret_found)
+find_files(const void *context, const struct path_base *base, struct matching_files *ret_found)
 {
     const struct patterns *patterns = context;
     tundish_status status = TUNDISH_OK;
@@ -135,7 +135,8 @@ find_files(const void *context, const struct path_base *base, struct glob_list *
         catalogue_glob(base->catalogue, (const char *const *)patterns->list, patterns->count,
                        ret_found);
     else
-        status = glob_find(base, (const char *const *)patterns->list, patterns->count, ret_found);
+        status = matching_files_find(base, (const char *const *)patterns->list, patterns->count,
+                                     ret_found);
     if (status == TUNDISH_OK && ret_found->count == 0)
         status = no_match(base, patterns->list, patterns->count);
     return status;

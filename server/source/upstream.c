@@ -45,11 +45,11 @@ mix_objects(uint64_t hash, const struct path_base *base, const char *pattern, bo
 static uint64_t
 mix_matches(uint64_t hash, const struct path_base *base, const char *pattern, bool names_only)
 {
-    struct glob_list found = { 0 };
+    struct matching_files found = { 0 };
 
     if (spec_is_url(pattern))
         return mix_objects(hash, base, pattern, names_only);
-    if (glob_find(base, &pattern, 1, &found) != TUNDISH_OK)
+    if (matching_files_find(base, &pattern, 1, &found) != TUNDISH_OK)
         return hash;
     for (size_t i = 0; i < found.count; i++) {
         const char *name = found.paths[i];
@@ -64,7 +64,7 @@ mix_matches(uint64_t hash, const struct path_base *base, const char *pattern, bo
         }
         free(path);
     }
-    glob_list_close(&found);
+    matching_files_close(&found);
     return hash;
 }
 

@@ -15,7 +15,7 @@
 #include "core/cgroups.h"
 #include "core/clock.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 enum { CGROUPS = 16, PROCESSES = 4096 };
 

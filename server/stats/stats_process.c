@@ -95,9 +95,10 @@ stats_show_process(struct stats *stats)
         tnd_stats_set(&server->major_faults, (uint64_t)usage.ru_majflt);
     }
     tnd_stats_set(&server->resident_memory, resident_bytes());
-    tnd_stats_set(&server->disk_full, tnd_disk_full_count());
-    if (tnd_disk_full_count() > 0)
-        tnd_stats_set(&server->disk_full_age, (uint64_t)(tnd_clock_ns() - tnd_disk_full_ns()));
+    tnd_stats_set(&server->disk_full, tnd_status_disk_full_count());
+    if (tnd_status_disk_full_count() > 0)
+        tnd_stats_set(&server->disk_full_age,
+                      (uint64_t)(tnd_clock_ns() - tnd_status_disk_full_ns()));
     show_processors(stats, tnd_clock_ns());
     say_if_cut(stats);
     /* Last: clients judge by the heartbeat whether the other metrics are fresh. */

@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "stats/stats_private.h"
 
 enum { PATH_MAX_BYTES = 200 };

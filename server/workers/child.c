@@ -17,7 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "workers/child_guard.h"
 
 enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60, LOOK_AT_GUARD_NS = 1000000 };

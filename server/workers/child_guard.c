@@ -1,7 +1,7 @@
 /* child_guard.c - see child_guard.h. */
 #include "workers/child_guard.h"
 
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
 #include "core/cpu_room.h"
 #include "core/json.h"
 #include "core/memory.h"
-#include "pipeline/quantity.h"
-#include "pipeline/shared_object.h"
+#include "spec/quantity.h"
+#include "spec/shared_object.h"
 #include "workers/described_columns.h"
 
 enum { WORKERS_MAX = 256 };

@@ -18,7 +18,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/printable.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 /* The first page of an arena has two words, the element that is being made and the interpreter's
  * process; requests follow. */

@@ -125,7 +125,7 @@ publish_all(const struct trial *trial, struct lane *lane, struct wakeup *wakeup)
     struct slot slot;
 
     memset(source, 0x5a, trial->batch_bytes);
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     slot.columns[0].shape[0] = (int64_t)(trial->batch_bytes / sizeof(float));
     for (slot.position = 0; slot.position < trial->batches; slot.position++) {
         tundish_status status;
@@ -145,7 +145,7 @@ publish_all(const struct trial *trial, struct lane *lane, struct wakeup *wakeup)
     while (lane_publish_end(lane, slot.position, TND_SLOT_END_OF_STREAM, 0, slot.position,
                             TUNDISH_OK, NULL) == TUNDISH_E_TIMEOUT)
         wakeup_wait(wakeup, trial->server_spin_ns, -1);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     free(source);
 }
 

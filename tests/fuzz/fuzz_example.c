@@ -46,7 +46,7 @@ make_parser(void)
             .is_list = wanted[i].is_list,
             .is_padded = wanted[i].is_padded,
             .value_count = wanted[i].value_count,
-            .shape_text = tnd_strdup("[]"),
+            .features_shape_text = tnd_strdup("[]"),
         };
         if (!wanted[i].is_list && !wanted[i].is_required)
             features[i].fallback =

@@ -20,7 +20,7 @@ make_parser(void)
                                                 .dtype = dtypes[i],
                                                 .is_list = i == 2,
                                                 .value_count = i == 3 ? 2 : 1,
-                                                .shape_text = tnd_strdup("[]") };
+                                                .features_shape_text = tnd_strdup("[]") };
         if (i == 3) {
             features[i].rank = 1;
             features[i].shape = tnd_zalloc(1, sizeof *features[i].shape);

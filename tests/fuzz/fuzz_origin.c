@@ -7,7 +7,7 @@
 
 #include "core/must.h"
 #include "learn/results/provenance.h"
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 static char folder[64], path[80];
 static struct spec_file *pipeline;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "core/must.h"
-#include "pipeline/column_list.h"
-#include "pipeline/pipeline.h"
+#include "spec/column_list.h"
+#include "spec/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 
@@ -15,14 +15,14 @@ expand_lists(const struct spec_value *value)
 {
     static const char *const known[] = { "value", "label", "C1", "C2" };
     struct spec_errors errors = { 0 };
-    struct name_list list = { 0 };
+    struct spec_names list = { 0 };
 
     if (value->kind != SPEC_LIST && value->kind != SPEC_TEXT)
         return;
     spec_expand_columns(value, known, 4, &errors, &list);
-    name_list_close(&list);
+    spec_names_close(&list);
     spec_expand_columns(value, NULL, 0, &errors, &list);
-    name_list_close(&list);
+    spec_names_close(&list);
     spec_errors_close(&errors);
 }
 

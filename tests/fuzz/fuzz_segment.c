@@ -114,7 +114,7 @@ make_sound_segment(void)
     struct slot slot;
 
     must(lane_open(&config, &lane) == TUNDISH_OK);
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     for (uint64_t i = 0; i < BATCHES; i++) {
         slot.position = slot.step = i;
         fill(&slot);
@@ -134,7 +134,7 @@ make_sound_segment(void)
     sound = malloc(segment_bytes);
     must(sound != NULL);
     memcpy(sound, lane->segment.bytes, segment_bytes);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     lane_close(lane);
 }
 

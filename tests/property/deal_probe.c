@@ -280,7 +280,7 @@ step_text(struct job *job, bool *ret_failed)
 
     must(fclose(out) == 0);
     for (uint32_t w = 0; w < job->worker_count; w++)
-        deal_round_release(&rounds[w]);
+        dealer_release_round(&rounds[w]);
     free(rounds);
     *ret_failed = status != TUNDISH_OK;
     if (status == TUNDISH_OK && present > 0)

@@ -95,7 +95,7 @@ helper_pair_open(struct helper_pair *pair, const char *folder, const char *stage
     pair->share.fill = &pair->session.fill;
     pair->step.shares = &pair->share;
     pair->part.step = &pair->step;
-    slot_init_as(&pair->session.spec, &pair->share.slot);
+    lane_slot_init_as(&pair->session.spec, &pair->share.slot);
 }
 
 static void
@@ -105,7 +105,7 @@ end_part(struct helper_pair *pair)
         free(pair->share.slot.buffers[i].data);
         pair->share.slot.buffers[i].data = NULL;
     }
-    deal_round_release(&pair->step.round);
+    dealer_release_round(&pair->step.round);
     pair->step.round = (struct deal_round){ 0 };
 }
 
@@ -113,7 +113,7 @@ void
 helper_pair_close(struct helper_pair *pair)
 {
     end_part(pair);
-    slot_fini(&pair->share.slot);
+    lane_slot_fini(&pair->share.slot);
     helper_line_close(&pair->line);
     helper_sums_close(pair->sums);
     helper_leave_stream(&pair->connection);

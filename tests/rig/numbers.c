@@ -513,7 +513,7 @@ numbers_open(const struct numbers_options *options, struct numbers **ret_numbers
         abort();
     }
     for (uint32_t i = 0; i < options->replicas; i++)
-        slot_init(feed_lane(numbers->feed, i), &numbers->slots[i]);
+        lane_slot_init(feed_lane(numbers->feed, i), &numbers->slots[i]);
     if (!options->idle)
         numbers_run(numbers);
     *ret_numbers = numbers;
@@ -548,7 +548,7 @@ numbers_close(struct numbers *numbers)
     feed_close(numbers->feed);
     wakeup_close(numbers->wakeup);
     for (uint32_t i = 0; i < REPLICAS_MAX; i++)
-        slot_fini(&numbers->slots[i]);
+        lane_slot_fini(&numbers->slots[i]);
     if (numbers->folder[0] != '\0')
         rmdir(numbers->folder);
     pthread_mutex_destroy(&numbers->lock);

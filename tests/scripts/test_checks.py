@@ -150,7 +150,7 @@ class StageNames(Check):
     def setUp(self):
         super().setUp()
         self.put(
-            "server/pipeline/stages.def",
+            "server/spec/stages.def",
             'ORDER(shuffle, SHORT, "s", "h")\nREADER(range, SHORT, "r", "h")\nPLANNED_ORDER(deal)\n',
         )
 
@@ -262,6 +262,11 @@ class Names(Check):
         self.assertIn("server/deliver/feed.h: hub_open, tell: begin with the name of the file or folder",
                       self.names("server/deliver/feed.h", "int hub_open(void);", "void tell(int a,", "    int b);"))
 
+    def test_a_function_may_begin_with_the_source_that_defines_it(self):
+        self.put("server/deliver/hub_door.c", "int\ndoor_shut(int a)\n{\n    return hear(a);\n}\n")
+        self.assertEqual(self.names("server/deliver/feed.h", "int door_shut(int a);"), "")
+        self.assertIn("hear: begin", self.names("server/deliver/feed.h", "int door_shut(int a);", "int hear(int a);"))
+
     def test_only_declared_functions_count(self):
         text = ("/* int\ntell(void); */", "#define tell(a) \\", "    tell_all(a);",
                 "static inline int\ntell(int a)\n{\n    return other(a);\n}",
@@ -347,11 +352,11 @@ class Calls(Check):
         self.put("server/order/a.c", "/* read(2) may be short */\nstatic int\nf(void)\n{\n"
                  "    ops->read(a); io.write(b); tnd_read(c); return say(\"write(1)\");\n}\n")
         self.put("admin/a.c", "static int\nread(int a)\n{\n    return read(a);\n}\n")
-        self.put("sdk/core/read_at.c", "int a = read(0);\n")
+        self.put("sdk/core/read_write.c", "int a = read(0);\n")
         self.assert_fine()
 
     def test_an_exemption_that_is_not_needed_is_found(self):
-        self.put("sdk/core/read_at.c", "")
+        self.put("sdk/core/read_write.c", "")
         self.assertIn("no such call", self.complaints())
 
 

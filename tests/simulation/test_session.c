@@ -24,8 +24,8 @@
 
 #include "client/reader.h"
 #include "core/log.h"
-#include "pipeline/pipeline.h"
 #include "seeds.h"
+#include "spec/spec.h"
 #include "world.h"
 
 #if defined __SANITIZE_ADDRESS__

@@ -3,10 +3,10 @@
 
 #include "core/status.h"
 #include "deliver/wakeup.h"
-#include "pipeline/pipeline.h"
 #include "session/checkpoint/session_state.h"
 #include "session/session.h"
 #include "shm/place.h"
+#include "spec/spec.h"
 #include "stats/stats_writer.h"
 #include "world.h"
 

@@ -6,8 +6,8 @@
 #ifndef PYTHON_ARRAY_H
 #define PYTHON_ARRAY_H
 
-#include "lease.h"
 #include "python.h"
+#include "source_lease.h"
 
 struct array_shape {
     tundish_dtype dtype;

@@ -11,7 +11,7 @@
 #include "array.h"
 #include "clock.h"
 #include "dlpack.h"
-#include "errors.h"
+#include "raise.h"
 
 /* Letting other threads run costs this one up to a turn of theirs, so a column that was ready as
  * fast as this is fetched without. */
@@ -339,7 +339,7 @@ append_strings(PyObject *list, PyObject *self, struct lease *lease, const tundis
     if (append(list, list_array(self, lease, tensor->string_offsets, tensor->element_count + 1)) !=
         0)
         return -1;
-    return append(list, dims_tuple(shape.dims, shape.rank));
+    return append(list, schema_dims_tuple(shape.dims, shape.rank));
 }
 
 /* All that a tensor consists of, in the order of the documentation. */
@@ -356,7 +356,7 @@ parts_list(PyObject *self, struct lease *lease, const tundish_tensor *tensor)
     if (result == 0 && tensor->kind == TUNDISH_SPARSE) {
         result = append(list, indices_array(self, lease, tensor));
         if (result == 0)
-            result = append(list, dims_tuple(tensor->shape, tensor->rank));
+            result = append(list, schema_dims_tuple(tensor->shape, tensor->rank));
     }
     if (result != 0)
         Py_CLEAR(list);

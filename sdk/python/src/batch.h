@@ -2,8 +2,8 @@
 #ifndef PYTHON_BATCH_H
 #define PYTHON_BATCH_H
 
-#include "lease.h"
 #include "schema.h"
+#include "source_lease.h"
 
 PyObject *batch_type(PyObject *module);
 

@@ -5,7 +5,7 @@
 
 #include "array.h"
 #include "dlpack.h"
-#include "errors.h"
+#include "raise.h"
 
 /* numpy's letters for kinds of values; 0: bfloat16, which it does not know. */
 static const char letters[] = {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "errors.h"
+#include "raise.h"
 #include "spare.h"
 
 /* DLPack's structs, as its ABI 1.x and the legacy one before it have them. */

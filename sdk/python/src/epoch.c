@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "errors.h"
+#include "raise.h"
 #include "reader.h"
 
 struct epoch {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "errors.h"
+#include "raise.h"
 #include "reader.h"
 #include "tundish/tundish.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "errors.h"
+#include "raise.h"
 
 #define SLICE_NS INT64_C(100000000)
 #define PATIENCE_NS INT64_C(1000000000)

@@ -2,8 +2,8 @@
 #ifndef PYTHON_HOLD_H
 #define PYTHON_HOLD_H
 
-#include "lease.h"
 #include "python.h"
+#include "source_lease.h"
 
 enum on_hold { ON_HOLD_COPY, ON_HOLD_ERROR, ON_HOLD_WAIT };
 

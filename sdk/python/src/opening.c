@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "clock.h"
-#include "errors.h"
+#include "raise.h"
 #include "reader.h"
 
 #define SECOND_NS INT64_C(1000000000)

@@ -12,10 +12,10 @@
 #include "batch.h"
 #include "clock.h"
 #include "epoch.h"
-#include "errors.h"
 #include "hold.h"
-#include "lease.h"
+#include "raise.h"
 #include "schema.h"
+#include "source_lease.h"
 
 struct reader {
     PyObject_HEAD struct source *source; /* NULL: closed */

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "lease.h"
 #include "python.h"
+#include "source_lease.h"
 #include "tundish/tundish.h"
 
 /* A wait is cut into slices, so that Ctrl-C and other signals are heard. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 PyObject *
-dims_tuple(const int64_t *dims, uint32_t rank)
+schema_dims_tuple(const int64_t *dims, uint32_t rank)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)rank);
 
@@ -126,7 +126,7 @@ schema_shape(struct batch_column *column, const int64_t *dims)
         return column->shape;
     Py_CLEAR(column->shape);
     memcpy(column->dims, dims, bytes);
-    column->shape = dims_tuple(dims, column->spec.rank);
+    column->shape = schema_dims_tuple(dims, column->spec.rank);
     return column->shape;
 }
 

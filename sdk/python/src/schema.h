@@ -37,7 +37,7 @@ struct batch_schema *schema_new(PyObject *type, PyObject *array_type, const tund
 PyObject *schema_numpy_dtype(struct batch_schema *schema, uint32_t index);
 /* The tuple of a tensor's shape, borrowed. */
 /* A new tuple of int. */
-PyObject *dims_tuple(const int64_t *dims, uint32_t rank);
+PyObject *schema_dims_tuple(const int64_t *dims, uint32_t rank);
 /* Is [name] just a numpy view? Else tundish.Batch makes it. */
 bool schema_is_plain(const struct batch_schema *schema, uint32_t index);
 PyObject *schema_shape(struct batch_column *column, const int64_t *dims);

@@ -4,7 +4,7 @@
  * batches starts without them. */
 #include "transform.h"
 
-#include "errors.h"
+#include "raise.h"
 
 PyObject *
 transform_fail(tundish_status status)

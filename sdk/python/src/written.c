@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lease.h"
+#include "source_lease.h"
 
 static struct sigaction before;
 
@@ -38,7 +38,7 @@ on_fault(int number, siginfo_t *info, void *context)
 }
 
 void
-written_watch(void)
+lease_watch_written(void)
 {
     struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 

@@ -2,14 +2,14 @@
 #include <stdlib.h>
 
 #include "content/content.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 static tundish_status
 drop_open(void *state, const struct stage_config *config, struct schema *ret_schema,
           bool *ret_batch_wide)
 {
     const char **known = schema_names(config->input);
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     tundish_status status = spec_expand_columns(spec_get(config->stage, "columns"), known,
                                                 config->input->count, config->errors, &names);
 
@@ -17,10 +17,10 @@ drop_open(void *state, const struct stage_config *config, struct schema *ret_sch
     *ret_batch_wide = false;
     if (status == TUNDISH_OK)
         for (uint32_t i = 0; i < config->input->count; i++)
-            if (!name_list_holds(&names, known[i]))
+            if (!spec_names_hold(&names, known[i]))
                 schema_pass(ret_schema, config->input, i);
     free(known);
-    name_list_close(&names);
+    spec_names_close(&names);
     return status;
 }
 

@@ -2,14 +2,14 @@
 #include <stdlib.h>
 
 #include "content/content.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 static tundish_status
 select_open(void *state, const struct stage_config *config, struct schema *ret_schema,
             bool *ret_batch_wide)
 {
     const char **known = schema_names(config->input);
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     tundish_status status = spec_expand_columns(spec_get(config->stage, "columns"), known,
                                                 config->input->count, config->errors, &names);
 
@@ -20,7 +20,7 @@ select_open(void *state, const struct stage_config *config, struct schema *ret_s
             schema_pass(ret_schema, config->input,
                         (uint32_t)schema_find(config->input, names.names[i]));
     free(known);
-    name_list_close(&names);
+    spec_names_close(&names);
     return status;
 }
 

@@ -3,7 +3,7 @@
 #define CONTENT_COLUMNS_FILLER_H
 
 #include "core/bytes.h"
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 struct filler {
     tundish_dtype dtype;

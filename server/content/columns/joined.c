@@ -7,7 +7,7 @@
 #include "column/dims.h"
 #include "column/literal.h"
 #include "core/memory.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 /* A quarter of a usual first-level cache of 32 KiB; the columns' own lines need the rest. */
 enum { TILE_BYTES = 8 << 10 };
@@ -16,7 +16,7 @@ static tundish_status
 find_inputs(const struct stage_config *config, struct joined *joined)
 {
     const char **known = schema_names(config->input);
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     tundish_status status = spec_expand_columns(spec_get(config->stage, "columns"), known,
                                                 config->input->count, config->errors, &names);
 
@@ -25,7 +25,7 @@ find_inputs(const struct stage_config *config, struct joined *joined)
         for (size_t i = 0; i < names.count; i++)
             joined->inputs[joined->count++] = (uint32_t)schema_find(config->input, names.names[i]);
     free(known);
-    name_list_close(&names);
+    spec_names_close(&names);
     if (status == TUNDISH_OK && joined->count == 0)
         return stage_complain(config, "%s needs columns", config->stage->info->name);
     return status;

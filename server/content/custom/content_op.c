@@ -14,8 +14,8 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/plural.h"
-#include "pipeline/column_list.h"
-#include "pipeline/shared_object.h"
+#include "spec/column_list.h"
+#include "spec/shared_object.h"
 
 enum { WIDTH_MAX = 1 << 20 };
 
@@ -144,7 +144,7 @@ open_together(const struct stage_config *config, struct op *stage, struct schema
     const struct spec_value *columns = spec_get(config->stage, "columns");
     const struct spec_value *output = spec_get(config->stage, "output");
     const char **known = schema_names(config->input);
-    struct name_list from = { 0 }, to = { 0 };
+    struct spec_names from = { 0 }, to = { 0 };
     struct group *group;
     tundish_status status = TUNDISH_OK;
 
@@ -183,8 +183,8 @@ open_together(const struct stage_config *config, struct op *stage, struct schema
         status = open_group(config, stage, group, schema);
     }
     free(known);
-    name_list_close(&from);
-    name_list_close(&to);
+    spec_names_close(&from);
+    spec_names_close(&to);
     return status;
 }
 

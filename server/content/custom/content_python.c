@@ -5,7 +5,7 @@
 
 #include "content/draws.h"
 #include "core/memory.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 #include "workers/described_columns.h"
 #include "workers/python_stage.h"
 
@@ -41,7 +41,7 @@ open_inputs(struct python *python, const struct stage_config *config)
 {
     const struct spec_value *columns = spec_get(config->stage, "columns");
     const char **known = schema_names(config->input);
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     tundish_status status = TUNDISH_OK;
 
     if (columns != NULL)
@@ -52,7 +52,7 @@ open_inputs(struct python *python, const struct stage_config *config)
         python->inputs[i] =
             columns != NULL ? (uint32_t)schema_find(config->input, names.names[i]) : i;
     free(known);
-    name_list_close(&names);
+    spec_names_close(&names);
     return status;
 }
 

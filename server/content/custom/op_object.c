@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "pipeline/shared_object.h"
+#include "spec/shared_object.h"
 
 /* Refuse an op that this build cannot call safely. */
 static tundish_status

@@ -6,7 +6,7 @@
 #include "content/expression/expression.h"
 #include "content/expression/expression_alike.h"
 #include "core/memory.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 struct map {
     uint32_t count; /* of expressions */
@@ -82,7 +82,7 @@ open_new(struct map *map, const struct stage_config *config, const struct spec_v
     const struct spec_value *key = &entries->keys[index];
     bool is_glob = strpbrk(key->text, "*?[") != NULL && schema_find(config->input, key->text) < 0;
     const char **known = schema_names(config->input);
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     tundish_status status = spec_expand_columns(
         key, is_glob ? known : NULL, is_glob ? config->input->count : 0, config->errors, &names);
 
@@ -96,7 +96,7 @@ open_new(struct map *map, const struct stage_config *config, const struct spec_v
         status = add_expression(map, config, entry, schema->count - 1, schema, batch_wide);
     }
     free(known);
-    name_list_close(&names);
+    spec_names_close(&names);
     return status;
 }
 

@@ -82,7 +82,7 @@ unshare_result(struct expression_run *run)
 {
     const struct expression *expression = run->expression;
     struct column *column = &run->columns[expression->result];
-    size_t bytes = value_bytes(expression->steps[expression->result].type.spec.dtype);
+    size_t bytes = expression_value_bytes(expression->steps[expression->result].type.spec.dtype);
     int64_t dims[RANK_MAX];
     struct column all;
     void *values;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "column/frame.h"
-#include "pipeline/errors.h"
+#include "spec/errors.h"
 
 struct expression;
 

@@ -41,7 +41,8 @@ does_the_same(const struct expression_step *a, const struct expression_step *b)
 
     return a->kind == b->kind && dtype == b->type.spec.dtype &&
            memcmp(a->inputs, b->inputs, sizeof a->inputs) == 0 && a->kernel == b->kernel &&
-           (a->kind != STEP_CONSTANT || memcmp(a->constant, b->constant, value_bytes(dtype)) == 0);
+           (a->kind != STEP_CONSTANT ||
+            memcmp(a->constant, b->constant, expression_value_bytes(dtype)) == 0);
 }
 
 static bool
@@ -110,8 +111,9 @@ apply_together(const struct expression_alike *alike, const struct frame *input,
                struct frame *output)
 {
     const struct expression *expression = alike->list[0];
-    size_t value = value_bytes(only_column(expression)->type.spec.dtype);
-    size_t bytes = (size_t)input->count * value_bytes(expression_spec(expression)->dtype);
+    size_t value = expression_value_bytes(only_column(expression)->type.spec.dtype);
+    size_t bytes =
+        (size_t)input->count * expression_value_bytes(expression_spec(expression)->dtype);
     struct frame_errors *errors = scratch_alloc(output->scratch, sizeof *errors);
     struct column *columns = scratch_array(output->scratch, input->column_count, sizeof *columns);
     struct frame from = *input, to = { .column_count = 1, .scratch = output->scratch };

@@ -6,7 +6,7 @@
 #include "content/expression/operand.h"
 #include "core/memory.h"
 #include "core/plural.h"
-#include "pipeline/stages.h"
+#include "spec/stages.h"
 
 enum { ARGUMENTS_MAX = 3 };
 
@@ -387,7 +387,7 @@ static const struct function functions[] = {
 /* The check comes first of the members. */
 #define FUNCTION(function_name, form, fewest, greatest, takes, gives, help, example, result, ...)  \
     { .name = #function_name, .least = (fewest), .most = (greatest), .check = __VA_ARGS__ },
-#include "pipeline/expressions.def"
+#include "spec/expressions.def"
 };
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };

@@ -122,17 +122,17 @@ block_of(const void *value, size_t bytes)
 struct operand
 operand_constant(struct checker *checker, uint32_t at, tundish_dtype dtype, const void *value)
 {
-    struct expression_step step = step_new(STEP_CONSTANT, at);
+    struct expression_step step = operand_step(STEP_CONSTANT, at);
 
     step.type.spec.dtype = dtype;
-    step.constant = block_of(value, value_bytes(dtype));
+    step.constant = block_of(value, expression_value_bytes(dtype));
     return operand_emit(checker, &step);
 }
 
 struct operand
 operand_text(struct checker *checker, const struct tree *tree)
 {
-    struct expression_step step = step_new(STEP_CONSTANT, tree->at);
+    struct expression_step step = operand_step(STEP_CONSTANT, tree->at);
     struct byte_view view = { .size = tree->text_bytes };
 
     step.type.spec.dtype = TUNDISH_STRING;
@@ -160,7 +160,7 @@ can_be_stacked(const struct column_spec *item, const struct column_spec *first)
 static struct operand
 stack(struct checker *checker, uint32_t at, struct operand *items, uint32_t count)
 {
-    struct expression_step step = step_new(STEP_STACK, at);
+    struct expression_step step = operand_step(STEP_STACK, at);
     const struct column_spec *first = count > 0 ? &operand_type(checker, items[0])->spec : NULL;
 
     for (uint32_t i = 0; i < count; i++)

@@ -67,7 +67,7 @@ refuse_dtype(struct checker *checker, uint32_t at, const char *sign, tundish_dty
 static struct operand
 join(struct checker *checker, uint32_t at, const struct operand *operands)
 {
-    struct expression_step step = step_new(STEP_JOIN, at);
+    struct expression_step step = operand_step(STEP_JOIN, at);
 
     step.type = *operand_type(checker, operands[0]);
     step.inputs[0] = operands[0].step;
@@ -259,7 +259,7 @@ operand_select(struct checker *checker, uint32_t at, struct operand condition, s
                struct operand no)
 {
     struct operand branches[2] = { yes, no }, operands[3];
-    struct expression_step step = step_new(STEP_VECTOR, at);
+    struct expression_step step = operand_step(STEP_VECTOR, at);
 
     condition = operand_default(checker, condition);
     if (condition.kind == OPERAND_BAD || !operand_unify(checker, branches, 2))

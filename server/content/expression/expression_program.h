@@ -110,6 +110,6 @@ step_is_by_value(const struct expression_step *step)
 }
 
 /* Bytes of one value while it is computed. */
-size_t value_bytes(tundish_dtype dtype);
+size_t expression_value_bytes(tundish_dtype dtype);
 
 #endif

@@ -19,7 +19,7 @@ reject_values(struct expression_run *run, const struct group_op *op, const struc
               bool shared, int64_t first, const void *const operands[STEP_INPUTS_MAX], size_t count)
 {
     const struct expression_step *step = &run->expression->steps[op->step];
-    size_t bytes = value_bytes(step->type.spec.dtype);
+    size_t bytes = expression_value_bytes(step->type.spec.dtype);
 
     for (size_t i = 0; i < count; i++) {
         uint8_t ignored[16];
@@ -88,11 +88,13 @@ run_op(struct expression_run *run, const struct group_op *op, const struct group
 {
     const struct expression_step *steps = run->expression->steps, *step = &steps[op->step];
     const void *operands[STEP_INPUTS_MAX] = { NULL };
-    void *out = location_address(run, data, op->output, value_bytes(step->type.spec.dtype), first);
+    void *out = location_address(run, data, op->output,
+                                 expression_value_bytes(step->type.spec.dtype), first);
 
     for (int k = 0; k < STEP_INPUTS_MAX && step->inputs[k] != NO_STEP; k++)
-        operands[k] = location_address(run, data, op->inputs[k],
-                                       value_bytes(steps[step->inputs[k]].type.spec.dtype), first);
+        operands[k] =
+            location_address(run, data, op->inputs[k],
+                             expression_value_bytes(steps[step->inputs[k]].type.spec.dtype), first);
     if (step->kind == STEP_CONVERT)
         convert_values(step->type.spec.dtype, out, steps[step->inputs[0]].type.spec.dtype,
                        operands[0], count);
@@ -198,7 +200,7 @@ static const uint8_t *
 leaf_values(struct expression_run *run, int32_t leaf, const struct column *structure)
 {
     const struct column *column = &run->columns[leaf];
-    size_t bytes = value_bytes(run->expression->steps[leaf].type.spec.dtype);
+    size_t bytes = expression_value_bytes(run->expression->steps[leaf].type.spec.dtype);
     uint8_t *values;
 
     if (!run->is_shared[leaf] && column_same_structure(column, structure))

@@ -40,7 +40,7 @@ run_reject_marked(struct expression_run *run, int32_t step, bool shared, const u
 void *
 run_values(struct expression_run *run, int32_t step, bool shared, int64_t value_count)
 {
-    size_t bytes = value_bytes(run->expression->steps[step].type.spec.dtype);
+    size_t bytes = expression_value_bytes(run->expression->steps[step].type.spec.dtype);
     size_t total;
 
     /* Counts come from shapes that were checked, but a silent overflow would write outside. */
@@ -80,7 +80,7 @@ static void
 run_stack(struct expression_run *run, int32_t index)
 {
     const struct expression_step *step = &run->expression->steps[index];
-    size_t bytes = value_bytes(step->type.spec.dtype);
+    size_t bytes = expression_value_bytes(step->type.spec.dtype);
     struct column *column = &run->columns[index];
     bool all_shared = true, shared;
     const int64_t *dims = step->type.spec.shape;
@@ -180,7 +180,7 @@ run_slice(struct expression_run *run, int32_t index)
 {
     const struct expression_step *step = &run->expression->steps[index];
     const struct column *input = run_input(run, step->inputs[0], &run->is_shared[index]);
-    size_t bytes = value_bytes(step->type.spec.dtype);
+    size_t bytes = expression_value_bytes(step->type.spec.dtype);
     const struct slice_item *items = step->items;
     struct column every;
     size_t stride = 0;

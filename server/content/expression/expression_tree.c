@@ -340,7 +340,7 @@ static const struct binary_sign {
     enum tree_kind kind;
 } signs[] = {
 #define SIGN(rank, sign, kind, ...) { RANK_##rank, sign, kind },
-#include "pipeline/expressions.def"
+#include "spec/expressions.def"
 };
 
 /* Take the sign of a rank that stands here, or return NULL. */

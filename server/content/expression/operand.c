@@ -12,7 +12,7 @@
 #include "core/must.h"
 
 size_t
-value_bytes(tundish_dtype dtype)
+expression_value_bytes(tundish_dtype dtype)
 {
     return dtype == TUNDISH_STRING ? sizeof(struct byte_view) : tnd_dtype_bytes(dtype);
 }
@@ -58,7 +58,7 @@ operand_emit(struct checker *checker, const struct expression_step *step)
 }
 
 struct expression_step
-step_new(enum step_kind kind, uint32_t at)
+operand_step(enum step_kind kind, uint32_t at)
 {
     return (struct expression_step){
         .kind = kind,
@@ -115,7 +115,7 @@ check_name(struct checker *checker, const struct tree *tree)
 {
     bool outer = tree->kind == TREE_OUTER;
     const struct schema *schema = outer ? checker->config->outer : checker->config->input;
-    struct expression_step step = step_new(outer ? STEP_OUTER : STEP_COLUMN, tree->at);
+    struct expression_step step = operand_step(outer ? STEP_OUTER : STEP_COLUMN, tree->at);
     struct operand literal;
     int32_t index;
 
@@ -224,7 +224,7 @@ operand_broadcast(struct checker *checker, uint32_t at, struct value_type *a,
 struct operand
 operand_convert(struct checker *checker, struct operand operand, tundish_dtype dtype, uint32_t at)
 {
-    struct expression_step step = step_new(STEP_CONVERT, at);
+    struct expression_step step = operand_step(STEP_CONVERT, at);
 
     if (operand.kind == OPERAND_BAD || operand_dtype(checker, operand) == dtype)
         return operand;
@@ -269,7 +269,7 @@ static struct operand
 emit_vector(struct checker *checker, enum vector_op op, uint32_t at, tundish_dtype dtype,
             const struct operand *operands, uint32_t count)
 {
-    struct expression_step step = step_new(STEP_VECTOR, at);
+    struct expression_step step = operand_step(STEP_VECTOR, at);
 
     step.op = op;
     step.kernel = vector_kernel(op, dtype);

@@ -62,7 +62,7 @@ struct operand operand_constant(struct checker *checker, uint32_t at, tundish_dt
                                 const void *value);
 
 /* A step without inputs, of a dense scalar whose dtype is to be set. */
-struct expression_step step_new(enum step_kind kind, uint32_t at);
+struct expression_step operand_step(enum step_kind kind, uint32_t at);
 
 const struct value_type *operand_type(const struct checker *checker, struct operand operand);
 tundish_dtype operand_dtype(const struct checker *checker, struct operand operand);

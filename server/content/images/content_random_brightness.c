@@ -23,8 +23,8 @@ brighten(const struct image_layer *layer, const struct images *images, const flo
 {
     size_t values = (size_t)(images->height * images->width * images->channels);
 
-    brighten_loop(from, values, delta_of(layer, u), (float)layer->range[0], (float)layer->range[1],
-                  to);
+    array_brighten_loop(from, values, delta_of(layer, u), (float)layer->range[0],
+                        (float)layer->range[1], to);
 }
 
 static tundish_status

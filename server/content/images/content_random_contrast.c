@@ -45,7 +45,7 @@ contrast(const struct image_layer *layer, const struct images *images, const flo
     /* The sums of some channels are read before these are written over them. */
     memset(columns, 0, (size_t)row_values * sizeof *columns);
     for (int64_t i = 0; i < values; i += row_values)
-        add_loop(from + i, (size_t)row_values, columns);
+        array_add_loop(from + i, (size_t)row_values, columns);
     for (int64_t first = 0; first < channels; first += TOGETHER) {
         int64_t some = channels - first < TOGETHER ? channels - first : TOGETHER;
         int64_t count = some == channels ? TOGETHER / channels * channels : some;
@@ -54,9 +54,9 @@ contrast(const struct image_layer *layer, const struct images *images, const flo
         for (int64_t i = 0; i < count; i++)
             means[i] = i < some ? channel_mean(images, first + i, columns) : means[i - some];
         for (int64_t i = first; i < values; i += step)
-            contrast_loop(from + i, (size_t)(values - i < count ? values - i : count),
-                          factor_of(layer, u), means, (float)layer->range[0],
-                          (float)layer->range[1], to + i);
+            array_contrast_loop(from + i, (size_t)(values - i < count ? values - i : count),
+                                factor_of(layer, u), means, (float)layer->range[0],
+                                (float)layer->range[1], to + i);
     }
 }
 

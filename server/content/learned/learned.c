@@ -8,7 +8,7 @@
 #include "content/learned/learning.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "pipeline/fingerprint.h"
+#include "spec/fingerprint.h"
 
 const struct content_learning *
 learned_learning_of(const struct spec_stage *stage)

@@ -10,7 +10,7 @@
 
 #include "content/content.h"
 #include "content/vocabulary/vocab.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 struct learned_name {
     char *name;

@@ -9,7 +9,7 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 enum { BLOCK_BYTES = 1 << 20 };
 

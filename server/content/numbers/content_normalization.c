@@ -230,9 +230,9 @@ normalize(const struct normalized *layer, const float *x, float *y, int64_t coun
           const float *mean, const float *deviation)
 {
     if (layer->invert)
-        denormalize_each_loop(x, (size_t)count, mean, deviation, y);
+        array_denormalize_each_loop(x, (size_t)count, mean, deviation, y);
     else
-        normalize_each_loop(x, (size_t)count, mean, deviation, y);
+        array_normalize_each_loop(x, (size_t)count, mean, deviation, y);
 }
 
 static void
@@ -241,9 +241,9 @@ normalize_alike(const struct normalized *layer, const float *x, float *y, int64_
     float mean = layer->means[0], deviation = layer->deviations[0];
 
     if (layer->invert)
-        denormalize_loop(x, (size_t)count, mean, deviation, y);
+        array_denormalize_loop(x, (size_t)count, mean, deviation, y);
     else
-        normalize_loop(x, (size_t)count, mean, deviation, y);
+        array_normalize_loop(x, (size_t)count, mean, deviation, y);
 }
 
 /* Repeat the statistics over the shape of every element, so that one loop serves any set of

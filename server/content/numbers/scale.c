@@ -224,8 +224,8 @@ z_scores(const struct scaled *scaled, const int64_t *lines, const void *x, void 
     if (!scaled->is_double && lines == NULL && scaled->groups == 1) {
         float deviation = (float)scaled->parts[1][0];
 
-        normalize_loop(x, (size_t)count, (float)scaled->parts[0][0], deviation != 0 ? deviation : 1,
-                       y);
+        array_normalize_loop(x, (size_t)count, (float)scaled->parts[0][0],
+                             deviation != 0 ? deviation : 1, y);
     } else if (scaled->is_double) {
         Z_SCORES(double)
     } else {
@@ -240,8 +240,8 @@ min_max(const struct scale *scale, const struct scaled *scaled, const int64_t *l
     /* The fast path: one range for all, and not empty. */
     if (lines == NULL && scaled->groups == 1 &&
         (float)scaled->parts[0][0] < (float)scaled->parts[1][0]) {
-        rescale_loop(x, (size_t)count, (float)scaled->parts[0][0], (float)scaled->parts[1][0],
-                     scale->low, scale->high, y);
+        array_rescale_loop(x, (size_t)count, (float)scaled->parts[0][0], (float)scaled->parts[1][0],
+                           scale->low, scale->high, y);
         return;
     }
     /* Where minimum and maximum are equal, tft.scale_by_min_max takes the sigmoid of x. Compute it

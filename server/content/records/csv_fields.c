@@ -9,7 +9,7 @@
 #include "column/literal.h"
 #include "content/records/number.h"
 #include "core/memory.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 /* Records to cut before converting them. Their field ends stay in the first-level cache. */
 enum { BLOCK = 32 };
@@ -94,7 +94,7 @@ read_columns(const struct stage_config *config, struct csv_table *table)
 {
     const struct spec_value *defaults = spec_get(config->stage, "record_defaults");
     const struct spec_value *given = spec_get(config->stage, "column_names");
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     tundish_status status = spec_expand_columns(given, NULL, 0, config->errors, &names);
 
     if (status != TUNDISH_OK)
@@ -119,7 +119,7 @@ read_columns(const struct stage_config *config, struct csv_table *table)
         else if (value != NULL && read_default(config, value, column) != TUNDISH_OK)
             status = TUNDISH_E_PIPELINE;
     }
-    name_list_close(&names);
+    spec_names_close(&names);
     return status;
 }
 

@@ -117,7 +117,7 @@ example_parser_close(struct example_parser *parser)
         free(feature->fallback);
         free(feature->name);
         free(feature->shape);
-        free(feature->shape_text);
+        free(feature->features_shape_text);
     }
     free(parser->features);
     free(parser->words);

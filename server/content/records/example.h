@@ -22,9 +22,9 @@ struct example_feature {
     uint8_t rank;        /* of the shape; of a list: of its items' */
     int64_t *shape;      /* rank sizes, or NULL for none; owned. JSON's lists have this form */
     int64_t value_count; /* of a list: its length must be a multiple of this */
-    char *shape_text;    /* "[2,3]", for messages; owned */
-    void *fallback;      /* not a list: value_count values for a record that lacks the feature;
-                            NULL: it is required. Owned, and so are the bytes of strings. */
+    char *features_shape_text; /* "[2,3]", for messages; owned */
+    void *fallback; /* not a list: value_count values for a record that lacks the feature;
+                       NULL: it is required. Owned, and so are the bytes of strings. */
 };
 
 struct example_parser;

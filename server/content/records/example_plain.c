@@ -83,8 +83,8 @@ plain_values(struct parsing *parsing, uint32_t f, struct byte_view bytes)
     }
     if (!feature->is_list && count != feature->value_count) {
         REJECT(parsing, "feature '%s' has %lld %s values, but its shape %s holds %lld",
-               feature->name, (long long)count, kind_name(feature->dtype), feature->shape_text,
-               (long long)feature->value_count);
+               feature->name, (long long)count, kind_name(feature->dtype),
+               feature->features_shape_text, (long long)feature->value_count);
         return false;
     }
     if (feature->is_list && count % feature->value_count != 0) {
@@ -92,7 +92,7 @@ plain_values(struct parsing *parsing, uint32_t f, struct byte_view bytes)
                "feature '%s' has %lld %s values, which is not a multiple of the %lld of its shape "
                "%s",
                feature->name, (long long)count, kind_name(feature->dtype),
-               (long long)feature->value_count, feature->shape_text);
+               (long long)feature->value_count, feature->features_shape_text);
         return false;
     }
     return feature->is_list ? example_take_list(parsing, f, at, end)

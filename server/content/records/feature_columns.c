@@ -24,7 +24,7 @@ want(struct example_feature *wanted, uint32_t *count, struct example_feature fea
         if (is_same_list(&wanted[i], &feature)) {
             free(feature.name);
             free(feature.shape);
-            free(feature.shape_text);
+            free(feature.features_shape_text);
             return i;
         }
     wanted[*count] = feature;
@@ -40,7 +40,7 @@ list_of(const char *key, tundish_dtype dtype)
         .dtype = dtype,
         .is_list = true,
         .value_count = 1,
-        .shape_text = tnd_strdup("[]"),
+        .features_shape_text = tnd_strdup("[]"),
     };
 }
 
@@ -79,8 +79,8 @@ make_parser(struct feature_columns *state)
         struct feature *feature = &state->list.features[i];
         struct example_feature one = list_of(feature->key, feature->dtype);
 
-        free(one.shape_text);
-        one.shape_text = shape_text(feature->shape, feature->rank);
+        free(one.features_shape_text);
+        one.features_shape_text = features_shape_text(feature->shape, feature->rank);
         one.is_list = feature->type != FEATURE_FIXED;
         one.is_padded = feature->type == FEATURE_SEQUENCE;
         one.value_count = feature->value_count;

@@ -10,7 +10,7 @@
 #include "column/literal.h"
 #include "core/memory.h"
 #include "core/plural.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 static const char *const type_names[] = { "FixedLen", "FixedLenSequence", "VarLen", "Ragged" };
 
@@ -18,7 +18,7 @@ static const char *const partition_names[] = { "RowSplits", "RowLengths",  "RowS
                                                "RowLimits", "ValueRowIds", "UniformRowLength" };
 
 char *
-shape_text(const int64_t *shape, int rank)
+features_shape_text(const int64_t *shape, int rank)
 {
     char text[32 * RANK_MAX];
     size_t used = 0;
@@ -292,10 +292,10 @@ read_feature(const struct stage_config *config, const struct spec_value *map,
 /* Without `columns`, the keys of `features` name the columns. */
 static tundish_status
 names_of_keys(const struct stage_config *config, const struct spec_value *features,
-              struct name_list *ret_names)
+              struct spec_names *ret_names)
 {
     for (uint32_t i = 0; i < features->count; i++) {
-        struct name_list some = { 0 };
+        struct spec_names some = { 0 };
         tundish_status status =
             spec_expand_columns(&features->keys[i], NULL, 0, config->errors, &some);
 
@@ -326,7 +326,7 @@ check_entries_used(const struct stage_config *config, const struct spec_value *f
 
 static tundish_status
 read_all(const struct stage_config *config, const struct spec_value *features,
-         const struct name_list *names, struct feature_list *list)
+         const struct spec_names *names, struct feature_list *list)
 {
     bool *is_used = tnd_zalloc(features->count, sizeof *is_used);
     tundish_status status = TUNDISH_OK;
@@ -357,7 +357,7 @@ features_open(const struct stage_config *config, struct feature_list *ret_list)
 {
     const struct spec_value *features = spec_get(config->stage, "features");
     const struct spec_value *columns = spec_get(config->stage, "columns");
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     tundish_status status;
 
     if (features == NULL || features->kind != SPEC_MAP || features->count == 0)
@@ -366,7 +366,7 @@ features_open(const struct stage_config *config, struct feature_list *ret_list)
                              : spec_expand_columns(columns, NULL, 0, config->errors, &names);
     if (status == TUNDISH_OK)
         status = read_all(config, features, &names, ret_list);
-    name_list_close(&names);
+    spec_names_close(&names);
     return status;
 }
 

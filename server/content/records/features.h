@@ -55,6 +55,6 @@ void features_close(struct feature_list *list);
 tundish_status features_serialized(const struct stage_config *config, uint32_t *ret_index);
 
 /* "[2,3]"; the caller frees. */
-char *shape_text(const int64_t *shape, int rank);
+char *features_shape_text(const int64_t *shape, int rank);
 
 #endif

@@ -7,7 +7,7 @@
 #include "content/records/json_scan.h"
 #include "content/records/json_string.h"
 #include "core/printable.h"
-#include "pipeline/errors.h"
+#include "spec/errors.h"
 
 enum { NAMES_MAX = 256, NAME_BYTES = 64 };
 

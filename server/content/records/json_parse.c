@@ -7,7 +7,7 @@
 #include "column/literal.h"
 #include "content/records/json_reading.h"
 #include "content/records/json_scan.h"
-#include "pipeline/base64.h"
+#include "spec/base64.h"
 
 /* The parser recurses on the way to features, so hostile nesting must be bounded there. */
 enum { DEPTH_MAX = JSON_LEVELS_MAX };

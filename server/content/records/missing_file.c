@@ -11,7 +11,7 @@
 
 #include "core/memory.h"
 #include "core/printable.h"
-#include "pipeline/errors.h"
+#include "spec/errors.h"
 
 /* There may be millions of bad rows: only the first names are looked for. */
 enum { NAMES_MAX = 5000, NOTE_BYTES = 700, LOOKS_MAX = 64 };

@@ -7,7 +7,7 @@
 #include "column/scratch.h"
 #include "core/bytes.h"
 #include "core/status.h"
-#include "pipeline/pipeline.h"
+#include "spec/spec.h"
 
 struct remote_files;
 

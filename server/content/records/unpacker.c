@@ -7,7 +7,7 @@
 #include "content/records/unpack_any.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 enum { INPUT_BYTES = 256 << 10, GZIP_WINDOW = 15 + 16, ZLIB_WINDOW = 15, MARK_BYTES = 2 };
 

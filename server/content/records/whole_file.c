@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "content/records/missing_file.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 static tundish_status
 fail(struct byte_view path, const char *what, int error)

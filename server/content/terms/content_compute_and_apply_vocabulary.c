@@ -98,7 +98,7 @@ map_column(const void *state, const struct column_map *map)
                   stage->needs_blanks ? without_blanks(terms, count, scratch) : terms, count, &to);
     else
         vocab_map_integers(applied->vocab, &applied->rule,
-                           integers_of(map->spec->dtype, map->from, scratch), count, &to);
+                           lookup_integers(map->spec->dtype, map->from, scratch), count, &to);
     lookup_count(map->output, map->number, count, absent);
     column_set_like(map->to, map->from, lines);
 }

@@ -9,7 +9,7 @@
 #include "content/terms/lookup.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 struct crossed {
     uint32_t column; /* of the input */
@@ -64,7 +64,7 @@ read_crossed(struct hashed_crossing *state, const struct stage_config *config)
 {
     const struct spec_value *value = spec_get(config->stage, "columns");
     const char **known = schema_names(config->input);
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     tundish_status status =
         spec_expand_columns(value, known, config->input->count, config->errors, &names);
 
@@ -81,7 +81,7 @@ read_crossed(struct hashed_crossing *state, const struct stage_config *config)
         status = check_crossed(config, &config->input->columns[state->crossed[0].column],
                                &config->input->columns[index]);
     }
-    name_list_close(&names);
+    spec_names_close(&names);
     return status;
 }
 
@@ -139,7 +139,7 @@ fold(const struct crossed *crossed, const struct column *column, struct scratch 
             crosses[i] = tnd_hash_farm_cat(crosses[i], tnd_hash_farm(texts[i].data, texts[i].size));
         return;
     }
-    integers = integers_of(crossed->dtype, column, scratch);
+    integers = lookup_integers(crossed->dtype, column, scratch);
     for (int64_t i = 0; i < column->value_count; i++)
         crosses[i] = tnd_hash_farm_cat(crosses[i], (uint64_t)integers[i]);
 }

@@ -236,7 +236,8 @@ find_bins(const struct hashing *state, tundish_dtype dtype, const struct column 
         bins_of_floats(state, convert_column(TUNDISH_FLOAT64, dtype, column, scratch),
                        column->value_count, ret_bins);
     else
-        bins_of_integers(state, integers_of(dtype, column, scratch), column->value_count, ret_bins);
+        bins_of_integers(state, lookup_integers(dtype, column, scratch), column->value_count,
+                         ret_bins);
 }
 
 static void

@@ -14,7 +14,7 @@ struct tfidf {
 };
 
 static tundish_status
-output_names(const struct stage_config *config, const char *column, struct name_list *ret_names)
+output_names(const struct stage_config *config, const char *column, struct spec_names *ret_names)
 {
     const struct spec_value *output = spec_get(config->stage, "output");
     tundish_status status = spec_expand_columns(output, NULL, 0, config->errors, ret_names);
@@ -35,7 +35,7 @@ find_input(struct tfidf *stage, const struct stage_config *config)
 {
     const struct spec_value *value = spec_get(config->stage, "columns");
     const char **known = schema_names(config->input);
-    struct name_list columns = { 0 };
+    struct spec_names columns = { 0 };
     tundish_status status = TUNDISH_OK;
 
     if (value != NULL)
@@ -45,7 +45,7 @@ find_input(struct tfidf *stage, const struct stage_config *config)
     if (status == TUNDISH_OK && value != NULL)
         stage->input = (uint32_t)schema_find(config->input, columns.names[0]);
     free(known);
-    name_list_close(&columns);
+    spec_names_close(&columns);
     return status;
 }
 
@@ -71,7 +71,7 @@ read_rarities(struct tfidf *stage, const struct stage_config *config, const char
 
 /* The output has all columns except the input, and the two new ones. */
 static void
-describe(struct tfidf *stage, const struct stage_config *config, const struct name_list *names,
+describe(struct tfidf *stage, const struct stage_config *config, const struct spec_names *names,
          struct schema *schema)
 {
     struct content_target list[2] = { { 0, 0 }, { 0, 0 } };
@@ -102,7 +102,7 @@ tfidf_open(void *state, const struct stage_config *config, struct schema *ret_sc
            bool *ret_batch_wide)
 {
     struct tfidf *stage = state;
-    struct name_list names = { 0 };
+    struct spec_names names = { 0 };
     const struct column_spec *column;
     tundish_status status = find_input(stage, config);
 
@@ -122,7 +122,7 @@ tfidf_open(void *state, const struct stage_config *config, struct schema *ret_sc
         status = read_rarities(stage, config, learned_name_of(config, names.names[1]));
     if (status == TUNDISH_OK)
         describe(stage, config, &names, ret_schema);
-    name_list_close(&names);
+    spec_names_close(&names);
     return status;
 }
 
@@ -152,7 +152,7 @@ tfidf_apply(const void *state, const struct frame *input, struct frame *output)
     uint32_t last = from->level_count - 1;
     int64_t rows = column_list_count(from, last), used = 0;
     const int64_t *values =
-        integers_of(input->schema->columns[stage->input].dtype, from, output->scratch);
+        lookup_integers(input->schema->columns[stage->input].dtype, from, output->scratch);
     size_t most = (size_t)from->value_count;
     int64_t *splits = scratch_array(output->scratch, (size_t)rows + 1, sizeof *splits);
     int64_t *sorted = scratch_array(output->scratch, most, sizeof *sorted);

@@ -230,7 +230,7 @@ lookup_open(struct lookup *lookup, enum vocab_keys keys, const struct stage_conf
 }
 
 const int64_t *
-integers_of(tundish_dtype dtype, const struct column *column, struct scratch *scratch)
+lookup_integers(tundish_dtype dtype, const struct column *column, struct scratch *scratch)
 {
     int64_t *wide;
 
@@ -297,7 +297,7 @@ find_each(const struct lookup *lookup, uint32_t i, const struct column *column,
     int64_t done = 0;
 
     if (lookup->rules.keys == VOCAB_INTEGERS)
-        integers = integers_of(lookup->inputs[i].dtype, column, output->scratch);
+        integers = lookup_integers(lookup->inputs[i].dtype, column, output->scratch);
     while (done < column->value_count) {
         size_t left = (size_t)(column->value_count - done);
         const struct vocab_output to = { &ret_indices[done], TUNDISH_INT64, 1, count_of_absent };
@@ -388,7 +388,7 @@ find_terms(const struct lookup *lookup, uint32_t i, const struct column *column,
 {
     const struct lookup_rules *rules = &lookup->rules;
     const struct lookup_table *table = &lookup->tables[i];
-    const int64_t *indices = integers_of(lookup->inputs[i].dtype, column, output->scratch);
+    const int64_t *indices = lookup_integers(lookup->inputs[i].dtype, column, output->scratch);
     bool is_text = rules->keys == VOCAB_STRINGS;
     uint64_t absent = 0;
     void *values = frame_values(output, index,

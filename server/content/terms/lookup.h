@@ -12,7 +12,7 @@ tundish_status lookup_salt(const struct stage_config *config, uint64_t ret_salt[
                            bool *ret_given);
 
 /* The integers of a column as int64: its own values, or a copy in scratch. */
-const int64_t *integers_of(tundish_dtype dtype, const struct column *column,
-                           struct scratch *scratch);
+const int64_t *lookup_integers(tundish_dtype dtype, const struct column *column,
+                               struct scratch *scratch);
 
 #endif

@@ -9,7 +9,7 @@
 #include "content/learned/learned.h"
 #include "core/memory.h"
 #include "core/redact.h"
-#include "pipeline/column_list.h"
+#include "spec/column_list.h"
 
 /* A vocabulary from the pipeline file, without the special tokens at its front. */
 struct terms {

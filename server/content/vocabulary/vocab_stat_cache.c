@@ -12,7 +12,7 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/magic.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 /* A file that changed so recently could change again within the resolution of its times, so it gets
  * no note yet. */

@@ -12,7 +12,7 @@
 #include "core/mapped.h"
 #include "core/memory.h"
 #include "core/own_file.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "core/status.h"
 
 #define AT(field, offset)                                                                          \
@@ -68,7 +68,7 @@ read_header(int file, const struct stat *about, struct vocab_header *ret_header)
 {
     size_t got = 0;
 
-    return tnd_is_own_file(about) && about->st_size >= VOCAB_HEADER_BYTES &&
+    return tnd_own_file_is_ours(about) && about->st_size >= VOCAB_HEADER_BYTES &&
            tnd_read_at(file, ret_header, sizeof *ret_header, 0, &got) == 0 &&
            got == sizeof *ret_header;
 }

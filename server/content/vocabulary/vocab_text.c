@@ -8,7 +8,7 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "core/status.h"
 
 tundish_status

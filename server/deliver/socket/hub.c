@@ -339,7 +339,7 @@ check_endings(struct hub *hub, int64_t now_ns)
         if (entry->protocol.member == NULL || entry->protocol.connection.pid <= 0)
             continue;
         somebody = true;
-        if (process_is_ending(entry->protocol.connection.pid))
+        if (ending_has_begun(entry->protocol.connection.pid))
             drop_dead(hub, entry);
     }
     if (!somebody)

@@ -38,7 +38,7 @@ artifact_folder_open(const char *path, struct artifact_folder **ret_folder)
     make_around(path);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return tnd_fail_errno(errno, "cannot make the folder %s", path);
-    if (stat(path, &about) == 0 && tnd_is_planted_file(path, &about))
+    if (stat(path, &about) == 0 && tnd_own_file_is_planted(path, &about))
         return tnd_fail(TUNDISH_E_SYSTEM,
                         "the folder %s belongs to user %u, in a folder that every user may write "
                         "to: name another",

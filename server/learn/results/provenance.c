@@ -11,7 +11,7 @@
 #include "core/own_file.h"
 #include "learn/learn_view.h"
 #include "learn/results/artifact.h"
-#include "pipeline/fingerprint.h"
+#include "spec/fingerprint.h"
 
 static const char FIRST_LINE[] = "tundish-analysis 2";
 
@@ -130,7 +130,7 @@ is_planted(struct learned *learned, const char *path)
 {
     struct stat about;
 
-    if (stat(path, &about) != 0 || !tnd_is_planted_file(path, &about))
+    if (stat(path, &about) != 0 || !tnd_own_file_is_planted(path, &about))
         return false;
     set_problem(learned, tnd_sprintf("%s belongs to user %u, in a folder that every user may write "
                                      "to",

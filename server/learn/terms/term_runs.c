@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 enum { HEAD_BYTES = 32, BUFFER_BYTES = 64 * 1024, WRITE_BYTES = 1 << 20 };
 

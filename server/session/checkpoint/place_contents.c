@@ -5,9 +5,9 @@
 
 #include "core/hash_farm.h"
 #include "core/magic.h"
-#include "pipeline/fingerprint.h"
 #include "session/checkpoint/place_code.h"
 #include "session/checkpoint/place_words.h"
+#include "spec/fingerprint.h"
 
 enum { DIFFERENCE_BYTES = 512 };
 

@@ -15,7 +15,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel_for.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/ranges.h"
 #include "session/checkpoint/place_hashes.h"
 

@@ -158,7 +158,7 @@ add_file(struct search *search, const char *name)
 static tundish_status
 add_pattern(struct search *search, const char *pattern)
 {
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     tundish_status status = TUNDISH_OK;
 
     if (spec_is_url(pattern))
@@ -166,13 +166,13 @@ add_pattern(struct search *search, const char *pattern)
     if (search->catalogue != NULL)
         catalogue_glob(search->catalogue, &pattern, 1, &list);
     else
-        status =
-            glob_find(&(struct path_base){ .root = search->spec->root, .listed = search->listed },
-                      &pattern, 1, &list);
+        status = matching_files_find(
+            &(struct path_base){ .root = search->spec->root, .listed = search->listed }, &pattern,
+            1, &list);
 
     for (size_t i = 0; status == TUNDISH_OK && i < list.count; i++)
         add_file(search, list.paths[i]);
-    glob_list_close(&list);
+    matching_files_close(&list);
     return status;
 }
 
@@ -193,12 +193,12 @@ static tundish_status
 add_own_files(struct search *search, const struct plan_node *node)
 {
     const struct path_base base = { .root = search->spec->root, .catalogue = search->catalogue };
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     tundish_status status = node->source->own_files(node->state, &base, &list);
 
     for (size_t i = 0; status == TUNDISH_OK && i < list.count; i++)
         add_file(search, list.paths[i]);
-    glob_list_close(&list);
+    matching_files_close(&list);
     return status;
 }
 
@@ -298,7 +298,7 @@ look_at(void *context, uint32_t number)
 uint64_t
 place_file_hash(const struct place_file *file, uint64_t raw_hash)
 {
-    size_t bytes = tnd_unsigned_bytes(file->name);
+    size_t bytes = tnd_redact_unsigned_bytes(file->name);
     const char *last = memrchr(file->name, '/', bytes);
 
     last = last != NULL ? last + 1 : file->name;

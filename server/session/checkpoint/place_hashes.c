@@ -16,7 +16,7 @@
 #include "core/magic.h"
 #include "core/memory.h"
 #include "core/own_file.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "source/files/file.h"
 
 /* A data set that was written again differs nearly everywhere, so a few pages are enough. Fewer
@@ -91,7 +91,7 @@ read_known(struct place_hashes *hashes)
 
     if (descriptor < 0)
         return;
-    if (fstat(descriptor, &about) == 0 && tnd_is_own_file(&about) &&
+    if (fstat(descriptor, &about) == 0 && tnd_own_file_is_ours(&about) &&
         tnd_read_at(descriptor, &header, sizeof header, 0, &got) == 0 && got == sizeof header &&
         header.magic == TND_HASHES_MAGIC && header.version == HASHES_VERSION &&
         header.count == ((uint64_t)about.st_size - sizeof header) / sizeof *hashes->known)

@@ -15,7 +15,7 @@
 #include "core/magic.h"
 #include "core/memory.h"
 #include "core/own_file.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "order/ops.h"
 #include "session/checkpoint/place_code.h"
 #include "session/checkpoint/place_contents.h"
@@ -148,7 +148,7 @@ read_kept(struct place_landmarks *landmarks)
 
     if (descriptor < 0)
         return;
-    if (fstat(descriptor, &about) == 0 && tnd_is_own_file(&about) &&
+    if (fstat(descriptor, &about) == 0 && tnd_own_file_is_ours(&about) &&
         tnd_read_at(descriptor, &header, sizeof header, 0, &got) == 0 && got == sizeof header &&
         header.magic == TND_LANDMARKS_MAGIC && header.version == LANDMARKS_VERSION &&
         header.bytes <= most && header.bytes == (uint64_t)about.st_size - sizeof header) {

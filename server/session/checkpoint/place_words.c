@@ -11,7 +11,7 @@
 
 #include "core/cache_folder.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "session/checkpoint/place_contents.h"
 
 enum { WORDS_BYTES_MAX = 1 << 20, SHOWN_BYTES = 60 };

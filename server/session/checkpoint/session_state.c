@@ -18,7 +18,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/own_file.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "session/nodes/session_seeds.h"
 #include "session/session_private.h"
 #include "shm/place.h"
@@ -131,7 +131,7 @@ session_state_folder(const char *folder, uint32_t node, uint32_t node_count, cha
         free(own);
         return status;
     }
-    if (!is_one && (lstat(own, &about) != 0 || tnd_is_planted_file(own, &about))) {
+    if (!is_one && (lstat(own, &about) != 0 || tnd_own_file_is_planted(own, &about))) {
         tundish_status status = refuse_planted(own, &about);
 
         free(own);
@@ -169,7 +169,7 @@ read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
     *ret_bytes = NULL;
     if (file < 0)
         return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "cannot open %s", path);
-    if (fstat(file, &about) != 0 || tnd_is_planted_file(path, &about)) {
+    if (fstat(file, &about) != 0 || tnd_own_file_is_planted(path, &about)) {
         close(file);
         return refuse_planted(path, &about);
     }

@@ -267,13 +267,13 @@ deal_shard_steps(struct session *session, uint64_t epoch, struct deal_round *rou
         if (status == TUNDISH_OK && next.present_count == 0)
             session->dealing.flags = TUNDISH_BATCH_SHARD_END;
         if (!await_room(session, number)) {
-            deal_round_release(&next);
+            dealer_release_round(&next);
             *ret_is_back = true;
             return true;
         }
         if (!ring_push(session, TND_SLOT_BATCH, epoch, (*number)++, round, TUNDISH_OK)) {
             *round = (struct deal_round){ 0 };
-            deal_round_release(&next);
+            dealer_release_round(&next);
             return false;
         }
         *round = next;
@@ -305,7 +305,7 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
     goes_on = deal_shard_steps(session, epoch, &round, number, &is_back);
     if (goes_on && !is_back)
         note_end(session, is_empty, round.present_count > 0);
-    deal_round_release(&round);
+    dealer_release_round(&round);
     session->dealing.shard = -1;
     session->dealing.flags = 0;
     return goes_on;

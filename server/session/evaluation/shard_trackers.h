@@ -3,8 +3,8 @@
 #ifndef SESSION_EVALUATION_SHARD_TRACKERS_H
 #define SESSION_EVALUATION_SHARD_TRACKERS_H
 
-#include "pipeline/pipeline.h"
 #include "session/evaluation/shards.h"
+#include "spec/spec.h"
 
 struct shard_trackers;
 

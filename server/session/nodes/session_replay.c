@@ -88,7 +88,7 @@ replay_epoch(struct session *session, uint64_t epoch)
         status = dealer_next(session->dealer, &round);
         if (status == TUNDISH_OK)
             status = session_link_step(session, number, round.present_count, &step);
-        deal_round_release(&round);
+        dealer_release_round(&round);
     }
     return status == TUNDISH_OK ? session_link_end_epoch(session, 0) : status;
 }

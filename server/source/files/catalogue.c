@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "pipeline/pipeline.h"
 #include "source/files/matching_files.h"
+#include "spec/spec.h"
 
 void
 catalogue_add(struct catalogue *catalogue, const char *name, uint64_t hash, uint32_t owner,
@@ -102,9 +102,9 @@ catalogue_find(const struct catalogue *catalogue, const char *name)
  * folder is listed. */
 void
 catalogue_glob(const struct catalogue *catalogue, const char *const *patterns, size_t pattern_count,
-               struct glob_list *ret_list)
+               struct matching_files *ret_list)
 {
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
 
     list.paths = tnd_zalloc(catalogue->count * pattern_count + 1, sizeof *list.paths);
     for (uint32_t i = 0; i < catalogue->count; i++)

@@ -14,7 +14,7 @@
 
 #include "core/status.h"
 
-struct glob_list;
+struct matching_files;
 
 struct catalogue_file {
     char *name;    /* as pipeline files call it: relative to each node's own root */
@@ -43,9 +43,9 @@ tundish_status catalogue_finish(struct catalogue *catalogue, const char **ret_na
 /* NULL: no node has it. */
 const struct catalogue_file *catalogue_find(const struct catalogue *catalogue, const char *name);
 
-/* As glob_find, among the names of all nodes. */
+/* As matching_files_find, among the names of all nodes. */
 void catalogue_glob(const struct catalogue *catalogue, const char *const *patterns,
-                    size_t pattern_count, struct glob_list *ret_list);
+                    size_t pattern_count, struct matching_files *ret_list);
 
 void catalogue_close(struct catalogue *catalogue); /* accepts zeros */
 

@@ -197,7 +197,7 @@ check_class(const struct class_folders *wanted, const struct names *found, const
 
 /* Sort the files of one class, and move them to the list. */
 static void
-take_class(struct walk *walk, uint32_t label, struct glob_list *list)
+take_class(struct walk *walk, uint32_t label, struct matching_files *list)
 {
     size_t count = list->count + walk->entry_count;
 
@@ -237,7 +237,7 @@ class_path(const struct class_folders *wanted, const char *name)
 /* Add the files of the class folder `name`. */
 static tundish_status
 find_class(const struct class_folders *wanted, DIR *folder, const char *name, uint32_t label,
-           struct glob_list *list)
+           struct matching_files *list)
 {
     struct walk walk = { .wanted = wanted };
     tundish_status status = walk_folder(&walk, dirfd(folder), name, class_path(wanted, name), 0);
@@ -250,7 +250,7 @@ find_class(const struct class_folders *wanted, DIR *folder, const char *name, ui
 
 static tundish_status
 find_files(const struct class_folders *wanted, DIR *folder, const struct names *found,
-           struct glob_list *list)
+           struct matching_files *list)
 {
     bool given = wanted->class_count > 0;
     size_t count = given ? wanted->class_count : found->count;
@@ -312,19 +312,19 @@ close_root(struct root *root)
 }
 
 static void
-give(tundish_status status, struct glob_list *list, struct glob_list *ret_found)
+give(tundish_status status, struct matching_files *list, struct matching_files *ret_found)
 {
     if (status == TUNDISH_OK)
         *ret_found = *list;
     else
-        glob_list_close(list);
+        matching_files_close(list);
 }
 
 tundish_status
 class_folders_find(const struct class_folders *wanted, const char *root,
-                   struct glob_list *ret_found)
+                   struct matching_files *ret_found)
 {
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     struct root at;
     tundish_status status = open_root(wanted, root, false, &at);
 
@@ -338,7 +338,7 @@ class_folders_find(const struct class_folders *wanted, const char *root,
 }
 
 static void
-add_class_folder(const struct class_folders *wanted, const char *name, struct glob_list *list)
+add_class_folder(const struct class_folders *wanted, const char *name, struct matching_files *list)
 {
     char *path = class_path(wanted, name);
 
@@ -349,9 +349,9 @@ add_class_folder(const struct class_folders *wanted, const char *name, struct gl
 
 /* A class that only other nodes have is not an error. The labels are not used. */
 static tundish_status
-find_own(const struct class_folders *wanted, const char *root, struct glob_list *ret_found)
+find_own(const struct class_folders *wanted, const char *root, struct matching_files *ret_found)
 {
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     struct root at;
     tundish_status status = open_root(wanted, root, true, &at);
 
@@ -402,7 +402,7 @@ walk_keys(struct walk *walk, const struct names *keys, const char *prefix)
 
 static tundish_status
 list_classes(const struct class_folders *wanted, const struct names *keys, const char *folder,
-             struct glob_list *list)
+             struct matching_files *list)
 {
     bool given = wanted->class_count > 0;
     struct names found = { 0 };
@@ -444,11 +444,11 @@ key_folder(const struct class_folders *wanted)
 
 tundish_status
 class_folders_list(const struct class_folders *wanted, const struct path_base *base,
-                   struct glob_list *ret_found)
+                   struct matching_files *ret_found)
 {
     struct remote_matches matches = { 0 };
     struct names keys = { 0 };
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     struct remote *remote = NULL;
     char *folder = key_folder(wanted);
     tundish_status status = remote_get(base->remote, &remote);
@@ -462,7 +462,7 @@ class_folders_list(const struct class_folders *wanted, const struct path_base *b
     if (status == TUNDISH_OK)
         *ret_found = list;
     else
-        glob_list_close(&list);
+        matching_files_close(&list);
     free(keys.list); /* the names are the matches' */
     remote_matches_close(&matches);
     free(folder);
@@ -485,17 +485,17 @@ names_below(const struct catalogue *catalogue, const char *folder)
 
 tundish_status
 class_folders_unite(const struct class_folders *wanted, const struct path_base *base,
-                    struct glob_list *ret_found)
+                    struct matching_files *ret_found)
 {
     char *folder = key_folder(wanted);
     struct names keys = names_below(base->catalogue, folder);
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     tundish_status status = list_classes(wanted, &keys, folder, &list);
 
     if (status == TUNDISH_OK)
         *ret_found = list;
     else
-        glob_list_close(&list);
+        matching_files_close(&list);
     free(keys.list);
     free(folder);
     return status;
@@ -503,9 +503,9 @@ class_folders_unite(const struct class_folders *wanted, const struct path_base *
 
 tundish_status
 class_folders_own(const struct class_folders *wanted, const struct path_base *base,
-                  struct glob_list *ret_found)
+                  struct matching_files *ret_found)
 {
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     struct names keys;
     char *folder;
 

@@ -17,20 +17,20 @@ struct class_folders {
 
 /* Fails if a class is not a folder, or there are no files at all. */
 tundish_status class_folders_find(const struct class_folders *wanted, const char *root,
-                                  struct glob_list *ret_found);
+                                  struct matching_files *ret_found);
 
 /* The same of a store, where a folder is what keys have in common before a slash. */
 tundish_status class_folders_list(const struct class_folders *wanted, const struct path_base *base,
-                                  struct glob_list *ret_found);
+                                  struct matching_files *ret_found);
 
 /* The same of the files of all nodes (base->catalogue), each of which told those of
  * class_folders_own. */
 tundish_status class_folders_unite(const struct class_folders *wanted, const struct path_base *base,
-                                   struct glob_list *ret_found);
+                                   struct matching_files *ret_found);
 
 /* This node's part of them, maybe nothing, or (base->catalogue) what all have: files, and each
  * class folder, with a slash at its end, for it may have no files. */
 tundish_status class_folders_own(const struct class_folders *wanted, const struct path_base *base,
-                                 struct glob_list *ret_found);
+                                 struct matching_files *ret_found);
 
 #endif

@@ -14,7 +14,7 @@
 #include "core/hash_farm.h"
 #include "core/magic.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 /* A smaller file is read again in no time. */
 enum { SUM_VERSION = 1, WORTH_BYTES = 1 << 20, PIECE_BYTES = 1 << 20 };

@@ -10,7 +10,7 @@
 #include "content/records/missing_file.h"
 #include "core/clock.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/object.h"
 #include "remote/ranges.h"
 #include "source/files/file_remote.h"

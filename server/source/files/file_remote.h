@@ -5,8 +5,8 @@
 
 #include <sys/uio.h>
 
-#include "pipeline/pipeline.h"
 #include "source/files/file.h"
+#include "spec/spec.h"
 
 /* As file_open. A file that is packed is copied, and the copy's descriptor is the result; of others
  * it is -1. */

@@ -19,7 +19,7 @@ draw_at_most(struct tnd_mersenne *random, uint32_t most)
 }
 
 static void
-swap(struct glob_list *files, size_t a, size_t b)
+swap(struct matching_files *files, size_t a, size_t b)
 {
     char *path = files->paths[a];
     uint32_t label = files->labels[a];
@@ -31,7 +31,7 @@ swap(struct glob_list *files, size_t a, size_t b)
 }
 
 static void
-shuffle(struct glob_list *files, uint32_t seed)
+shuffle(struct matching_files *files, uint32_t seed)
 {
     struct tnd_mersenne random;
 
@@ -42,7 +42,7 @@ shuffle(struct glob_list *files, uint32_t seed)
 
 /* Move files [begin, begin + count) to the front and forget the others. */
 static void
-keep(struct glob_list *files, size_t begin, size_t count)
+keep(struct matching_files *files, size_t begin, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         swap(files, i, begin + i);
@@ -52,7 +52,8 @@ keep(struct glob_list *files, size_t begin, size_t count)
 }
 
 tundish_status
-file_split_apply(const struct file_split *split, const char *directory, struct glob_list *files)
+file_split_apply(const struct file_split *split, const char *directory,
+                 struct matching_files *files)
 {
     size_t validation = (size_t)(split->validation * (double)files->count);
     size_t training = files->count - validation;

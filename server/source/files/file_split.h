@@ -17,6 +17,6 @@ struct file_split {
 
 /* Leave the files of the subset, in the order in which they were split. Fails if there are none. */
 tundish_status file_split_apply(const struct file_split *split, const char *directory,
-                                struct glob_list *files);
+                                struct matching_files *files);
 
 #endif

@@ -14,8 +14,7 @@
 #include "content/records/file_kind.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "core/read_at.h"
-#include "pipeline/pipeline.h"
+#include "core/read_write.h"
 #include "source/files/block_cache.h"
 #include "source/files/files_private.h"
 #include "source/files/numbered.h"
@@ -24,6 +23,7 @@
 #include "source/peer/peer_ahead.h"
 #include "source/peer/peer_files.h"
 #include "source/scan/scan_work.h"
+#include "spec/spec.h"
 
 /* A path by its number. */
 struct path_entry {
@@ -420,7 +420,8 @@ find_listing(struct source_files *files, const char *key, size_t key_bytes)
 }
 
 static struct listing *
-listing_new(struct source_files *files, const struct path_search *search, struct glob_list *found)
+listing_new(struct source_files *files, const struct path_search *search,
+            struct matching_files *found)
 {
     struct listing *listing = tnd_zalloc(1, sizeof *listing);
 
@@ -442,7 +443,7 @@ tundish_status
 files_list_paths(struct source_files *files, const struct path_search *search,
                  const struct path_list **ret_list)
 {
-    struct glob_list found = { 0 };
+    struct matching_files found = { 0 };
     struct listing *listing;
     const struct path_base base = {
         .root = files->root,
@@ -464,7 +465,7 @@ files_list_paths(struct source_files *files, const struct path_search *search,
     if (listing == NULL && status == TUNDISH_OK)
         listing = listing_new(files, search, &found);
     pthread_mutex_unlock(&files->entering);
-    glob_list_close(&found);
+    matching_files_close(&found);
     if (status == TUNDISH_OK)
         *ret_list = &listing->list;
     return status;

@@ -39,7 +39,7 @@ struct path_search {
     const char *key; /* any bytes: the same for the same search */
     size_t key_bytes;
     tundish_status (*find)(const void *context, const struct path_base *base,
-                           struct glob_list *ret_found);
+                           struct matching_files *ret_found);
     const void *context;
 };
 tundish_status files_list_paths(struct source_files *files, const struct path_search *search,

@@ -12,7 +12,7 @@
 struct found {
     struct found *next;
     char *pattern;
-    struct glob_list list;
+    struct matching_files list;
 };
 
 struct listed {
@@ -37,7 +37,7 @@ forget_all(struct listed *listed)
         struct found *found = listed->found;
 
         listed->found = found->next;
-        glob_list_close(&found->list);
+        matching_files_close(&found->list);
         free(found->pattern);
         free(found);
     }
@@ -53,10 +53,10 @@ listed_close(struct listed *listed)
     free(listed);
 }
 
-static struct glob_list
-copy_list(const struct glob_list *list)
+static struct matching_files
+copy_list(const struct matching_files *list)
 {
-    struct glob_list copy = { 0 };
+    struct matching_files copy = { 0 };
 
     for (; copy.count < list->count; copy.count++) {
         copy.paths = tnd_grow(copy.paths, copy.count, sizeof *copy.paths);
@@ -75,7 +75,7 @@ recall(const struct listed *listed, const char *pattern)
 }
 
 static void
-remember(struct listed *listed, const char *pattern, const struct glob_list *list)
+remember(struct listed *listed, const char *pattern, const struct matching_files *list)
 {
     struct found *found = tnd_zalloc(1, sizeof *found);
 
@@ -86,7 +86,7 @@ remember(struct listed *listed, const char *pattern, const struct glob_list *lis
 /* The lock is held while the folder is looked at: two that ask at a time must see the same. */
 tundish_status
 listed_find(struct listed *listed, const char *root, const char *pattern,
-            struct glob_list *ret_list)
+            struct matching_files *ret_list)
 {
     tundish_status status = TUNDISH_OK;
     const struct found *found;
@@ -96,7 +96,7 @@ listed_find(struct listed *listed, const char *root, const char *pattern,
     if (found != NULL) {
         *ret_list = copy_list(&found->list);
     } else {
-        status = glob_find(&(struct path_base){ .root = root }, &pattern, 1, ret_list);
+        status = matching_files_find(&(struct path_base){ .root = root }, &pattern, 1, ret_list);
         if (status == TUNDISH_OK && !listed->has_ended)
             remember(listed, pattern, ret_list);
     }

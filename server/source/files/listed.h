@@ -10,10 +10,10 @@ struct listed;
 struct listed *listed_open(void);
 void listed_close(struct listed *listed); /* accepts NULL */
 
-/* As glob_find, of one pattern that is not a URL: the folder is looked at when the first one asks.
- * Every one names the same root. */
+/* As matching_files_find, of one pattern that is not a URL: the folder is looked at when the first
+ * one asks. Every one names the same root. */
 tundish_status listed_find(struct listed *listed, const char *root, const char *pattern,
-                           struct glob_list *ret_list);
+                           struct matching_files *ret_list);
 
 /* The stream has started: forget all, and look at the folder each time. Accepts NULL. */
 void listed_end(struct listed *listed);

@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "pipeline/pipeline.h"
 #include "remote/seen.h"
 #include "source/files/listed.h"
+#include "spec/spec.h"
 
 /* The walk has reached a folder: `folder` is open, and `path` is its name as far as it was
  * matched. */
 struct walk {
-    struct glob_list *list;
+    struct matching_files *list;
     int folder;
     const char *path; /* "" or ends with a slash */
 };
@@ -27,7 +27,7 @@ struct walk {
 static tundish_status walk_on(const struct walk *walk, const char *pattern);
 
 static void
-add_path(struct glob_list *list, char *path)
+add_path(struct matching_files *list, char *path)
 {
     list->paths = tnd_grow(list->paths, list->count, sizeof *list->paths);
     list->paths[list->count++] = path;
@@ -128,7 +128,7 @@ walk_on(const struct walk *walk, const char *pattern)
 }
 
 static tundish_status
-find_one(const char *root, const char *pattern, struct glob_list *list)
+find_one(const char *root, const char *pattern, struct matching_files *list)
 {
     size_t slashes = strspn(pattern, "/");
     char *path = tnd_strndup(pattern, slashes);
@@ -146,7 +146,7 @@ find_one(const char *root, const char *pattern, struct glob_list *list)
 }
 
 static tundish_status
-find_at_store(const struct path_base *base, const char *pattern, struct glob_list *list)
+find_at_store(const struct path_base *base, const char *pattern, struct matching_files *list)
 {
     struct remote_matches matches = { 0 };
     struct remote *remote = NULL;
@@ -164,9 +164,9 @@ find_at_store(const struct path_base *base, const char *pattern, struct glob_lis
 
 /* One list is taken as it is, if it is the first. */
 static tundish_status
-find_listed(const struct path_base *base, const char *pattern, struct glob_list *list)
+find_listed(const struct path_base *base, const char *pattern, struct matching_files *list)
 {
-    struct glob_list more = { 0 };
+    struct matching_files more = { 0 };
     tundish_status status = listed_find(base->listed, base->root, pattern, &more);
 
     if (status == TUNDISH_OK && list->paths == NULL) {
@@ -177,12 +177,12 @@ find_listed(const struct path_base *base, const char *pattern, struct glob_list 
         add_path(list, more.paths[i]);
         more.paths[i] = NULL;
     }
-    glob_list_close(&more);
+    matching_files_close(&more);
     return status;
 }
 
 static tundish_status
-find_by(const struct path_base *base, const char *pattern, struct glob_list *list)
+find_by(const struct path_base *base, const char *pattern, struct matching_files *list)
 {
     if (spec_is_url(pattern))
         return find_at_store(base, pattern, list);
@@ -198,7 +198,7 @@ compare_paths(const void *a, const void *b)
 }
 
 static bool
-are_sorted(const struct glob_list *list)
+are_sorted(const struct matching_files *list)
 {
     for (size_t i = 1; i < list->count; i++)
         if (strcmp(list->paths[i - 1], list->paths[i]) > 0)
@@ -207,16 +207,16 @@ are_sorted(const struct glob_list *list)
 }
 
 tundish_status
-glob_find(const struct path_base *base, const char *const *patterns, size_t pattern_count,
-          struct glob_list *ret_list)
+matching_files_find(const struct path_base *base, const char *const *patterns, size_t pattern_count,
+                    struct matching_files *ret_list)
 {
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     tundish_status status = TUNDISH_OK;
 
     for (size_t i = 0; i < pattern_count && status == TUNDISH_OK; i++)
         status = find_by(base, patterns[i], &list);
     if (status != TUNDISH_OK) {
-        glob_list_close(&list);
+        matching_files_close(&list);
         return status;
     }
     if (!are_sorted(&list))
@@ -226,11 +226,11 @@ glob_find(const struct path_base *base, const char *const *patterns, size_t patt
 }
 
 void
-glob_list_close(struct glob_list *list)
+matching_files_close(struct matching_files *list)
 {
     for (size_t i = 0; i < list->count; i++)
         free(list->paths[i]);
     free(list->paths);
     free(list->labels);
-    *list = (struct glob_list){ 0 };
+    *list = (struct matching_files){ 0 };
 }

@@ -16,7 +16,7 @@ struct listed;
 struct remote_seen;
 struct spec_remote;
 
-struct glob_list {
+struct matching_files {
     size_t count;
     char **paths;     /* owned, in byte order; a path that two patterns match is there twice */
     uint32_t *labels; /* one for each path, or NULL */
@@ -36,8 +36,8 @@ struct path_base {
 /* Find the files that match any of the patterns; relative ones start at the root, and their matches
  * are reported relative to it. Nothing found is not an error here. URLs are asked for at their
  * store, whose keys are matched as paths are. */
-tundish_status glob_find(const struct path_base *base, const char *const *patterns,
-                         size_t pattern_count, struct glob_list *ret_list);
-void glob_list_close(struct glob_list *list);
+tundish_status matching_files_find(const struct path_base *base, const char *const *patterns,
+                                   size_t pattern_count, struct matching_files *ret_list);
+void matching_files_close(struct matching_files *list);
 
 #endif

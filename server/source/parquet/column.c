@@ -104,7 +104,7 @@ read_levels(struct parquet_buffer *buffer, struct byte_view bytes, unsigned high
             uint8_t **ret_levels)
 {
     struct parquet_runs runs;
-    uint8_t *levels = buffer_room(buffer, count);
+    uint8_t *levels = parquet_buffer_room(buffer, count);
 
     runs_open(&runs, bytes, bits_for(highest));
     if (!runs_read_u8(&runs, levels, count))
@@ -214,7 +214,7 @@ fallback_of(struct decoding *decoding)
     if (text == NULL || decoding->leaf->dtype != TUNDISH_STRING)
         return text;
     if (!decoding->has_fallback_text) {
-        uint8_t *to = buffer_room(texts, text->size);
+        uint8_t *to = parquet_buffer_room(texts, text->size);
 
         memcpy(to, text->data, text->size);
         decoding->fallback = (struct parquet_text){ (uint32_t)texts->used, (uint32_t)text->size };
@@ -341,7 +341,7 @@ expect_texts(struct decoding *decoding)
     uint64_t bytes = chunk->unpacked_bytes;
 
     if (bytes <= decoding->decode->bytes_max && bytes / 16 <= chunk->bytes && bytes < UINT32_MAX)
-        (void)buffer_room(&decoding->values.texts, bytes);
+        (void)parquet_buffer_room(&decoding->values.texts, bytes);
 }
 
 /* Unpack a page, of which the levels of version 2 are as they are, to where it is read. A page that
@@ -372,7 +372,7 @@ unpack(struct decoding *decoding, const struct parquet_page *page, struct byte_v
         return status;
     if (stays && buffer->used + page->unpacked_bytes > UINT32_MAX)
         return tnd_fail(TUNDISH_E_DATA, "its texts are more than 4 GiB: write smaller row groups");
-    to = buffer_room(buffer, page->unpacked_bytes);
+    to = parquet_buffer_room(buffer, page->unpacked_bytes);
     memcpy(to, packed.data, levels);
     if (!parquet_unpack(codec, rest, to + levels, page->unpacked_bytes - levels))
         return damaged("a page cannot be unpacked");
@@ -505,7 +505,7 @@ finish(struct decoding *decoding)
     if (column->splits != NULL)
         column->splits[column->row_count] = column->value_count;
     if (decoding->leaf->dtype == TUNDISH_STRING)
-        (void)buffer_room(texts, 0); /* so that nulls are texts too */
+        (void)parquet_buffer_room(texts, 0); /* so that nulls are texts too */
     column->bytes =
         decoding->decode->chunk->value_count * (slot_bytes(decoding) + (column->nulls != NULL)) +
         (column->splits != NULL ? column->row_count * sizeof *column->splits : 0);

@@ -8,7 +8,7 @@
 #include "column/literal.h"
 #include "content/records/file_kind.h"
 #include "core/memory.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "core/status.h"
 
 void

@@ -17,7 +17,7 @@ enum { INT96_BYTES = 12, BLOCK = 1024 };
 static const char damaged[] = "its values are damaged";
 
 uint8_t *
-buffer_room(struct parquet_buffer *buffer, size_t bytes)
+parquet_buffer_room(struct parquet_buffer *buffer, size_t bytes)
 {
     if (buffer->room - buffer->used < bytes + PARQUET_SLACK) {
         buffer->room = buffer->used + buffer->used / 2 + bytes + PARQUET_SLACK;
@@ -176,7 +176,7 @@ read_delta_texts(struct parquet_values *values, struct byte_view page, size_t co
                  struct parquet_text *to)
 {
     int32_t *lengths =
-        (int32_t *)(void *)buffer_room(&values->spares, (count + 8) * sizeof *lengths);
+        (int32_t *)(void *)parquet_buffer_room(&values->spares, (count + 8) * sizeof *lengths);
     uint64_t base, at = 0;
 
     if (!delta_read_i32(&page, count, lengths))
@@ -198,7 +198,7 @@ read_shared_texts(struct parquet_values *values, struct byte_view page, size_t c
                   struct parquet_text *to)
 {
     int32_t *shared =
-        (int32_t *)(void *)buffer_room(&values->spares, 2 * (count + 8) * sizeof *shared);
+        (int32_t *)(void *)parquet_buffer_room(&values->spares, 2 * (count + 8) * sizeof *shared);
     int32_t *lengths = shared + count + 8;
     struct parquet_buffer *texts = &values->texts;
     uint64_t rest = 0;
@@ -212,7 +212,7 @@ read_shared_texts(struct parquet_values *values, struct byte_view page, size_t c
         if (shared[i] < 0 || lengths[i] < 0 || (uint32_t)shared[i] > before ||
             (uint64_t)lengths[i] > page.size - rest)
             return damaged;
-        at = buffer_room(texts, (size_t)shared[i] + (size_t)lengths[i]);
+        at = parquet_buffer_room(texts, (size_t)shared[i] + (size_t)lengths[i]);
         if (texts->used + (size_t)shared[i] + (size_t)lengths[i] > UINT32_MAX)
             return "its texts are more than 4 GiB";
         if (shared[i] > 0)
@@ -236,7 +236,7 @@ read_split_texts(struct parquet_values *values, struct byte_view page, size_t co
 
     if (width > 0 && page.size / width < count)
         return damaged;
-    joined.data = buffer_room(&values->texts, joined.size);
+    joined.data = parquet_buffer_room(&values->texts, joined.size);
     split_join(page.data, count, width, values->texts.data + values->texts.used);
     values->texts.used += joined.size;
     return values->texts.used > UINT32_MAX ? "its texts are more than 4 GiB"
@@ -377,7 +377,7 @@ values_read(struct parquet_values *values, int64_t encoding, struct byte_view pa
         return read_dictionary(values, page, count, to);
     if (!is_changed(values))
         return read_type(values, encoding, page, count, to);
-    first = buffer_room(&values->spare, (count + 8) * type_bytes(values->leaf));
+    first = parquet_buffer_room(&values->spare, (count + 8) * type_bytes(values->leaf));
     reason = read_type(values, encoding, page, count, first);
     return reason == NULL ? change(values, first, count, to) : reason;
 }

@@ -24,7 +24,7 @@ struct parquet_values {
 };
 
 /* Room for `bytes` more, and for PARQUET_SLACK after them. Takes nothing. */
-uint8_t *buffer_room(struct parquet_buffer *buffer, size_t bytes);
+uint8_t *parquet_buffer_room(struct parquet_buffer *buffer, size_t bytes);
 
 /* Do the values of such a page go into `texts`, where the page then stays? */
 bool values_stay(const struct parquet_leaf *leaf, int64_t encoding);

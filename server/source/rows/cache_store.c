@@ -236,7 +236,7 @@ cache_rows_open(struct source_files *files, const struct cache_key *key, const _
     struct stat about;
     bool is_there = stat(path, &about) == 0;
     int error = errno;
-    bool is_planted = is_there && tnd_is_planted_file(path, &about);
+    bool is_planted = is_there && tnd_own_file_is_planted(path, &about);
     tundish_status status = TUNDISH_OK;
 
     free(path);

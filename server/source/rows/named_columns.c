@@ -28,10 +28,10 @@ is_taken(const struct named_columns *columns, const char *name)
 /* The columns that some names stand for: `written` is a list of names, or a key of `map`. */
 static tundish_status
 add_written(const struct stage_config *config, const struct spec_value *written,
-            const struct spec_value *map, const struct name_list *known,
+            const struct spec_value *map, const struct spec_names *known,
             struct named_columns *columns)
 {
-    struct name_list list = { 0 };
+    struct spec_names list = { 0 };
     tundish_status status = spec_expand_columns(written, (const char *const *)known->names,
                                                 known->count, config->errors, &list);
 
@@ -40,7 +40,7 @@ add_written(const struct stage_config *config, const struct spec_value *written,
         if (map == NULL || !is_taken(columns, list.names[i]))
             add(columns, list.names[i], written,
                 map == NULL ? NULL : spec_entry_for(map, list.names[i]));
-    name_list_close(&list);
+    spec_names_close(&list);
     return status;
 }
 
@@ -49,7 +49,7 @@ named_columns_open(const struct stage_config *config, const char *const *known, 
                    struct named_columns *ret_columns)
 {
     const struct spec_value *written = spec_get(config->stage, "columns");
-    const struct name_list names = { .count = known_count, .names = (char **)(uintptr_t)known };
+    const struct spec_names names = { .count = known_count, .names = (char **)(uintptr_t)known };
     tundish_status status = TUNDISH_OK;
 
     *ret_columns = (struct named_columns){ 0 };

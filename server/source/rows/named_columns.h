@@ -3,8 +3,8 @@
 #ifndef SOURCE_ROWS_NAMED_COLUMNS_H
 #define SOURCE_ROWS_NAMED_COLUMNS_H
 
-#include "pipeline/column_list.h"
 #include "plan/stage.h"
+#include "spec/column_list.h"
 
 struct named_column {
     char *name;

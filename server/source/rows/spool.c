@@ -7,7 +7,7 @@
 
 #include "source/files/files_private.h"
 
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 tundish_status
 spool_open(struct source_files *files, const char *name, int descriptor, struct spool *ret_spool)

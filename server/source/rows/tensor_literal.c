@@ -17,7 +17,7 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "core/read_at.h"
+#include "core/read_write.h"
 #include "remote/ranges.h"
 #include "source/rows/npy.h"
 #include "source/variable.h"

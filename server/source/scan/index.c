@@ -159,7 +159,7 @@ load_from(int folder, const char *name, const struct source_file *file)
 
     if (descriptor < 0)
         return NULL;
-    if (fstat(descriptor, &about) == 0 && tnd_is_own_file(&about) && about.st_size > 0)
+    if (fstat(descriptor, &about) == 0 && tnd_own_file_is_ours(&about) && about.st_size > 0)
         (void)tnd_mapped_open(descriptor, (uint64_t)about.st_size, TND_MAPPED_READ, &map);
     close(descriptor);
     if (map == NULL)

@@ -7,7 +7,7 @@
 #include "content/records/unpacker.h"
 #include "source/scan/scan_work.h"
 
-#include "core/read_at.h"
+#include "core/read_write.h"
 
 /* Make a file without a name for the unpacked bytes. GZIP cannot be read from the middle, and its
  * rows are read in any order. */

@@ -305,7 +305,7 @@ void
 __wrap_dealer_take_back(struct dealer *dealer, struct deal_round *round)
 {
     (void)dealer; /* there is none */
-    deal_round_release(round);
+    dealer_release_round(round);
 }
 
 /* Each of the step's rows was made once, and right. */
@@ -445,7 +445,7 @@ helped_server_close(struct helped_server *server)
     struct ring *ring = &server->session.ring;
 
     for (uint32_t i = 0; i < ring->capacity; i++) {
-        deal_round_release(&ring->steps[i].round);
+        dealer_release_round(&ring->steps[i].round);
         free(ring->steps[i].shares);
     }
     free(ring->steps);

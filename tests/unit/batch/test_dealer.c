@@ -91,7 +91,7 @@ steps_left(struct dealt *dealt)
             fputs(r > 0 ? " " : first ? "" : " | ", out);
             print_slice(out, dealt, &round.slices[r]);
         }
-        deal_round_release(&round);
+        dealer_release_round(&round);
         if (present == 0)
             break;
     }
@@ -156,12 +156,12 @@ an_epoch_may_be_left_before_its_end(void **state)
     assert_int_equal(dealer_start_epoch(dealt.dealer), TUNDISH_OK);
     assert_int_equal(dealer_next(dealt.dealer, &round), TUNDISH_OK);
     assert_int_equal(round.epoch, 0);
-    deal_round_release(&round);
+    dealer_release_round(&round);
     assert_int_equal(dealer_next_epoch(dealt.dealer), TUNDISH_OK);
     assert_int_equal(dealer_next(dealt.dealer, &round), TUNDISH_OK);
     assert_int_equal(round.epoch, 1);
     assert_int_equal(round.step, 0);
-    deal_round_release(&round);
+    dealer_release_round(&round);
     assert_string_equal(steps_left(&dealt), "2,3 | 4,5");
     put_away(&dealt);
 }

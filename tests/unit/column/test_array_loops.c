@@ -200,14 +200,14 @@ floats_out_of_range_become_the_least_integer(void **state)
     double doubles[COUNT];
 
     (void)state;
-    convert_loop_of(TUNDISH_FLOAT32, TUNDISH_INT32)(wide, from, COUNT);
+    array_convert_loop(TUNDISH_FLOAT32, TUNDISH_INT32)(wide, from, COUNT);
     assert_memory_equal(wide, expected, sizeof wide);
-    convert_loop_of(TUNDISH_FLOAT32, TUNDISH_UINT8)(narrow, from, COUNT);
+    array_convert_loop(TUNDISH_FLOAT32, TUNDISH_UINT8)(narrow, from, COUNT);
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(narrow[i], (uint8_t)expected[i]);
     for (size_t i = 0; i < COUNT; i++)
         doubles[i] = (double)from[i];
-    convert_loop_of(TUNDISH_FLOAT64, TUNDISH_INT32)(wide, doubles, COUNT);
+    array_convert_loop(TUNDISH_FLOAT64, TUNDISH_INT32)(wide, doubles, COUNT);
     assert_memory_equal(wide, expected, sizeof wide);
 }
 
@@ -237,7 +237,7 @@ integers_become_the_nearest_float(void **state)
             from[i] = is_small ? any_integer() >> 13 : any_integer();
         if (draw(50) == 0)
             from[draw(VALUES)] = draw(2) == 0 ? INT64_MIN : INT64_MAX;
-        convert_loop_of(TUNDISH_INT64, TUNDISH_FLOAT32)(to, from, count);
+        array_convert_loop(TUNDISH_INT64, TUNDISH_FLOAT32)(to, from, count);
         for (uint32_t i = 0; i < count; i++) {
             volatile int64_t one = from[i]; /* as the processor converts it */
 

@@ -337,7 +337,7 @@ some_parser(void)
                                                                   : TUNDISH_INT64,
                                                 .is_list = i == LIST,
                                                 .value_count = 1,
-                                                .shape_text = tnd_strdup("[]") };
+                                                .features_shape_text = tnd_strdup("[]") };
         if (i < LIST)
             features[i].fallback = tnd_zalloc(1, sizeof(struct byte_view));
     }
@@ -420,7 +420,7 @@ parser_of_many(void)
                                                 .name_bytes = strlen(name),
                                                 .dtype = TUNDISH_INT64,
                                                 .value_count = 1,
-                                                .shape_text = tnd_strdup("[]"),
+                                                .features_shape_text = tnd_strdup("[]"),
                                                 .fallback = tnd_zalloc(1, sizeof(int64_t)) };
     }
     return example_parser_open(features, MANY);

@@ -47,7 +47,7 @@ open_parser(void)
             .name_bytes = strlen(name),
             .dtype = dtype_of(f),
             .value_count = 1,
-            .shape_text = tnd_strdup("[]"),
+            .features_shape_text = tnd_strdup("[]"),
             .fallback = f == 3 ? NULL : tnd_zalloc(1, sizeof(struct byte_view)),
         };
     }

@@ -38,16 +38,16 @@ only_a_file_that_no_other_may_write_to_is_our_own(void **state)
     struct stat about = { .st_mode = S_IFREG | 0644, .st_uid = geteuid() };
 
     (void)state;
-    assert_true(tnd_is_own_file(&about));
+    assert_true(tnd_own_file_is_ours(&about));
     about.st_mode = S_IFREG | 0664;
-    assert_false(tnd_is_own_file(&about));
+    assert_false(tnd_own_file_is_ours(&about));
     about.st_mode = S_IFREG | 0602;
-    assert_false(tnd_is_own_file(&about));
+    assert_false(tnd_own_file_is_ours(&about));
     about.st_mode = S_IFLNK | 0600;
-    assert_false(tnd_is_own_file(&about));
+    assert_false(tnd_own_file_is_ours(&about));
     about.st_mode = S_IFREG | 0600;
     about.st_uid = geteuid() + 1;
-    assert_false(tnd_is_own_file(&about));
+    assert_false(tnd_own_file_is_ours(&about));
 }
 
 /* A file of `owner` in a folder of this user with `mode`. */
@@ -59,7 +59,7 @@ is_planted(mode_t mode, uid_t owner)
 
     assert_int_equal(chmod(top, mode), 0);
     snprintf(path, sizeof path, "%s/file", top);
-    return tnd_is_planted_file(path, &about);
+    return tnd_own_file_is_planted(path, &about);
 }
 
 static void
@@ -86,7 +86,7 @@ what_belongs_to_the_owner_of_its_folder_is_not_planted(void **state)
     if (chown(top, FRIEND, FRIEND) != 0)
         skip(); /* only root may */
     assert_int_equal(chmod(top, 01777), 0);
-    assert_false(tnd_is_planted_file(path, &about));
+    assert_false(tnd_own_file_is_planted(path, &about));
     assert_int_equal(chown(top, geteuid(), getegid()), 0);
     assert_int_equal(chmod(top, 0700), 0);
 }
@@ -99,9 +99,9 @@ a_name_without_a_folder_lies_in_this_one(void **state)
     (void)state;
     assert_int_equal(chdir(top), 0);
     assert_int_equal(chmod(top, 01777), 0);
-    assert_true(tnd_is_planted_file("file", &stranger));
+    assert_true(tnd_own_file_is_planted("file", &stranger));
     assert_int_equal(chmod(top, 0700), 0);
-    assert_false(tnd_is_planted_file("file", &stranger));
+    assert_false(tnd_own_file_is_planted("file", &stranger));
     assert_int_equal(chdir("/"), 0);
 }
 

@@ -107,11 +107,11 @@ a_living_process_is_not_ending(void **state)
     pid_t child = start_child(be_ready);
 
     (void)state;
-    assert_false(process_is_ending(getpid()));
-    assert_false(process_is_ending(child));
+    assert_false(ending_has_begun(getpid()));
+    assert_false(ending_has_begun(child));
     kill(child, SIGSTOP);
     waitpid(child, NULL, WUNTRACED);
-    assert_false(process_is_ending(child));
+    assert_false(ending_has_begun(child));
     kill_child(child);
     waitpid(child, NULL, 0);
 }
@@ -126,7 +126,7 @@ a_killed_one_is_ending_before_it_is_gone(void **state)
         skip();
     child = start_child(be_ready);
     kill_child(child);
-    assert_true(process_is_ending(child));
+    assert_true(ending_has_begun(child));
     waitpid(child, NULL, 0);
 }
 
@@ -136,10 +136,10 @@ one_whose_first_thread_has_ended_is_not_ending(void **state)
     pid_t child = start_child(end_the_first_thread);
 
     (void)state;
-    assert_false(process_is_ending(child));
+    assert_false(ending_has_begun(child));
     kill_child(child);
     if (may_read_memory())
-        assert_true(process_is_ending(child));
+        assert_true(ending_has_begun(child));
     waitpid(child, NULL, 0);
 }
 

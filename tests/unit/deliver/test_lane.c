@@ -62,7 +62,7 @@ positions_become_visible_in_order(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
-        slot_init(lane, &slots[i]);
+        lane_slot_init(lane, &slots[i]);
         assert_int_equal(reserve(lane, &slots[i], 3 - i, 100), TUNDISH_OK);
         memset(slot_values(&slots[i], 0)->data, 1, 100);
     }
@@ -78,7 +78,7 @@ positions_become_visible_in_order(void **state)
     lane_publish(lane, &slots[0]);
     assert_int_equal(published(lane), 4);
     for (unsigned i = 0; i < 4; i++)
-        slot_fini(&slots[i]);
+        lane_slot_fini(&slots[i]);
     lane_close(lane);
 }
 
@@ -89,14 +89,14 @@ a_sealed_position_is_not_shown(void **state)
     struct slot slot;
 
     (void)state;
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     assert_int_equal(reserve(lane, &slot, 0, 3000), TUNDISH_OK);
     memset(slot_values(&slot, 0)->data, 1, 3000);
     lane_seal(lane, &slot);
     assert_int_equal(published(lane), 0);
     lane_publish(lane, &slot);
     assert_int_equal(published(lane), 1);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     lane_close(lane);
 }
 
@@ -107,7 +107,7 @@ no_more_positions_than_slots_are_reserved(void **state)
     struct slot slot;
 
     (void)state;
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     assert_int_equal(reserve(lane, &slot, 4, 10), TUNDISH_E_TIMEOUT);
     for (uint64_t i = 0; i < 4; i++) {
         assert_int_equal(reserve(lane, &slot, i, 10), TUNDISH_OK);
@@ -117,7 +117,7 @@ no_more_positions_than_slots_are_reserved(void **state)
     assert_int_equal(reserve(lane, &slot, 4, 10), TUNDISH_E_TIMEOUT);
     assert_int_equal(lane_publish_end(lane, 4, TND_SLOT_END, 0, 4, TUNDISH_OK, NULL),
                      TUNDISH_E_TIMEOUT);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     lane_close(lane);
 }
 
@@ -128,8 +128,8 @@ a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room(void **state)
     struct slot a, b;
 
     (void)state;
-    slot_init(lane, &a);
-    slot_init(lane, &b);
+    lane_slot_init(lane, &a);
+    lane_slot_init(lane, &b);
     assert_int_equal(reserve(lane, &a, 1, 3000), TUNDISH_OK);
     assert_int_equal(reserve(lane, &b, 0, 3000), TUNDISH_E_TIMEOUT);
     lane_cancel(lane, &a);
@@ -137,8 +137,8 @@ a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room(void **state)
     assert_int_equal(reserve(lane, &a, 1, 3000), TUNDISH_E_TIMEOUT);
     lane_seal(lane, &b);
     lane_publish(lane, &b);
-    slot_fini(&a);
-    slot_fini(&b);
+    lane_slot_fini(&a);
+    lane_slot_fini(&b);
     lane_close(lane);
 }
 
@@ -150,7 +150,7 @@ a_batch_above_the_arena_has_its_own_segment_once_it_is_next(void **state)
     struct slot slot;
 
     (void)state;
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     assert_int_equal(reserve(lane, &slot, 1, 10000), TUNDISH_E_TIMEOUT);
     assert_int_equal(reserve(lane, &slot, 0, 10000), TUNDISH_OK);
     memset(slot_values(&slot, 0)->data, 1, 10000);
@@ -160,7 +160,7 @@ a_batch_above_the_arena_has_its_own_segment_once_it_is_next(void **state)
     assert_int_equal(stats.own_segment_count, 1);
     assert_int_equal(reserve(lane, &slot, 1, 2 << 20), TUNDISH_E_MEMORY);
     assert_non_null(strstr(tnd_error_text(), "step 1"));
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     lane_close(lane);
 }
 
@@ -191,13 +191,13 @@ a_lane_grows_by_the_batch_that_is_next_as_far_as_it_may(void **state)
 
     (void)state;
     assert_int_equal(lane_open(&config, &lane), TUNDISH_OK);
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     assert_int_equal(publish_bytes(lane, &slot, 0, 4000, TUNDISH_OK), 4096);
     assert_int_equal(publish_bytes(lane, &slot, 2, 4000, TUNDISH_E_TIMEOUT), 4096);
     assert_int_equal(publish_bytes(lane, &slot, 1, 4000, TUNDISH_OK), 4096 + MIB);
     assert_int_equal(publish_bytes(lane, &slot, 2, 4000, TUNDISH_OK), 4096 + 2 * MIB);
     assert_int_equal(publish_bytes(lane, &slot, 3, 4000, TUNDISH_E_TIMEOUT), 4096 + 2 * MIB);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     lane_close(lane);
 }
 
@@ -215,19 +215,19 @@ a_limit_holds_and_under_it_positions_are_reserved_in_order(void **state)
 
     (void)state;
     assert_int_equal(lane_open(&config, &lane), TUNDISH_OK);
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     assert_int_equal(publish_bytes(lane, &slot, 1, 10, TUNDISH_E_TIMEOUT), 4096);
     assert_int_equal(publish_bytes(lane, &slot, 0, 5000, TUNDISH_OK), 4096 * 3);
     assert_int_equal(publish_bytes(lane, &slot, 1, 4000, TUNDISH_OK), 4096 * 3);
     /* The trainers that come may give room back. */
     assert_int_equal(publish_bytes(lane, &slot, 2, 5000, TUNDISH_E_TIMEOUT), 4096 * 3);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     lane_close(lane);
     assert_int_equal(lane_open(&config, &lane), TUNDISH_OK);
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     assert_int_equal(publish_bytes(lane, &slot, 0, 8193, TUNDISH_E_MEMORY), 4096);
     assert_non_null(strstr(tnd_error_text(), "memory_limit leaves the lane 8192"));
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     lane_close(lane);
 }
 
@@ -291,7 +291,7 @@ a_trainer_cannot_release_what_it_was_not_given(void **state)
 
     (void)state;
     open_liar(&liar);
-    slot_init(liar.lane, &slot);
+    lane_slot_init(liar.lane, &slot);
     for (uint64_t i = 0; i < 2; i++) {
         assert_int_equal(reserve(liar.lane, &slot, i, 10), TUNDISH_OK);
         lane_seal(liar.lane, &slot);
@@ -307,7 +307,7 @@ a_trainer_cannot_release_what_it_was_not_given(void **state)
     atomic_store(&liar.page->waiting_since_ns, UINT64_MAX);
     lane_stats(liar.lane, &stats);
     assert_int_equal(stats.published, 2);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
     close_liar(&liar);
 }
 
@@ -316,14 +316,14 @@ publish_steps(struct lane *lane, uint64_t first, uint64_t count)
 {
     struct slot slot;
 
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     for (uint64_t i = first; i < first + count; i++) {
         assert_int_equal(reserve(lane, &slot, i, 10), TUNDISH_OK);
         slot.epoch = 1;
         lane_seal(lane, &slot);
         lane_publish(lane, &slot);
     }
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
 }
 
 /* Its trainer read these steps in the memory of a server that is gone. */
@@ -378,7 +378,7 @@ a_trainer_cannot_make_the_server_wait_for_its_event(void **state)
 
     (void)state;
     open_liar(&liar);
-    slot_init(liar.lane, &slot);
+    lane_slot_init(liar.lane, &slot);
     assert_int_equal(tnd_channel_receive(liar.socket, &welcome, &sent), TUNDISH_OK);
     for (int i = 0; i < TND_DESCRIPTORS_MAX; i++)
         assert_int_equal(fcntl(sent.at[i], F_SETFL, 0), 0);
@@ -390,8 +390,8 @@ a_trainer_cannot_make_the_server_wait_for_its_event(void **state)
     lane_publish(liar.lane, &slot);
     lane_stats(liar.lane, &stats);
     assert_int_equal(stats.published, 1);
-    tnd_descriptors_close(&sent);
-    slot_fini(&slot);
+    tnd_channel_close_descriptors(&sent);
+    lane_slot_fini(&slot);
     close_liar(&liar);
 }
 
@@ -404,8 +404,8 @@ a_starved_trainer_gets_the_next_batch_though_the_arena_is_full(void **state)
 
     (void)state;
     open_liar(&liar);
-    slot_init(liar.lane, &next);
-    slot_init(liar.lane, &later);
+    lane_slot_init(liar.lane, &next);
+    lane_slot_init(liar.lane, &later);
     assert_int_equal(reserve(liar.lane, &later, 1, 3000), TUNDISH_OK);
     assert_int_equal(reserve(liar.lane, &next, 0, 3000), TUNDISH_E_TIMEOUT);
     atomic_store(&liar.page->waiting_since_ns, 1);
@@ -416,8 +416,8 @@ a_starved_trainer_gets_the_next_batch_though_the_arena_is_full(void **state)
     assert_int_equal(stats.published, 1);
     assert_int_equal(stats.own_segment_count, 1);
     lane_cancel(liar.lane, &later);
-    slot_fini(&next);
-    slot_fini(&later);
+    lane_slot_fini(&next);
+    lane_slot_fini(&later);
     close_liar(&liar);
 }
 
@@ -428,8 +428,8 @@ a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena(void **state)
     struct slot next, later;
 
     (void)state;
-    slot_init(lane, &next);
-    slot_init(lane, &later);
+    lane_slot_init(lane, &next);
+    lane_slot_init(lane, &later);
     assert_int_equal(reserve(lane, &later, 1, 3000), TUNDISH_OK);
     assert_int_equal(reserve(lane, &next, 0, 3000), TUNDISH_E_TIMEOUT);
     assert_true(next.lacks_room);
@@ -443,8 +443,8 @@ a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena(void **state)
     assert_int_equal(reserve(lane, &next, 2, 3000), TUNDISH_E_TIMEOUT); /* it is not the next */
     assert_false(next.lacks_room);
     lane_cancel(lane, &later);
-    slot_fini(&next);
-    slot_fini(&later);
+    lane_slot_fini(&next);
+    lane_slot_fini(&later);
     lane_close(lane);
 }
 

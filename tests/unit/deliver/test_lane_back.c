@@ -238,7 +238,7 @@ run_seed(uint64_t seed, uint64_t *back_count)
 
     model = (struct model){ .random = seed * 2654435761u + 1 };
     assert_int_equal(lane_open(&config, &model.lane), TUNDISH_OK);
-    slot_init(model.lane, &model.slot);
+    lane_slot_init(model.lane, &model.slot);
     model.slot.columns[0].shape[0] = WORDS;
     assert_int_equal(lane_reader_open(model.lane, 0, &model.reader), TUNDISH_OK);
     attach(&model);
@@ -253,7 +253,7 @@ run_seed(uint64_t seed, uint64_t *back_count)
     *back_count += model.back_count;
     leave(&model);
     lane_reader_close(model.reader);
-    slot_fini(&model.slot);
+    lane_slot_fini(&model.slot);
     lane_close(model.lane);
 }
 

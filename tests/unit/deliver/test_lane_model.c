@@ -310,7 +310,7 @@ run_seed(uint64_t seed)
 
     assert_int_equal(lane_open(&config, &model.lane), TUNDISH_OK);
     for (unsigned i = 0; i < SLOTS; i++)
-        slot_init(model.lane, &model.slots[i]);
+        lane_slot_init(model.lane, &model.slots[i]);
     for (unsigned i = 0; i < GROUPS; i++) {
         assert_int_equal(lane_reader_open(model.lane, 0, &model.trainers[i].reader), TUNDISH_OK);
         attach(&model, &model.trainers[i]);
@@ -326,7 +326,7 @@ run_seed(uint64_t seed)
         leave(&model.trainers[i]);
     }
     for (unsigned i = 0; i < SLOTS; i++)
-        slot_fini(&model.slots[i]);
+        lane_slot_fini(&model.slots[i]);
     lane_close(model.lane);
 }
 

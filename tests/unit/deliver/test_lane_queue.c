@@ -77,7 +77,7 @@ publish_one(struct lane *lane)
 {
     struct slot slot;
 
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     slot.position = lane->published;
     slot.epoch = lane->next_epoch;
     slot.step = lane->next_step;
@@ -86,7 +86,7 @@ publish_one(struct lane *lane)
     assert_int_equal(lane_reserve(lane, &slot), TUNDISH_OK);
     lane_seal(lane, &slot);
     lane_publish(lane, &slot);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
 }
 
 static void

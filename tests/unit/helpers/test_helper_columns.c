@@ -69,8 +69,8 @@ open_world(void **state)
     world->plan.widen = world->widen;
     world->fill = (struct fill){ .plan = &world->plan, .columns = world->columns };
     assert_int_equal(session_spec_open(&world->plan, &world->spec), TUNDISH_OK);
-    slot_init_as(&world->spec, &world->sent);
-    slot_init_as(&world->spec, &world->came);
+    lane_slot_init_as(&world->spec, &world->sent);
+    lane_slot_init_as(&world->spec, &world->came);
     for (uint32_t i = 0; i < COLUMNS; i++) {
         world->sent.columns[i].shape[0] = 2;
         world->sent.columns[i].shape[1] = i == RAGGED ? -1 : 2;
@@ -90,8 +90,8 @@ close_world(void **state)
 {
     struct world *world = *state;
 
-    slot_fini(&world->sent);
-    slot_fini(&world->came);
+    lane_slot_fini(&world->sent);
+    lane_slot_fini(&world->came);
     session_spec_close(&world->spec);
     schema_close(&world->plan.element_spec);
     free(world->bytes.bytes);

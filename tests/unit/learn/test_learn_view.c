@@ -1,5 +1,5 @@
 /* test_learn_view.c - a dataset as it is learned from: nothing random, and nothing twice. */
-#include "../pipeline/spec_fixture.h"
+#include "../spec/spec_fixture.h"
 
 #include "learn/learn_view.h"
 #include "unit/test_file.h"

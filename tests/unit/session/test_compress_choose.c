@@ -21,13 +21,13 @@ the_best_offer_saves_most_for_its_time_and_more_than_is_saved_already(void **sta
     uint64_t saved[COLUMNS] = { 0 };
 
     (void)state;
-    assert_ptr_equal(offers_best(offers, COUNT, saved), &offers[0]);
+    assert_ptr_equal(compress_offers_best(offers, COUNT, saved), &offers[0]);
     saved[0] = 700;
-    assert_ptr_equal(offers_best(offers, COUNT, saved), &offers[2]);
+    assert_ptr_equal(compress_offers_best(offers, COUNT, saved), &offers[2]);
     saved[2] = 500;
-    assert_ptr_equal(offers_best(offers, COUNT, saved), &offers[1]);
+    assert_ptr_equal(compress_offers_best(offers, COUNT, saved), &offers[1]);
     saved[0] = 780;
-    assert_null(offers_best(offers, COUNT, saved));
+    assert_null(compress_offers_best(offers, COUNT, saved));
 }
 
 static void
@@ -36,14 +36,17 @@ an_offer_is_taken_whose_saving_is_worth_more_than_it_costs(void **state)
     const struct offer *taken[COLUMNS];
 
     (void)state;
-    assert_true(offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 1 }, COLUMNS, taken));
+    assert_true(
+        compress_offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 1 }, COLUMNS, taken));
     assert_ptr_equal(taken[0], &offers[0]);
     assert_null(taken[1]);
     assert_null(taken[2]);
-    assert_true(offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 4 }, COLUMNS, taken));
+    assert_true(
+        compress_offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 4 }, COLUMNS, taken));
     assert_ptr_equal(taken[0], &offers[0]);
     assert_ptr_equal(taken[2], &offers[2]);
-    assert_true(offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 40 }, COLUMNS, taken));
+    assert_true(
+        compress_offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 40 }, COLUMNS, taken));
     assert_ptr_equal(taken[0], &offers[1]);
 }
 
@@ -53,14 +56,16 @@ none_is_taken_if_all_together_do_not_pay_for_the_beginning(void **state)
     const struct offer *taken[COLUMNS];
 
     (void)state;
-    assert_false(offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 0.1 }, COLUMNS, taken));
+    assert_false(
+        compress_offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 0.1 }, COLUMNS, taken));
     assert_null(taken[0]);
-    assert_false(offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 1, .begun_ns = 600 },
-                               COLUMNS, taken));
+    assert_false(compress_offers_paying(
+        offers, COUNT, &(struct saving){ .byte_ns = 1, .begun_ns = 600 }, COLUMNS, taken));
     assert_null(taken[0]);
-    assert_true(offers_paying(offers, COUNT, &(struct saving){ .byte_ns = 1, .begun_ns = 599 },
-                              COLUMNS, taken));
-    assert_false(offers_paying(offers, 0, &(struct saving){ .byte_ns = 9 }, COLUMNS, taken));
+    assert_true(compress_offers_paying(
+        offers, COUNT, &(struct saving){ .byte_ns = 1, .begun_ns = 599 }, COLUMNS, taken));
+    assert_false(
+        compress_offers_paying(offers, 0, &(struct saving){ .byte_ns = 9 }, COLUMNS, taken));
 }
 
 TEST_FILE(test_compress_choose)

@@ -54,7 +54,7 @@ publish_one(struct lane *lane)
     struct slot slot;
     int64_t *numbers;
 
-    slot_init(lane, &slot);
+    lane_slot_init(lane, &slot);
     slot.columns[0].shape[0] = 1;
     slot.columns[0].buffers[0].stored_bytes = 2;
     slot.columns[1].shape[0] = 1;
@@ -74,7 +74,7 @@ publish_one(struct lane *lane)
     }
     lane_seal(lane, &slot);
     lane_publish(lane, &slot);
-    slot_fini(&slot);
+    lane_slot_fini(&slot);
 }
 
 static void
@@ -101,20 +101,20 @@ close_patient(struct patient *patient)
 static tundish_status
 look(struct patient *patient)
 {
-    struct tnd_slot_view slot = { 0 };
+    struct tnd_view_slot slot = { 0 };
     uint32_t index;
     tundish_status status = tnd_view_open(patient->bytes, patient->segment_bytes, &patient->view);
 
     if (status != TUNDISH_OK)
         return status;
-    status = tnd_slot_view_open(&patient->view, &slot);
+    status = tnd_view_slot_open(&patient->view, &slot);
     if (status == TUNDISH_OK)
         status = tnd_view_entry(&patient->view, 0, 0, &index);
     if (status == TUNDISH_OK)
-        status = tnd_slot_view_read(&patient->view, index, &slot);
+        status = tnd_view_slot_read(&patient->view, index, &slot);
     if (status == TUNDISH_OK)
-        status = tnd_slot_view_check_buffers(&slot, patient->segment_bytes);
-    tnd_slot_view_close(&slot);
+        status = tnd_view_slot_check_buffers(&slot, patient->segment_bytes);
+    tnd_view_slot_close(&slot);
     tnd_view_close(&patient->view);
     return status;
 }

@@ -60,7 +60,7 @@ patterns_match_names_as_they_match_paths(void **state)
     const char *const names[] = { "data/b.txt", "data/a1.txt", "data/.c.txt", "data/x/a2.txt",
                                   "a3.txt" };
     struct catalogue catalogue = { 0 };
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     const char *name = NULL;
     uint32_t owners[2];
 
@@ -74,7 +74,7 @@ patterns_match_names_as_they_match_paths(void **state)
     assert_string_equal(list.paths[1], "data/a1.txt");
     assert_string_equal(list.paths[2], "data/a1.txt");
     assert_string_equal(list.paths[3], "data/b.txt");
-    glob_list_close(&list);
+    matching_files_close(&list);
     catalogue_close(&catalogue);
 }
 
@@ -83,7 +83,7 @@ no_files_at_all_are_found_by_nobody(void **state)
 {
     const char *pattern = "*";
     struct catalogue catalogue = { 0 };
-    struct glob_list list = { 0 };
+    struct matching_files list = { 0 };
     const char *name = NULL;
     uint32_t owners[2];
 
@@ -93,7 +93,7 @@ no_files_at_all_are_found_by_nobody(void **state)
     assert_null(catalogue_find(&catalogue, "a"));
     catalogue_glob(&catalogue, &pattern, 1, &list);
     assert_int_equal(list.count, 0);
-    glob_list_close(&list);
+    matching_files_close(&list);
     catalogue_close(&catalogue);
 }
 

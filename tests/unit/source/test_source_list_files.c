@@ -169,14 +169,14 @@ expect_found(const struct folder *folder, struct listed *listed, const char *exp
 {
     const char *const patterns[] = { "sub/*", "?.txt" };
     const struct path_base base = { .root = folder->path, .listed = listed };
-    struct glob_list found;
+    struct matching_files found;
     char text[128] = "";
 
-    assert_int_equal(glob_find(&base, patterns, 2, &found), TUNDISH_OK);
+    assert_int_equal(matching_files_find(&base, patterns, 2, &found), TUNDISH_OK);
     for (size_t i = 0; i < found.count; i++)
         strcat(strcat(text, found.paths[i]), "|");
     assert_string_equal(text, expected);
-    glob_list_close(&found);
+    matching_files_close(&found);
 }
 
 static void

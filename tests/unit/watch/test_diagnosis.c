@@ -1091,12 +1091,12 @@ a_full_disk_that_stopped_nothing_is_told_all_the_same(void **state)
 {
     struct world *world = *state;
     struct watch_diagnosis diagnosis;
-    uint64_t before = tnd_disk_full_count();
+    uint64_t before = tnd_status_disk_full_count();
 
     tnd_fail_errno(ENOSPC, "write");
     tnd_fail_errno(EDQUOT, "write");
     tnd_fail_errno(EIO, "write");
-    assert_int_equal(tnd_disk_full_count(), before + 2);
+    assert_int_equal(tnd_status_disk_full_count(), before + 2);
     tnd_stats_set(&stats_server(world->stats)->disk_full, 2);
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.level, WATCH_FINE);
@@ -1110,7 +1110,7 @@ a_disk_that_has_room_again_is_not_full(void **state)
     struct tnd_stats_server *server = stats_server(world->stats);
 
     tnd_fail_errno(ENOSPC, "write");
-    assert_int_equal(tnd_disk_full_ns(), world->now_ns);
+    assert_int_equal(tnd_status_disk_full_ns(), world->now_ns);
     world->now_ns += 40 * (int64_t)SECOND;
     stats_show_process(world->stats);
     assert_int_equal(tnd_stats_get(&server->disk_full_age), 40 * SECOND);
