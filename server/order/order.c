@@ -240,6 +240,24 @@ order_open(const struct plan_node *node, struct order_instance *instance,
     return TUNDISH_OK;
 }
 
+tundish_status
+order_at_stride(struct order_iterator *input, const uint64_t *indices, size_t index_count,
+                uint64_t stride, uint64_t offset, uint64_t *words)
+{
+    uint64_t wanted[256];
+    tundish_status status = TUNDISH_OK;
+
+    for (size_t done = 0; done < index_count && status == TUNDISH_OK;) {
+        size_t some = 0;
+
+        for (; some < 256 && done + some < index_count; some++)
+            wanted[some] = indices[done + some] * stride + offset;
+        status = input->ops->at(input, wanted, some, words + done * input->node->width);
+        done += some;
+    }
+    return status;
+}
+
 void
 order_close(struct order_iterator *iterator)
 {

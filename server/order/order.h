@@ -158,6 +158,11 @@ order_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
 /* Pass over `count` elements. OK: all of them; else *ret_passed of them before END or FAILED. */
 enum order_result order_pass_over(struct order_iterator *iterator, uint64_t count,
                                   uint64_t *ret_passed);
+
+/* Give the elements at `stride` * index + `offset` of an input that is indexed. */
+tundish_status order_at_stride(struct order_iterator *input, const uint64_t *indices,
+                               size_t index_count, uint64_t stride, uint64_t offset,
+                               uint64_t *words);
 void order_close(struct order_iterator *iterator); /* accepts NULL */
 
 /* Close *iterator and forget it. */

@@ -258,19 +258,8 @@ shard_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_
          uint64_t *words)
 {
     struct shard *shard = state_of(iterator);
-    uint64_t scaled[256];
-    tundish_status status = TUNDISH_OK;
 
-    for (size_t done = 0; done < index_count && status == TUNDISH_OK;) {
-        size_t some = 0;
-
-        for (; some < 256 && done + some < index_count; some++)
-            scaled[some] = indices[done + some] * shard->shards + shard->index;
-        status =
-            shard->input->ops->at(shard->input, scaled, some, words + done * iterator->node->width);
-        done += some;
-    }
-    return status;
+    return order_at_stride(shard->input, indices, index_count, shard->shards, shard->index, words);
 }
 
 static void

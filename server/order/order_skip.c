@@ -87,19 +87,8 @@ skip_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_c
         uint64_t *words)
 {
     struct skip *skip = state_of(iterator);
-    uint64_t shifted[256];
-    tundish_status status = TUNDISH_OK;
 
-    for (size_t done = 0; done < index_count && status == TUNDISH_OK;) {
-        size_t some = 0;
-
-        for (; some < 256 && done + some < index_count; some++)
-            shifted[some] = indices[done + some] + skip->count;
-        status =
-            skip->input->ops->at(skip->input, shifted, some, words + done * iterator->node->width);
-        done += some;
-    }
-    return status;
+    return order_at_stride(skip->input, indices, index_count, 1, skip->count, words);
 }
 
 static void
