@@ -5,9 +5,8 @@
  * exhausted slot is cleared and left, and opened again on the next visit. The order is thus the
  * same for any number of threads. If blocks are short, a slot's elements are pulled in chunks.
  */
-#include "order/announce.h"
 #include "order/arguments.h"
-#include "order/bodies.h"
+#include "order/interleave_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,30 +16,6 @@
 #include "order/rewind.h"
 
 enum { CHUNK = 32 }; /* elements pulled at once from a dataset with short blocks */
-
-/* The dataset that the function made for one outer element. */
-struct slot {
-    struct order_iterator *iterator; /* NULL: empty */
-    struct order_instance *instance;
-    struct order_scope *scope;
-    uint64_t *ahead; /* [at, count) are waiting; NULL: this slot is not pulled ahead */
-    size_t at, count;
-};
-
-struct interleave {
-    struct order_iterator *input; /* NULL: at its end */
-    struct announce announce;     /* of its elements */
-    uint64_t cycle_length, block_length;
-    struct slot *slots; /* those visited so far: a huge cycle_length over few outer elements takes
-                           little memory */
-    size_t slot_count, slot_room;
-    size_t open_count;
-    size_t at;            /* the slot whose turn it is */
-    uint64_t emitted;     /* elements of its block so far */
-    bool pulls_ahead;     /* unobservable: a body's datasets are gone with their outer element, and
-                             nothing is numbered in there */
-    struct bodies bodies; /* flat_map: for random access */
-};
 
 static struct interleave *
 state_of(struct order_iterator *iterator)
@@ -79,9 +54,8 @@ interleave_open(struct order_iterator *iterator)
             read_length(iterator, "block_length", planned->block_length, &interleave->block_length);
     if (status != TUNDISH_OK)
         return status;
-    interleave->pulls_ahead = interleave->block_length < CHUNK &&
-                              order_can_rewind(iterator->node->body->root) &&
-                              !order_numbers_draws(iterator->node->body);
+    interleave->can_reopen = order_can_reopen(iterator->node->body);
+    interleave->pulls_ahead = interleave->block_length < CHUNK && interleave->can_reopen;
     announce_open(&interleave->announce, iterator, interleave->cycle_length);
     return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
 }
@@ -97,11 +71,13 @@ flat_map_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
 }
 
-static void
-close_slot(struct slot *slot, const struct plan_node *node)
+void
+interleave_close_slot(struct interleave *interleave, struct interleave_slot *slot,
+                      const struct plan_node *node)
 {
     const struct plan_node *root = node->body->root;
 
+    interleave->open_count -= slot->iterator != NULL;
     if (slot->ahead != NULL)
         run_words_release(slot->ahead + slot->at * root->width, slot->count - slot->at, root->width,
                           root->run_words);
@@ -109,7 +85,7 @@ close_slot(struct slot *slot, const struct plan_node *node)
     order_close(slot->iterator);
     order_instance_close(slot->instance);
     order_scope_close(slot->scope, node->inputs[0]);
-    *slot = (struct slot){ 0 };
+    *slot = (struct interleave_slot){ 0 };
 }
 
 static tundish_status
@@ -117,7 +93,7 @@ open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
 {
     struct interleave *interleave = state_of(iterator);
     const struct plan_node *node = iterator->node;
-    struct slot *slot = &interleave->slots[interleave->at];
+    struct interleave_slot *slot = &interleave->slots[interleave->at];
     tundish_status status;
 
     status = order_scope_open(iterator->instance, node->inputs[0], outer_words, &slot->scope);
@@ -126,7 +102,7 @@ open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
     slot->instance = order_instance_open_body(iterator, slot->scope);
     status = order_open(node->body->root, slot->instance, &slot->iterator);
     if (status != TUNDISH_OK)
-        close_slot(slot, node);
+        interleave_close_slot(interleave, slot, node);
     else
         interleave->open_count++;
     if (status == TUNDISH_OK && interleave->pulls_ahead)
@@ -154,7 +130,7 @@ add_slot(struct interleave *interleave)
         interleave->slots =
             tnd_realloc(interleave->slots, interleave->slot_room, sizeof *interleave->slots);
     }
-    interleave->slots[interleave->slot_count++] = (struct slot){ 0 };
+    interleave->slots[interleave->slot_count++] = (struct interleave_slot){ 0 };
 }
 
 /* The current slot is empty: open the next outer element's dataset there, or move on at the end of
@@ -187,7 +163,8 @@ visit_empty(struct order_iterator *iterator)
 /* Append the words of the outer element to each inner element, for bodies whose content uses $name.
  */
 static void
-carry_outer(const struct plan_node *node, const struct slot *slot, uint64_t *words, size_t count)
+carry_outer(const struct plan_node *node, const struct interleave_slot *slot, uint64_t *words,
+            size_t count)
 {
     const struct plan_node *outer = node->inputs[0];
     uint32_t inner_width = node->body->root->width;
@@ -206,12 +183,13 @@ static enum order_result
 leave_slot(struct order_iterator *iterator, enum order_result result, uint64_t count)
 {
     struct interleave *interleave = state_of(iterator);
+    struct interleave_slot *slot = &interleave->slots[interleave->at];
 
     interleave->emitted += count;
-    if (result == ORDER_END) {
-        close_slot(&interleave->slots[interleave->at], iterator->node);
-        interleave->open_count--;
-    }
+    slot->taken += count;
+    slot->has_failed |= result == ORDER_FAILED;
+    if (result == ORDER_END)
+        interleave_close_slot(interleave, slot, iterator->node);
     if (result == ORDER_END || interleave->emitted == interleave->block_length)
         advance(interleave);
     return result == ORDER_FAILED ? ORDER_FAILED : ORDER_OK;
@@ -219,7 +197,7 @@ leave_slot(struct order_iterator *iterator, enum order_result result, uint64_t c
 
 /* Make sure that a slot that is pulled ahead has an element waiting. */
 static inline enum order_result
-pull_ahead(struct slot *slot)
+pull_ahead(struct interleave_slot *slot)
 {
     if (slot->at < slot->count)
         return ORDER_OK;
@@ -229,7 +207,8 @@ pull_ahead(struct slot *slot)
 
 /* Take at most `max` elements from an open slot. */
 static inline enum order_result
-take_from(struct slot *slot, uint32_t width, uint64_t *words, size_t max, size_t *ret_count)
+take_from(struct interleave_slot *slot, uint32_t width, uint64_t *words, size_t max,
+          size_t *ret_count)
 {
     enum order_result result;
 
@@ -248,25 +227,32 @@ take_from(struct slot *slot, uint32_t width, uint64_t *words, size_t max, size_t
     return ORDER_OK;
 }
 
+size_t
+interleave_drop_waiting(struct interleave_slot *slot, const struct plan_node *root, uint64_t max)
+{
+    size_t count = slot->count - slot->at;
+
+    if (count > max)
+        count = (size_t)max;
+    if (count > 0 && root->run_words != 0)
+        run_words_release(slot->ahead + slot->at * root->width, count, root->width,
+                          root->run_words);
+    slot->at += count;
+    return count;
+}
+
 /* Pass over at most `max` elements of an open slot. OK may mean fewer. */
 static enum order_result
-pass_over_some(struct slot *slot, const struct plan_node *root, uint64_t max, uint64_t *ret_passed)
+pass_over_some(struct interleave_slot *slot, const struct plan_node *root, uint64_t max,
+               uint64_t *ret_passed)
 {
     enum order_result result;
 
     if (slot->ahead == NULL)
         return order_pass_over(slot->iterator, max, ret_passed);
     result = pull_ahead(slot);
-    *ret_passed = 0;
-    if (result != ORDER_OK)
-        return result;
-    if (max > slot->count - slot->at)
-        max = slot->count - slot->at;
-    if (root->run_words != 0)
-        run_words_release(slot->ahead + slot->at * root->width, max, root->width, root->run_words);
-    slot->at += (size_t)max;
-    *ret_passed = max;
-    return ORDER_OK;
+    *ret_passed = result == ORDER_OK ? interleave_drop_waiting(slot, root, max) : 0;
+    return result;
 }
 
 /* Take elements of the current block from an open slot. */
@@ -275,7 +261,7 @@ visit_open(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
 {
     struct interleave *interleave = state_of(iterator);
     const struct plan_node *node = iterator->node;
-    struct slot *slot = &interleave->slots[interleave->at];
+    struct interleave_slot *slot = &interleave->slots[interleave->at];
     uint64_t left = interleave->block_length - interleave->emitted;
     enum order_result result;
 
@@ -303,31 +289,45 @@ reach_open_slot(struct order_iterator *iterator, bool *ret_open)
     return ORDER_OK;
 }
 
+/* Pass over at most `max` elements of the current block. */
+static enum order_result
+pass_over_block(struct order_iterator *iterator, uint64_t max, uint64_t *ret_passed)
+{
+    struct interleave *interleave = state_of(iterator);
+    uint64_t left = interleave->block_length - interleave->emitted;
+    enum order_result result =
+        pass_over_some(&interleave->slots[interleave->at], iterator->node->body->root,
+                       left < max ? left : max, ret_passed);
+
+    return leave_slot(iterator, result, *ret_passed);
+}
+
 static enum order_result
 interleave_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
     struct interleave *interleave = state_of(iterator);
+    uint64_t alone = 0; /* blocks to pass over one by one, before rounds are tried */
     enum order_result result = ORDER_OK;
 
     *ret_passed = 0;
     while (*ret_passed < count && result == ORDER_OK) {
-        uint64_t left = interleave->block_length - interleave->emitted;
         uint64_t passed = 0;
         bool is_open;
 
         result = reach_open_slot(iterator, &is_open);
-        if (result != ORDER_OK)
-            break;
-        if (!is_open) {
+        if (result == ORDER_OK && !is_open) {
             result = visit_empty(iterator);
             continue;
         }
-        if (left > count - *ret_passed)
-            left = count - *ret_passed;
-        result = pass_over_some(&interleave->slots[interleave->at], iterator->node->body->root,
-                                left, &passed);
+        if (result == ORDER_OK && alone == 0) {
+            result = interleave_pass_over_rounds(iterator, count - *ret_passed, &passed);
+            alone = interleave->open_count;
+        }
+        if (result == ORDER_OK && passed == 0) {
+            result = pass_over_block(iterator, count - *ret_passed, &passed);
+            alone--;
+        }
         *ret_passed += passed;
-        result = leave_slot(iterator, result, passed);
     }
     return result;
 }
@@ -368,7 +368,7 @@ interleave_close(struct order_iterator *iterator)
     struct interleave *interleave = state_of(iterator);
 
     for (size_t i = 0; i < interleave->slot_count; i++)
-        close_slot(&interleave->slots[i], iterator->node);
+        interleave_close_slot(interleave, &interleave->slots[i], iterator->node);
     bodies_close(&interleave->bodies, iterator->node);
     free(interleave->slots);
     announce_close(&interleave->announce);

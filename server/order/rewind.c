@@ -120,6 +120,12 @@ order_can_rewind(const struct plan_node *node)
     return !order_any(node, remembers_elements) && !order_any(node, order_reads_content);
 }
 
+bool
+order_can_reopen(const struct plan_graph *body)
+{
+    return order_can_rewind(body->root) && !order_numbers_draws(body);
+}
+
 /* How similar the passes through a node are, from least to most. */
 enum alike {
     NOT_ALIKE,

@@ -33,6 +33,10 @@ size_t order_counts_before(const struct order_instance *instance, const struct p
  * where content would be made twice. */
 bool order_can_rewind(const struct plan_node *node);
 
+/* The same of the datasets of a body, one of which is made for an outer element: can it be made
+ * again while the element is there? */
+bool order_can_reopen(const struct plan_graph *body);
+
 /* Does each pass through `node` have as many elements as the others, and add as much to the counts?
  * False also means that it is not known without looking. */
 bool order_passes_are_alike(const struct plan_node *node);

@@ -55,6 +55,13 @@ is_packed(const struct plan_node *node)
     return value != NULL && value->kind == SPEC_TEXT && value->text[0] != '\0';
 }
 
+/* True for a stage that passes over elements by counting those of its inputs one by one. */
+static bool
+counts_through(const struct plan_node *node)
+{
+    return node->order->counts_through && !(node->body != NULL && order_can_reopen(node->body));
+}
+
 static enum cost
 node_cost(const struct plan_node *node)
 {
@@ -68,8 +75,7 @@ node_cost(const struct plan_node *node)
         return COST_COUNTING;
     if (node->order->shuffles_in != NULL)
         return order_can_rewind(node->inputs[0]) ? COST_WINDOW : COST_COUNTING;
-    return node->order->pass_over != NULL && !node->order->counts_through ? COST_NOTHING
-                                                                          : COST_COUNTING;
+    return node->order->pass_over != NULL && !counts_through(node) ? COST_NOTHING : COST_COUNTING;
 }
 
 /* The first of the most expensive nodes, or `found` if none costs more. */

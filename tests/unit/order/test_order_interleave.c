@@ -1,6 +1,7 @@
 /* test_order_interleave.c - functions of outer elements, in turn. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -132,6 +133,62 @@ a_long_cycle_costs_nothing_by_itself(void **state)
                  "0 0 0 1 1 1");
 }
 
+static void
+rounds_are_passed_over(void **state)
+{
+    static const char *const inputs[] = {
+        "{range: [5, 9]}",
+        "{range: [9, 2, -1]}",
+        "{range: 5}, {skip: 1}",
+        "{range: [1, 24, 7]}, {repeat: 2}",
+        "{range: [3, 5]}, {repeat: 3}",
+        "{range: 8}, {shuffle: {buffer_size: 3, seed: 1, reshuffle_each_iteration: false}}",
+        "{range: 0}",
+        "{range: [18, 23, 4]}",
+    };
+    static const char *const bodies[] = {
+        "{range: [0, $value]}",
+        "{range: [0, $value]}, {shuffle: {buffer_size: 3, seed: 2}}",
+        "{range: [0, $value]}, {batch: 2}",
+        "{range: $value}, {interleave: {dataset: [{range: [0, $value]}], cycle_length: 2}}",
+        "{range: [0, $value]}, {filter: 'value % 3 != 1'}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++)
+            for (int cycle = 1; cycle < 5; cycle++)
+                for (int block = 1; block < 4; block++)
+                    for (int64_t failing = -1; failing < 16; failing += 8) {
+                        char stages[400];
+
+                        snprintf(stages, sizeof stages,
+                                 "%s, {interleave: {dataset: [%s], cycle_length: %d, "
+                                 "block_length: %d}}",
+                                 inputs[i], bodies[k], cycle, block);
+                        /* Where a shuffle meets a failure depends on what is asked; and they would
+                         * be many. */
+                        if (failing < 0 || (strstr(stages, "shuffle") == NULL && k != 3))
+                            assert_passes_over(stages, failing);
+                    }
+}
+
+/* 8,000,000 rows, of datasets that end at various times. */
+static void
+few_elements_are_made_for_many_rounds(void **state)
+{
+    struct fixture fixture;
+    uint64_t passed;
+
+    (void)state;
+    fixture_open(&fixture, "{range: [999990, 1000000]}, {interleave: {dataset: [{range: [0, "
+                           "$value]}], cycle_length: 4, block_length: 3}}");
+    fixture_epoch(&fixture, 0, 1);
+    assert_int_equal(order_pass_over(fixture.iterator, 8000000, &passed), ORDER_OK);
+    assert_in_range(fixture.made, 1, 2000);
+    fixture_close(&fixture);
+}
+
 TEST_FILE(test_order_interleave)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +201,8 @@ TEST_FILE(test_order_interleave)
         cmocka_unit_test(captured_elements_go_along),
         cmocka_unit_test(failures_of_outer_and_inner_are_passed_on),
         cmocka_unit_test(a_long_cycle_costs_nothing_by_itself),
+        cmocka_unit_test(rounds_are_passed_over),
+        cmocka_unit_test(few_elements_are_made_for_many_rounds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
