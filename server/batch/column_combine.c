@@ -61,6 +61,7 @@ descend(const struct level *level, struct ranges *ranges, struct scratch *scratc
     int64_t lists = 0, total = 0;
     int64_t *splits = NULL;
 
+    must_in_debug(level->uniform >= 0 || level->splits != NULL);
     if (level->uniform < 0) {
         for (int64_t i = 0; i < ranges->count; i++)
             lists += ranges->ends[i] - ranges->begins[i];
@@ -136,6 +137,8 @@ column_gather(const struct column *from, tundish_dtype dtype, const int64_t *ind
     struct column result = { .count = count, .level_count = from->level_count };
     size_t value_bytes = column_value_bytes(dtype);
 
+    must_in_debug(from->level_count <= RANK_MAX && count >= 0);
+    must_in_debug(from->level_count > 0 || from->value_count == from->count);
     result.dense_shape = gather_tuples(from->dense_shape, from->level_count, index, count, scratch);
     if (from->level_count == 0) {
         void *values = scratch_array(scratch, (size_t)count, value_bytes);
@@ -154,6 +157,7 @@ column_gather(const struct column *from, tundish_dtype dtype, const int64_t *ind
         }
         gather_lists(from, value_bytes, &ranges, scratch, &result);
     }
+    must_in_debug(column_list_count(&result, result.level_count) == result.value_count);
     *ret_column = result;
 }
 
@@ -183,6 +187,7 @@ join_level(const struct column *parts, uint32_t part_count, uint32_t k, struct s
             splits[++at] = inner;
         }
     }
+    must_in_debug(at == lists);
     return (struct level){ .uniform = -1, .splits = splits };
 }
 
@@ -206,6 +211,7 @@ join_tuples(const struct column *parts, uint32_t part_count, bool indices, struc
                (size_t)(here * width) * sizeof *joined);
         at += here;
     }
+    must_in_debug(at == total);
     return joined;
 }
 
@@ -218,6 +224,7 @@ column_join(const struct column *parts, uint32_t part_count, tundish_dtype dtype
     uint8_t *values;
     size_t at = 0;
 
+    must_in_debug(part_count > 0);
     for (uint32_t p = 0; p < part_count; p++) {
         must(parts[p].level_count == result.level_count);
         result.count += parts[p].count;
@@ -236,6 +243,7 @@ column_join(const struct column *parts, uint32_t part_count, tundish_dtype dtype
     result.values = values;
     result.indices = join_tuples(parts, part_count, true, scratch);
     result.dense_shape = join_tuples(parts, part_count, false, scratch);
+    must_in_debug(column_list_count(&result, result.level_count) == result.value_count);
     *ret_column = result;
 }
 
@@ -258,6 +266,7 @@ batch_indices(const struct column *rows, const int64_t *splits, int64_t batch_co
                 memcpy(to + 1, &rows->indices[v * width], width * sizeof *to);
             }
         }
+    must_in_debug(to == indices + rows->value_count * (width + 1));
     return indices;
 }
 
@@ -290,6 +299,7 @@ column_batch(const struct column *rows, const int64_t *splits, int64_t batch_cou
     uint32_t rank = rows->level_count;
 
     must(rank < RANK_MAX);
+    must_in_debug(splits[0] == 0 && splits[batch_count] == rows->count);
     if (rows->indices != NULL)
         indices = batch_indices(rows, splits, batch_count, scratch);
     if (rows->dense_shape != NULL)
@@ -312,6 +322,7 @@ without_first(const int64_t *tuples, int64_t count, uint32_t width, struct scrat
 {
     int64_t *left = index_array(scratch, count * (width - 1));
 
+    must_in_debug(width > 0);
     for (int64_t i = 0; i < count; i++)
         memcpy(&left[i * (width - 1)], &tuples[i * width + 1], (width - 1) * sizeof *left);
     return left;
@@ -328,6 +339,7 @@ shapes_of_rows(const struct column *batches, struct scratch *scratch)
     for (int64_t b = 0; b < batches->count; b++)
         for (int64_t row = 0; row < level_length(&batches->levels[0], b); row++, to += width - 1)
             memcpy(to, &batches->dense_shape[b * width + 1], (width - 1) * sizeof *to);
+    must_in_debug(to == shapes + column_list_count(batches, 1) * (width - 1));
     return shapes;
 }
 
@@ -345,6 +357,7 @@ column_unbatch(const struct column *batches, struct scratch *scratch, struct col
     result.count = level_begin(&batches->levels[0], batches->count);
     result.level_count--;
     memmove(&result.levels[0], &batches->levels[1], result.level_count * sizeof result.levels[0]);
+    must_in_debug(column_list_count(&result, result.level_count) == result.value_count);
     *ret_column = result;
 }
 
@@ -370,6 +383,7 @@ slice_vector(const struct column *batch, tundish_dtype dtype, int64_t begin, int
         first++;
     for (int64_t v = first; v < batch->value_count && batch->indices[v] < end; v++)
         indices[count++] = batch->indices[v] - begin;
+    must_in_debug(first + count <= batch->value_count);
     shape[0] = end - begin;
     result.levels[0] = (struct level){ .uniform = count };
     result.value_count = count;
@@ -388,6 +402,7 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
     int64_t first_row = begin, length;
 
     must(batch->count == 1 && batch->level_count > 0);
+    must_in_debug(0 <= begin && begin <= end && end <= column_rows(batch));
     if (batch->indices != NULL && batch->level_count == 1) {
         slice_vector(batch, dtype, begin, end, scratch, ret_column);
         return;
@@ -410,6 +425,7 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
         end = level_begin(level, end);
         begin = level_begin(level, begin);
     }
+    must_in_debug(0 <= begin && begin <= end && end <= batch->value_count);
     result.value_count = end - begin;
     result.values = (const uint8_t *)batch->values + (size_t)begin * value_bytes;
     if (batch->dense_shape != NULL) {

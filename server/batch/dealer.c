@@ -148,6 +148,7 @@ list_counted(const struct dealer *dealer, struct counted *ret_list)
     }
     for (uint32_t i = graph->own_draw_count; i < graph->draw_count; i++)
         ret_list[count++] = (struct counted){ NULL, &instance->draws[i] };
+    must_in_debug(count <= (size_t)graph->node_count + graph->draw_count);
     return count;
 }
 
@@ -218,6 +219,7 @@ pass_over_steps(struct dealer *dealer, uint64_t steps)
     uint64_t slices, passed = 0;
     enum order_result result;
 
+    must_in_debug(dealer->iterator != NULL && dealer->step == 0);
     if (__builtin_mul_overflow(steps, replicas, &slices))
         slices = UINT64_MAX;
     result = order_pass_over(dealer->iterator, slices, &passed);
@@ -259,6 +261,7 @@ dealer_go_to(struct dealer *dealer, const struct dealer_standing *standing)
     tundish_status status = dealer_resume(dealer, standing->from, is_same ? standing->step : 0,
                                           standing->words, standing->word_count);
 
+    must_in_debug(standing->from <= standing->epoch);
     for (uint64_t epoch = standing->from; status == TUNDISH_OK && epoch < standing->epoch; epoch++)
         status = dealer_next_epoch(dealer);
     if (status == TUNDISH_OK && !is_same && standing->step > 0)
@@ -269,6 +272,7 @@ dealer_go_to(struct dealer *dealer, const struct dealer_standing *standing)
 tundish_status
 dealer_start_epoch(struct dealer *dealer)
 {
+    must_in_debug(dealer->instance != NULL);
     order_close(dealer->iterator);
     dealer->iterator = NULL;
     note_state(dealer);
@@ -315,6 +319,7 @@ dealer_next_epoch(struct dealer *dealer)
     bool is_endless = order_is_endless(dealer->plan->graph->root);
     uint64_t rest = is_endless ? 1 : UINT64_MAX, passed;
 
+    must_in_debug(dealer->ended || dealer->iterator != NULL);
     /* The rest of the epoch is passed over, not dropped: later epochs depend on how many elements
      * were pulled. Without an end it was left somewhere, after its first step. */
     if (!dealer->ended && order_pass_over(dealer->iterator, rest, &passed) == ORDER_FAILED)
@@ -394,6 +399,7 @@ dealer_forget_round(struct deal_round *round)
 void
 dealer_release_round(struct deal_round *round)
 {
+    must_in_debug(round->present_count <= round->replicas);
     dealer_forget_round(round);
     run_words_release(round->words, round->present_count, round->width, round->run_words);
     free(round->slices);
@@ -418,6 +424,7 @@ dealer_skipped(struct dealer *dealer, const char **ret_text)
     const char *text;
     uint64_t damaged = source_files_damaged(dealer->services.files, &text);
 
+    must_in_debug(damaged >= dealer->damaged);
     /* The last is whichever of the two was counted since the call before. */
     if (damaged > dealer->damaged)
         *ret_text = text;

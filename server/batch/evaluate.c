@@ -60,6 +60,7 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
     if (node->run_words != 0)
         read_runs(evaluation, &read);
     status = node->source->read(node->state, &read);
+    must_in_debug(ret_frame->count == request->count);
     if (ret_frame->errors->bad_count > 0)
         evaluate_say_stage(node, ret_frame->errors);
     return status != TUNDISH_OK ? status : evaluate_settle(evaluation, NULL, 0, ret_frame);
@@ -74,6 +75,7 @@ ordinals_of(struct evaluation *evaluation, const struct plan_node *node,
 
     if (node->stage == NULL || !content_draws(node->content, node->stage))
         return NULL;
+    must_in_debug(node->draw_word < node->width && input->count <= request->count);
     ordinals = evaluate_take(evaluation, (size_t)input->count, sizeof *ordinals);
     for (int64_t i = 0; i < input->count; i++) {
         size_t element = (size_t)(input->kept != NULL ? input->kept[i] : i);
@@ -114,6 +116,7 @@ evaluate_apply(struct evaluation *evaluation, const struct plan_node *node,
     tundish_status status = TUNDISH_OK;
     uint64_t mode;
 
+    must_in_debug(input->column_count == before->schema.count);
     evaluate_ready(evaluation, &node->schema, input->count,
                    evaluate_outer_kept(evaluation, request->outer, input->kept, input->count),
                    ret_frame);
@@ -183,6 +186,7 @@ evaluate_enumerate(struct evaluation *evaluation, const struct plan_node *node,
     status = evaluate(evaluation, node->inputs[0], &inner, &input);
     if (status != TUNDISH_OK)
         return status;
+    must_in_debug(node->schema.count == input.column_count + 1);
     evaluate_ready(evaluation, &node->schema, input.count, request->outer, ret_frame);
     ret_frame->kept = input.kept;
     index = evaluate_take(evaluation, (size_t)input.count, sizeof *index);
@@ -203,6 +207,7 @@ evaluate_input(struct evaluation *evaluation, const struct plan_node *node,
 {
     tundish_status status = evaluate(evaluation, node->inputs[0], request, ret_frame);
 
+    must_in_debug(node->schema.count >= node->inputs[0]->schema.count);
     if (status == TUNDISH_OK)
         ret_frame->schema = &node->schema;
     return status;
@@ -316,6 +321,7 @@ count_time(struct evaluation_counters *counters, struct evaluation_stage *stage,
     if (!counters->is_untimed) {
         int64_t ended_ns = tnd_clock_ns();
 
+        must_in_debug(counters->inner.ns <= ended_ns - began_ns);
         stage->own_ns = (uint64_t)(ended_ns - began_ns - counters->inner.ns);
         stats_event(counters->track, began_ns, ended_ns, stage->what, count);
         counters->inner.ns = ended_ns - began_ns;
@@ -370,10 +376,16 @@ evaluate_anew(struct evaluation *evaluation, const struct plan_node *node,
     struct evaluation_stage *stage = counters != NULL ? &counters->stages[node->index] : NULL;
     tundish_status status, cut;
 
+    must_in_debug(request->count <= 1 || request->stride >= node->width);
     if (stage == NULL || stage->values == NULL)
         status = evaluate_node(evaluation, node, request, ret_frame);
     else
         status = evaluate_counted(evaluation, node, request, stage, ret_frame);
+    must_in_debug(status != TUNDISH_OK || (ret_frame->schema == &node->schema &&
+                                           ret_frame->column_count == node->schema.count &&
+                                           ret_frame->count <= request->count));
+    for (uint32_t i = 0; status == TUNDISH_OK && i < ret_frame->column_count; i++)
+        must_in_debug(ret_frame->columns[i].count == ret_frame->count);
     /* Checked first: a file truncated while mapped reads as zeros, and may have caused the other
      * error. */
     cut = tnd_mapped_check();

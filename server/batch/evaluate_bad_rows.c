@@ -3,6 +3,7 @@
 #include "batch/column_combine.h"
 #include "batch/evaluate_private.h"
 #include "content/content.h"
+#include "core/must.h"
 
 /* True if each row of the stages in (before, node] is independent of the others. Stages that draw
  * are not: their draws follow the number of the batch. */
@@ -63,6 +64,7 @@ static void
 put_together(struct evaluation *evaluation, const struct frame *rows, const int64_t *splits,
              struct frame *batches)
 {
+    must_in_debug(batches->column_count == rows->column_count);
     for (uint32_t i = 0; i < rows->column_count; i++) {
         column_batch(&rows->columns[i], splits, batches->count, evaluation->scratch,
                      &batches->columns[i]);
@@ -94,6 +96,7 @@ ask_rows(struct evaluation *evaluation, const struct plan_node *node, const stru
     evaluation->counters = NULL; /* the rows are counted already */
     status = evaluate_apply(evaluation, node, &request, &singles, &made);
     evaluation->counters = counters;
+    must_in_debug(made.count == rows->count);
     rows->errors = made.errors;
     return status;
 }
@@ -105,6 +108,7 @@ evaluate_bad_row(struct evaluation *evaluation, const struct plan_node *node,
     struct frame one = *batches, rows;
     int64_t splits[2];
 
+    must_in_debug(index < batches->count);
     if (!minds_its_rows(node, evaluate_before(node)))
         return -1;
     one.columns = evaluate_take(evaluation, batches->column_count, sizeof *one.columns);
@@ -127,6 +131,7 @@ say_bad_row(struct evaluation *evaluation, const struct plan_node *node,
 {
     int64_t batch = 0;
 
+    must_in_debug(errors->first_bad < splits[batches->count]);
     while (splits[batch + 1] <= errors->first_bad)
         batch++;
     evaluate_say_row(evaluation, node, request,
@@ -163,6 +168,7 @@ evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *n
             at++;
         begin = at;
     }
+    must_in_debug(begin == rows.count);
     splits[batches->count] = begin;
     put_together(evaluation, &rows, splits, batches);
     *ret_done = true;

@@ -35,6 +35,7 @@ rows_of_runs(struct evaluation *evaluation, const struct evaluate_request *reque
     for (int64_t i = 0; i < request->count; i++) {
         const struct run *run = evaluate_run_at(request, i);
 
+        must_in_debug(run->width == width);
         if (run->element_count > 0)
             memcpy(words + (size_t)splits[i] * width, run->words,
                    run->element_count * width * sizeof *words);
@@ -51,6 +52,7 @@ outer_of_rows(struct evaluation *evaluation, const struct frame *outer, const in
 
     if (outer == NULL)
         return NULL;
+    must_in_debug(outer->count == batch_count);
     index = evaluate_take(evaluation, (size_t)splits[batch_count], sizeof *index);
     for (int64_t b = 0; b < batch_count; b++)
         for (int64_t row = splits[b]; row < splits[b + 1]; row++)
@@ -85,6 +87,7 @@ splits_left(struct evaluation *evaluation, const struct batching *batching)
             at++;
         left[b + 1] = at;
     }
+    must_in_debug(left[batch_count] == rows->count);
     return left;
 }
 
@@ -104,6 +107,7 @@ leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
     const struct plan_node *node = batching->node;
     struct frame *rows = &batching->rows;
 
+    must_in_debug(rows->column_count == node->schema.count);
     for (uint32_t i = 0; i < rows->column_count; i++) {
         if (rows->columns[i].level_count == RANK_MAX)
             return tnd_fail(TUNDISH_E_DATA, "%s makes column '%s' more than %d-dimensional",
@@ -118,7 +122,8 @@ leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
     }
     if (rows->errors->bad_count > 0 && batching->rows_request != NULL)
         evaluate_say_where(evaluation, node, batching->rows_request, NULL, rows);
-    return evaluate_settle(evaluation, rows, node->depth - 1, rows);
+    /* 0: of elements that no stage has batched, such as those of a program. */
+    return evaluate_settle(evaluation, rows, node->depth > 0 ? node->depth - 1 : 0, rows);
 }
 
 /* True for one scalar per row: the rows of a batch are then a single list. Most columns are like
@@ -152,6 +157,7 @@ finish_batches(struct evaluation *evaluation, const struct plan_node *node, stru
     /* Taken before padding, which also changes the column that gives the lengths. */
     const int64_t *bucket_lengths = pad ? pad_bucket_lengths(node, frame) : NULL;
 
+    must_in_debug(frame->schema == &node->schema);
     for (uint32_t i = 0; i < frame->column_count; i++) {
         const struct column_spec *spec = &frame->schema->columns[i];
         tundish_status status = TUNDISH_OK;
@@ -230,6 +236,7 @@ evaluate_element_of_row(struct evaluation *evaluation, const struct plan_node *n
             continue;
         }
         gathered = order_gathered(node, i);
+        must_in_debug(gathered.elements != NULL);
         run = evaluate_take(evaluation, 1, sizeof *run);
         *run = (struct run){
             .count_of_owners = 1,
@@ -252,6 +259,7 @@ static void
 take_off_batches(struct evaluation *evaluation, const struct plan_node *node,
                  const struct frame *batches, const struct frame *outer, struct frame *ret_frame)
 {
+    must_in_debug(batches->column_count == node->schema.count);
     evaluate_ready(evaluation, &node->schema, batches->count, outer, ret_frame);
     for (uint32_t i = 0; i < batches->column_count; i++) {
         struct column column;
@@ -278,6 +286,7 @@ rows_kept(struct evaluation *evaluation, const struct frame *batches, int64_t ro
     for (int64_t i = 0; i < batches->count; i++)
         if (level_length(&batches->columns[0].levels[0], i) > 0)
             kept[left++] = batches->kept != NULL ? batches->kept[i] : i;
+    must_in_debug(left == row_count); /* each had one row */
     return kept;
 }
 
@@ -357,6 +366,7 @@ join_rows(struct evaluation *evaluation, const struct plan_node *node, const str
 {
     struct column *columns = evaluate_take(evaluation, piece_count, sizeof *columns);
 
+    must_in_debug(piece_count > 0);
     for (uint32_t c = 0; c < node->schema.count; c++) {
         tundish_status status;
 
@@ -400,6 +410,7 @@ cut_piece(struct evaluation *evaluation, const struct plan_node *node, const uin
     int64_t begin = (int64_t)piece[node->inputs[0]->width];
     int64_t end = begin + (int64_t)piece[node->inputs[0]->width + 1], rows;
 
+    must_in_debug(column->count == 1);
     if (column->level_count == 0)
         return tnd_fail(TUNDISH_E_DATA, "%s: column '%s' is a scalar: it has no rows", node->name,
                         spec->name);

@@ -2,6 +2,7 @@
  * slices, so one row of the batch is evaluated and cut to none. */
 #include "batch/column_combine.h"
 #include "batch/evaluate_private.h"
+#include "core/must.h"
 
 bool
 evaluate_is_empty_slice(const struct plan_node *node, const struct evaluate_request *request)
@@ -31,6 +32,7 @@ take_row(const struct plan_node *node, const uint64_t *element, uint64_t row, ui
         if ((node->run_words >> w & 1) != 0 && run != NULL) {
             uint64_t last = run->parent->row_count - 1;
 
+            must_in_debug(run->parent->row_count > 0);
             ret_words[w] = run_word(run_slice(run->parent, row < last ? row : last, 1));
         }
     }
@@ -61,6 +63,7 @@ evaluate_empty_slice(struct evaluation *evaluation, const struct plan_node *node
     tundish_status status = TUNDISH_OK;
     bool is_left_out = true;
 
+    must_in_debug(request->count == 1 && rows > 0);
     inner.words = words;
     inner.destinations = NULL;
     evaluation->counters = NULL; /* counted where the row is delivered */

@@ -45,6 +45,7 @@ void
 evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_t *index,
                 int64_t count)
 {
+    must_in_debug(count >= 0 && frame->column_count <= frame->schema->count);
     for (uint32_t i = 0; i < frame->column_count; i++) {
         struct column *column = &frame->columns[i];
         tundish_dtype dtype = frame->schema->columns[i].dtype;
@@ -60,6 +61,7 @@ evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_
 static uint64_t
 count_rows(const struct frame *frame, uint32_t depth, int64_t index)
 {
+    must_in_debug(index < frame->count);
     for (uint32_t i = 0; i < frame->column_count; i++) {
         const struct column *column = &frame->columns[i];
         int64_t begin = index, end = index + 1;
@@ -93,6 +95,7 @@ drop_bad(struct evaluation *evaluation, const struct frame *before, uint32_t dep
         kept[left] = frame->kept != NULL ? frame->kept[i] : i;
         index[left++] = i;
     }
+    must_in_debug(left + frame->errors->bad_count == frame->count);
     memcpy(evaluation->skipped_text, frame->errors->text, sizeof evaluation->skipped_text);
     evaluate_gather(evaluation, frame, index, left);
     frame->kept = kept;
@@ -134,6 +137,7 @@ evaluate_passed_from(const struct plan_node *node, const struct plan_node *input
 {
     int32_t from = (int32_t)column;
 
+    must_in_debug(column < node->schema.count);
     for (; node != input && from >= 0; node = node->inputs[0])
         from = node->schema.columns[from].passed_from;
     return from;
@@ -176,6 +180,7 @@ tundish_status
 evaluate_check_levels(const struct plan_node *node, const struct column *parts, uint32_t part_count,
                       uint32_t column)
 {
+    must_in_debug(part_count > 0 && column < node->schema.count);
     for (uint32_t p = 1; p < part_count; p++)
         if (parts[p].level_count != parts[0].level_count)
             return tnd_fail(TUNDISH_E_DATA,

@@ -6,6 +6,7 @@
 
 #include "batch/kept_rows.h"
 #include "column/words.h"
+#include "core/must.h"
 
 /* Make those that are missing. */
 static tundish_status
@@ -17,6 +18,7 @@ make_missing(struct evaluation *evaluation, const struct plan_node *node,
     struct evaluate_request inner = { .words = words, .stride = node->width, .count = count };
     tundish_status status;
 
+    must_in_debug(count > 0 && request->outer == NULL);
     for (int64_t i = 0; i < count; i++)
         memcpy(words + (size_t)i * node->width,
                request->words + (size_t)missing[i] * request->stride, node->width * sizeof *words);
@@ -33,6 +35,7 @@ static void
 frame_of_piece(struct evaluation *evaluation, const struct plan_node *node,
                const struct kept_piece *piece, struct frame *ret_frame)
 {
+    must_in_debug(piece->count > 0);
     evaluate_ready(evaluation, &node->schema, piece->count, NULL, ret_frame);
     for (uint32_t i = 0; i < ret_frame->column_count; i++)
         kept_piece_column(piece, i, node->schema.columns[i].dtype, evaluation->scratch,
@@ -79,6 +82,7 @@ evaluate_kept(struct evaluation *evaluation, const struct plan_node *node,
         frame_of_piece(evaluation, node, &pieces[p], &parts[p]);
         total += pieces[p].count;
     }
+    must_in_debug(total + missing_count == request->count);
     if (missing_count > 0) {
         struct frame *made = &parts[part_count];
 

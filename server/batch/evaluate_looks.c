@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/mapped.h"
 #include "core/memory.h"
+#include "core/must.h"
 
 /* True if the element is one row of content, although its words may be those of a whole batch
  * (plan_node.cuts_content). */
@@ -54,6 +55,7 @@ count_left_out(struct evaluation *evaluation, const struct plan_node *node,
 {
     uint8_t *left = evaluate_take(evaluation, (size_t)wanted->count, 1);
 
+    must_in_debug(input->count <= wanted->count);
     memset(left, 0, (size_t)wanted->count);
     for (int64_t i = 0; i < input->count; i++)
         left[input->kept != NULL ? input->kept[i] : i] = bad == NULL || !bad[i];
@@ -76,6 +78,7 @@ leave_out_bad(struct evaluation *evaluation, const struct frame_errors *errors,
             kept[left] = answers->kept != NULL ? answers->kept[i] : i;
             index[left++] = i;
         }
+    must_in_debug(left + errors->bad_count == answers->count);
     evaluate_gather(evaluation, answers, index, left);
     answers->kept = kept;
     memcpy(evaluation->skipped_text, errors->text, sizeof evaluation->skipped_text);
@@ -93,6 +96,7 @@ pass(struct evaluation *evaluation, struct passing *passing, const int64_t *inde
 {
     struct column *columns = evaluate_take(evaluation, passing->rows.column_count, sizeof *columns);
 
+    must_in_debug(count <= passing->rows.count);
     for (int64_t i = 0; i < count; i++)
         passing->elements[i] = passing->elements[index[i]];
     if (count == passing->rows.count)
@@ -112,6 +116,7 @@ begin_passing(struct evaluation *evaluation, const struct frame *input, const st
     int64_t *index = evaluate_take(evaluation, (size_t)input->count, sizeof *index);
     int64_t count = 0;
 
+    must_in_debug(answers->count <= input->count);
     ret_passing->rows = *input;
     ret_passing->elements =
         evaluate_take(evaluation, (size_t)input->count, sizeof *ret_passing->elements);
@@ -199,6 +204,7 @@ keep(struct evaluation *evaluation, const struct order_look *look, const struct 
         .took_ns = (tnd_clock_ns() - began_ns) / (int64_t)look->count * passing->rows.count,
     };
 
+    must_in_debug(passing->rows.count <= (int64_t)look->count);
     kept_rows_offer(evaluation->kept, &offer);
 }
 
@@ -330,6 +336,7 @@ count_looked(struct order_services *services, struct order_look *look, bool coun
 {
     struct evaluation *evaluation = services->evaluator;
 
+    must_in_debug((look->skipped > 0) == (look->skipped_text != NULL));
     if (counts && look->skipped > 0) {
         evaluation->skipped += look->skipped;
         snprintf(evaluation->skipped_text, sizeof evaluation->skipped_text, "%s",
@@ -350,6 +357,7 @@ evaluate_look(struct evaluation *evaluation, struct order_look *look)
                               : columns_for_order(evaluation, look, &frame);
     if (look->status == TUNDISH_OK)
         look->status = look->take(look, frame);
+    must_in_debug(evaluation->skipped >= skipped && look->skipped_text == NULL);
     look->skipped = evaluation->skipped - skipped;
     if (look->skipped > 0)
         look->skipped_text = tnd_strdup(evaluation->skipped_text);

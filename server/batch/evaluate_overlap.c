@@ -7,6 +7,7 @@
 
 #include "batch/column_combine.h"
 #include "column/words.h"
+#include "core/must.h"
 
 /* The rows of all batches, each once: batch i is those from begins[i] on. */
 struct tape {
@@ -24,6 +25,7 @@ find_begin(const struct tape *tape, int64_t from, int64_t shift, const struct ru
     size_t element_bytes = tape->width * sizeof *tape->words;
     int64_t rows = (int64_t)run->element_count;
 
+    must_in_debug(from >= 0 && shift >= 0 && run->width == tape->width);
     for (int64_t at = from + shift, tries = 0; at < tape->count; at = from + tries++) {
         int64_t there = tape->count - at < rows ? tape->count - at : rows;
 
@@ -84,6 +86,7 @@ lay_out(struct evaluation *evaluation, const struct evaluate_request *request, u
                ((size_t)run->element_count - (size_t)there) * width * sizeof *tape.words);
         tape.count = begin + (int64_t)run->element_count;
     }
+    must_in_debug(tape.count <= total);
     *ret_tape = tape;
     return tape.count <= total / 2;
 }
@@ -125,6 +128,7 @@ repeat_rows(struct evaluation *evaluation, const struct evaluate_request *reques
 {
     rows->destinations = request->destinations;
     rows->destination_bytes = request->destination_bytes;
+    must_in_debug(rows->count == tape->count);
     rows->count = splits[request->count];
     for (uint32_t i = 0; i < rows->column_count; i++) {
         struct column *column = &rows->columns[i];
@@ -133,6 +137,7 @@ repeat_rows(struct evaluation *evaluation, const struct evaluate_request *reques
         size_t row_bytes = (size_t)values_each * column_value_bytes(dtype);
         uint8_t *values;
 
+        must_in_debug(column->count == tape->count && column->value_count % tape->count == 0);
         if (dtype == TUNDISH_STRING)
             words_fill(evaluation->scratch, column->values, column->value_count, 1);
         values = dtype == TUNDISH_STRING

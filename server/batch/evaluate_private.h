@@ -3,12 +3,16 @@
 #define BATCH_EVALUATE_PRIVATE_H
 
 #include "batch/evaluate.h"
+#include "core/must.h"
 
 /* The run that an element is, whose first word it is. */
 static inline const struct run *
 evaluate_run_at(const struct evaluate_request *request, int64_t element)
 {
-    return run_of_word(request->words[(size_t)element * request->stride]);
+    struct run *run = run_of_word(request->words[(size_t)element * request->stride]);
+
+    must_in_debug(element < request->count && run != NULL);
+    return run;
 }
 
 void *evaluate_take(struct evaluation *evaluation, size_t count, size_t bytes);

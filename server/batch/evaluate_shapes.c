@@ -3,6 +3,7 @@
 #include "batch/evaluate_private.h"
 
 #include "column/dims.h"
+#include "core/must.h"
 
 /* True if all lists of the row have the lengths of `lengths`, level by level. */
 static bool
@@ -40,6 +41,7 @@ evaluate_check_shapes(const struct plan_node *node, uint32_t index, const int64_
     int64_t lengths[RANK_MAX], own[RANK_MAX];
     char first[128], other[128];
 
+    must_in_debug(splits[batch_count] == column->count);
     for (int64_t b = 0; b < batch_count && !are_alike(column); b++) {
         if (splits[b] < splits[b + 1])
             column_dims(column, splits[b], lengths);

@@ -19,6 +19,7 @@ cut_column(const struct evaluation *evaluation, tundish_dtype dtype, int64_t sli
     int64_t begin = slice * rows_each < rows ? slice * rows_each : rows;
     int64_t end = begin + rows_each < rows ? begin + rows_each : rows;
 
+    must_in_debug(0 <= slice && slice < slices);
     column_slice(column, dtype, begin, end, evaluation->scratch, column);
 }
 
@@ -107,6 +108,7 @@ count_even(const struct plan_node *node, const uint64_t *words, int64_t *ret_rep
         begin = words[node->width - 1] * rows;
     }
     *ret_repeated = (int64_t)run_repeated(run, begin, rows);
+    must_in_debug(*ret_repeated <= (int64_t)rows);
     return (int64_t)rows;
 }
 
@@ -138,7 +140,7 @@ evaluate_mask(struct evaluation *evaluation, const struct plan_node *node,
     struct column *mask;
     uint8_t *values;
 
-    must_in_debug(node->schema.count > 0);
+    must_in_debug(node->schema.count > 0 && input.count <= request->count);
     splits[0] = 0;
     for (int64_t i = 0; i < input.count; i++) {
         int64_t element = input.kept != NULL ? input.kept[i] : i;

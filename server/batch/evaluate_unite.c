@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch/column_combine.h"
+#include "core/must.h"
 
 /* Reduce all parts to the elements that every part still has: a zipped element with one bad part is
  * bad. */
@@ -15,6 +16,7 @@ intersect(struct evaluation *evaluation, struct frame *parts, uint32_t part_coun
     int64_t kept_count = 0;
     bool all = true;
 
+    must_in_debug(part_count <= UINT8_MAX);
     for (uint32_t p = 0; p < part_count; p++)
         all &= parts[p].kept == NULL;
     if (all)
@@ -35,6 +37,8 @@ intersect(struct evaluation *evaluation, struct frame *parts, uint32_t part_coun
         evaluate_gather(evaluation, &parts[p], index, kept_count);
         parts[p].kept = kept;
     }
+    for (uint32_t p = 0; p < part_count; p++)
+        must_in_debug(parts[p].count == kept_count);
 }
 
 tundish_status
@@ -70,6 +74,7 @@ evaluate_zip(struct evaluation *evaluation, const struct plan_node *node,
     for (uint32_t p = 0; p < node->input_count; p++)
         for (uint32_t i = 0; i < parts[p].column_count; i++)
             ret_frame->columns[column++] = parts[p].columns[i];
+    must_in_debug(column == node->schema.count);
     return TUNDISH_OK;
 }
 
@@ -94,6 +99,7 @@ evaluate_join(struct evaluation *evaluation, const struct plan_node *node,
             in_order &= request_at[i] == left;
             index[left++] = request_at[i];
         }
+    must_in_debug(left == total && part_count > 0); /* each is in one part */
     evaluate_ready(evaluation, &node->schema, total, request->outer, ret_frame);
     for (uint32_t i = 0; i < node->schema.count; i++) {
         tundish_status status;
@@ -170,6 +176,7 @@ evaluate_branches(struct evaluation *evaluation, const struct plan_node *node,
             origin[total++] = here[part->kept != NULL ? part->kept[i] : i];
         part_count++;
     }
+    must_in_debug(total <= request->count);
     return evaluate_join(evaluation, node, request, parts, part_count, origin, total, ret_frame);
 }
 
@@ -196,9 +203,11 @@ evaluate_outer(struct evaluation *evaluation, const struct plan_node *node,
     if (nearest.kept != NULL)
         return tnd_fail(TUNDISH_E_DATA, "%s: an outer element is bad", node->name);
     evaluate_ready(evaluation, &body->outer_schema, request->count, NULL, outer);
+    must_in_debug(nearest.count == request->count);
     for (uint32_t i = 0; i < body->outer_schema.count; i++) {
         const char *name = body->outer_schema.columns[i].name;
 
+        must_in_debug(i < nearest.column_count || schema_find(request->outer->schema, name) >= 0);
         outer->columns[i] =
             i < nearest.column_count
                 ? nearest.columns[i]

@@ -10,6 +10,7 @@
 #include "source/files/fetch.h"
 #include "source/files/whereabouts.h"
 
+#include "core/must.h"
 #include "core/redact.h"
 
 /* An element on its way down to what it was made of; a batch with that row of it. */
@@ -288,6 +289,7 @@ evaluate_say_row(struct evaluation *evaluation, const struct plan_node *node,
                            row };
     const struct frame *outer = request->outer;
 
+    must_in_debug(index < request->count);
     if (evaluation->files != NULL) {
         if (outer != NULL)
             outer = evaluate_outer_kept(evaluation, outer, &index, 1);
@@ -305,6 +307,7 @@ evaluate_say_where(struct evaluation *evaluation, const struct plan_node *node,
     int64_t index = frame->errors->first_bad;
     int64_t row = input != NULL ? evaluate_bad_row(evaluation, node, input, index) : -1;
 
+    must_in_debug(frame->errors->bad_count > 0 && index < frame->count);
     if (frame->kept != NULL)
         index = frame->kept[index];
     evaluate_say_row(evaluation, node, request, index, row, frame->errors);

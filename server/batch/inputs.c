@@ -13,6 +13,7 @@
 #include "batch/evaluate.h"
 #include "core/cache_folder.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "order/arguments.h"
 #include "order/planning.h"
 #include "plan/plan.h"
@@ -91,6 +92,7 @@ check_source(const struct plan_node *source, struct order_instance *instance)
     struct order_iterator *iterator = NULL;
     tundish_status status = order_open(source, instance, &iterator);
 
+    must_in_debug(source->source->order.check != NULL);
     if (status == TUNDISH_OK)
         status = iterator->ops->check(iterator);
     order_close(iterator);

@@ -115,6 +115,7 @@ release(void *what)
     struct kept_rows *kept = block->kept;
 
     tnd_lock_take(&kept->lock);
+    must_in_debug(block->users > 0 && kept->bytes >= block->bytes);
     if (--block->users > 0)
         block = NULL;
     else
@@ -130,6 +131,8 @@ unlink_block(struct kept_rows *kept, uint64_t number)
     struct kept_block *block = kept->blocks[number % BLOCKS];
 
     must_hold(&kept->lock);
+    must_in_debug(kept->first <= number && number < kept->end && block != NULL);
+    must_in_debug(block->users > 0 && kept->row_count >= (uint64_t)block->left);
     kept->blocks[number % BLOCKS] = NULL;
     kept->row_count -= (uint64_t)block->left;
     while (kept->first < kept->end && kept->blocks[kept->first % BLOCKS] == NULL)
@@ -262,6 +265,7 @@ make_room(struct kept_rows *kept, uint64_t bytes)
         free(unlink_block(kept, kept->first));
     }
     kept->bytes += bytes;
+    must_in_debug(kept->bytes <= kept->bytes_max && kept->end - kept->first < BLOCKS);
     return true;
 }
 
@@ -271,6 +275,7 @@ entry_of(const struct kept_rows *kept, const struct plan_node *node, const uint6
     uint64_t hash = node->index;
 
     must_hold(&kept->lock);
+    must_in_debug(kept->entries != NULL);
     for (uint32_t w = 0; w < node->width; w++) {
         hash = (hash ^ words[w]) * UINT64_C(0x9E3779B97F4A7C15);
         hash ^= hash >> 32;
@@ -290,6 +295,7 @@ link_block(struct kept_rows *kept, struct kept_block *block)
     }
     if (kept->entries == NULL)
         kept->entries = tnd_zalloc(ENTRIES, sizeof *kept->entries);
+    must_in_debug(kept->blocks[kept->end % BLOCKS] == NULL);
     block->taken_before = kept->taken_count;
     kept->blocks[kept->end++ % BLOCKS] = block;
     kept->row_count += (uint64_t)block->count;
@@ -307,6 +313,7 @@ kept_rows_offer(struct kept_rows *kept, const struct kept_offer *offer)
     struct kept_block *block, measured;
     bool has_room;
 
+    must_in_debug(kept_rows_of(kept, offer->node));
     if (rows->count == 0)
         return;
     for (uint32_t i = 0; i < rows->column_count; i++)
@@ -356,6 +363,7 @@ is_at(const struct kept_rows *kept, const struct spot *spot, const struct plan_n
     if (spot->number < kept->first || spot->number >= kept->end)
         return false;
     block = kept->blocks[spot->number % BLOCKS];
+    must_in_debug(block == NULL || (spot->row >= 0 && spot->row < block->count));
     return block != NULL && block->node == node && !block->is_taken[spot->row] &&
            memcmp(&block->words[(size_t)spot->row * node->width], words,
                   node->width * sizeof *words) == 0;
@@ -423,6 +431,7 @@ kept_rows_take(struct kept_rows *kept, const struct kept_want *want, struct kept
                 missing[missing_count++] = i;
             }
         }
+        must_in_debug(found_count + missing_count == want->count);
     }
     tnd_lock_release(&kept->lock);
     for (uint32_t p = 0; p < piece_count; p++)
@@ -455,6 +464,7 @@ kept_piece_column(const struct kept_piece *piece, uint32_t index, tundish_dtype 
     int64_t each = values_each(column);
     int64_t *rows;
 
+    must_in_debug(0 <= piece->first && piece->first + piece->count <= column->count);
     if (piece->count == column->count) {
         column_copy(ret_column, column);
     } else if (each > 0) {

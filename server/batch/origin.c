@@ -6,6 +6,7 @@
 #include "batch/evaluate_private.h"
 #include "batch/origin_private.h"
 #include "content/content.h"
+#include "core/must.h"
 #include "order/arguments.h"
 #include "order/run.h"
 #include "source/source.h"
@@ -107,6 +108,7 @@ of_pieces(struct origin_walk *walk, const struct plan_node *node, const uint64_t
     for (size_t i = 0; i < piece_count; i++)
         for (size_t k = 0; k < pieces->parts[i]->count; k++)
             origin->parts[count++] = pieces->parts[i]->parts[k];
+    must_in_debug(count == origin->count);
     return origin;
 }
 

@@ -152,6 +152,7 @@ count_left(const struct leaving_out *leaving, size_t count)
     uint64_t first[PLAN_WIDTH_MAX];
     int64_t left;
 
+    must_in_debug(count <= leaving->rows->count);
     run_words_slice(leaving->words, node->width, node->run_words, 0, count, first);
     left = origin_content_rows(leaving->walk, node, first);
     run_words_release(first, 1, node->width, node->run_words);
@@ -298,6 +299,7 @@ origins_open(struct evaluation *evaluation, const struct plan_node *root, const 
     origins->row_count = rows.count;
     for (size_t i = 0; i < rows.count; i++)
         list_row(origins->scratch, rows.list[i], &origins->rows[i]);
+    must_in_debug(walk.functions == 0);
 }
 
 void

@@ -78,6 +78,7 @@ sparse_output(const struct column *column, struct scratch *scratch, struct outpu
 {
     int64_t coordinates[RANK_MAX];
 
+    must_in_debug(column->count == 1 && column->level_count <= RANK_MAX);
     for (uint32_t k = 0; k < column->level_count; k++)
         output->shape[k] =
             column->dense_shape != NULL ? column->dense_shape[k] : longest_list(column, k);
@@ -108,6 +109,7 @@ ragged_output(const struct column *column, struct scratch *scratch, struct outpu
             output->splits_count++;
         }
     }
+    must_in_debug((int)output->splits_count <= spec->ragged_rank);
 }
 
 void

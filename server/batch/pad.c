@@ -8,6 +8,7 @@
 #include "core/bytes.h"
 #include "core/half.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "order/arguments.h"
 #include "shm/segment.h"
 
@@ -72,6 +73,7 @@ struct padding {
 static void
 fill_padding(struct padding *padding, int64_t count)
 {
+    must_in_debug(count >= 0); /* no list is longer than what it is padded to */
     for (int64_t i = 0; i < count; i++, padding->to += padding->value_bytes)
         memcpy(padding->to, padding->value, padding->value_bytes);
 }
@@ -253,6 +255,7 @@ batch_lengths(const struct plan_node *node, uint32_t column_index, const struct 
 {
     const struct column *column = &frame->columns[column_index];
 
+    must_in_debug(index < column->count);
     memset(lengths, 0, RANK_MAX * sizeof *lengths);
     for (uint32_t k = 1; k < column->level_count; k++)
         lengths[k] = known_length(node, column_index, &column->levels[k], k);
@@ -300,6 +303,9 @@ pad_column(const struct plan_node *node, uint32_t column_index, const int64_t *b
         memcpy(padding.lengths, &lengths[i * rank], rank * sizeof *lengths);
         pad_list(&padding, 0, i);
     }
+    must_in_debug(padding.to ==
+                  (const uint8_t *)result.values + (size_t)count * padding.value_bytes);
+    must_in_debug(column_list_count(&result, rank) == count);
     *column = result;
     return TUNDISH_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "content/content.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "order/ops.h"
 #include "order/run.h"
 #include "source/source.h"
@@ -69,6 +70,7 @@ portable_add(struct portable_bytes *to, const void *bytes, size_t byte_count)
         to->room = 2 * to->room + byte_count + 256;
         to->bytes = tnd_realloc(to->bytes, to->room, 1);
     }
+    must_in_debug(to->used + byte_count <= to->room);
     if (byte_count > 0)
         memcpy(to->bytes + to->used, bytes, byte_count);
     to->used += byte_count;
@@ -126,8 +128,10 @@ write_run(const struct run *run, struct portable_bytes *to)
         .shares = has_parent && !run->in_pieces,
     };
 
+    must_in_debug(run->in_pieces || run->row_count == run->element_count);
     if (head.shares)
         head.begin = (uint64_t)(run->words - run->parent->words) / run->width;
+    must_in_debug(!head.shares || head.begin <= run->parent->element_count);
     portable_add(to, &head, sizeof head);
     if (has_parent)
         write_run(run->parent, to);

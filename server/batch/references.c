@@ -1,6 +1,7 @@
 /* references.c - visits the references of elements, down the tree of the plan as evaluate goes. */
 #include "batch/references.h"
 
+#include "core/must.h"
 #include "order/run.h"
 #include "source/source.h"
 
@@ -38,6 +39,7 @@ visit_runs(const struct plan_node *node, const uint64_t *words, size_t stride, u
     for (uint64_t i = 0; i < count; i++) {
         const struct run *run = run_of_word(words[i * stride]);
 
+        must_in_debug(run == NULL || run->width >= node->inputs[0]->width);
         if (run != NULL)
             references_visit(node->inputs[0], run->words, run->width, run->element_count, visit,
                              user);

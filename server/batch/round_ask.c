@@ -1,6 +1,7 @@
 /* round_ask.c - requests the rows of a round from the nodes that have their files, ahead of use. */
 #include "batch/dealer.h"
 #include "batch/references.h"
+#include "core/must.h"
 #include "source/files/ask_ahead.h"
 
 void
@@ -8,6 +9,7 @@ dealer_ask_round(const struct plan *plan, struct source_files *files, struct dea
 {
     struct ask_ahead *asking = ask_ahead_begin(files);
 
+    must_in_debug(round->asked_of == NULL);
     if (asking == NULL)
         return;
     references_visit(plan->graph->root, round->words, round->width, round->present_count,

@@ -7,6 +7,7 @@
 #include "batch/evaluate.h"
 #include "batch/inputs.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "source/files/files.h"
 
 struct sample {
@@ -96,6 +97,7 @@ sample_use(struct sample *sample, int64_t most,
                        (size_t)(most - request.count), &got);
 
         request.count += (int64_t)got;
+        must_in_debug(request.count <= most);
         if (result == ORDER_FAILED)
             status = TUNDISH_E_DATA;
         if (result != ORDER_OK)
