@@ -331,9 +331,10 @@ count_time(struct evaluation_counters *counters, struct evaluation_stage *stage,
     tnd_stats_observe(&stage->values->call, stage->own_ns);
 }
 
-/* Evaluate a node and count its time, skipped rows and errors, excluding those of the stages before
- * it. A stage asks its input almost at once, so the input begins at the same reading of the clock:
- * of a chain of stages each costs one reading. */
+/* Evaluate a node and count its time and errors, excluding those of the stages before it, as
+ * drop_bad (evaluate_frame.c) counts the rows that the running stage leaves out. A stage asks its
+ * input almost at once, so the input begins at the same reading of the clock: of a chain of stages
+ * each costs one reading. */
 static tundish_status
 evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
                  const struct evaluate_request *request, struct evaluation_stage *stage,
@@ -342,7 +343,7 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
     struct evaluation_counters *counters = evaluation->counters;
     struct evaluation_inner outer = counters->inner;
     struct tnd_stats_stage *running = counters->running, *values = stage->values;
-    uint64_t running_count = counters->running_count, skipped = evaluation->skipped;
+    uint64_t running_count = counters->running_count;
     int64_t began_ns;
     tundish_status status;
 
@@ -353,17 +354,14 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
     began_ns = counters->now_ns;
     status = evaluate_node(evaluation, node, request, ret_frame);
     count_time(counters, stage, began_ns, (uint64_t)request->count);
-    skipped = evaluation->skipped - skipped;
     tnd_stats_add(&values->rows, (uint64_t)request->count);
     tnd_stats_add(&values->calls, 1);
-    tnd_stats_add(&values->skipped, skipped - counters->inner.skipped);
     if (status == TUNDISH_OK)
         tnd_stats_add(&values->output, bytes_made(node, ret_frame));
     else if (!counters->inner.failed)
         tnd_stats_add(&values->errors, 1);
     enter_stage(counters, running, running_count);
     counters->inner.ns += outer.ns;
-    counters->inner.skipped = outer.skipped + skipped;
     counters->inner.failed = outer.failed || status != TUNDISH_OK;
     return status;
 }

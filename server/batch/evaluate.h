@@ -24,9 +24,8 @@ struct evaluation_stage {
 
 /* The work of the stages before the one that runs. */
 struct evaluation_inner {
-    int64_t ns;       /* spent */
-    uint64_t skipped; /* left out */
-    bool failed;      /* one of them has */
+    int64_t ns;  /* spent */
+    bool failed; /* one of them has */
 };
 
 struct evaluation_counters {

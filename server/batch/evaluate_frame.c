@@ -77,25 +77,31 @@ count_rows(const struct frame *frame, uint32_t depth, int64_t index)
     return 1;
 }
 
-/* Leave out the bad elements, count their rows, and note which are left. */
+/* Leave out the bad elements, count their rows, and note which are left. The stage counts them
+ * however often it meets them; evaluation->skipped is taken back where others count them. */
 static void
 drop_bad(struct evaluation *evaluation, const struct frame *before, uint32_t depth,
          struct frame *frame)
 {
+    const struct evaluation_counters *counters = evaluation->counters;
     const uint8_t *bad = frame->errors->bad;
+    uint64_t skipped = 0;
     int64_t left = 0;
     int64_t *index = evaluate_take(evaluation, (size_t)frame->count, sizeof *index);
     int64_t *kept = evaluate_take(evaluation, (size_t)frame->count, sizeof *kept);
 
     for (int64_t i = 0; i < frame->count; i++) {
         if (bad[i]) {
-            evaluation->skipped += before == NULL ? 1 : count_rows(before, depth, i);
+            skipped += before == NULL ? 1 : count_rows(before, depth, i);
             continue;
         }
         kept[left] = frame->kept != NULL ? frame->kept[i] : i;
         index[left++] = i;
     }
     must_in_debug(left + frame->errors->bad_count == frame->count);
+    evaluation->skipped += skipped;
+    if (counters != NULL && counters->running != NULL)
+        tnd_stats_add(&counters->running->skipped, skipped);
     memcpy(evaluation->skipped_text, frame->errors->text, sizeof evaluation->skipped_text);
     evaluate_gather(evaluation, frame, index, left);
     frame->kept = kept;

@@ -317,6 +317,42 @@ a_bad_row_of_windows_counts_for_each(void **state)
                    "t: [1 2 4] [2 4 5] [4 5 6] [4 5 6 7]", 3);
 }
 
+/* Windows with bad rows are made in vain together first, then one after the other. */
+static void
+each_stage_counts_the_rows_that_it_leaves_out(void **state)
+{
+    struct tnd_stats_stage values[COLUMNS] = { 0 };
+    struct evaluation_stage stages[COLUMNS] = { 0 };
+    struct evaluation_counters counters = { .stages = stages, .is_untimed = true };
+    struct pipeline pipeline;
+    struct folder folder;
+    uint64_t words[AT_ONCE];
+    size_t count;
+
+    (void)state;
+    folder_open(&folder);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0,
+                                   "[" NUMBERS("x") "{window: {size: 4, shift: 1, "
+                                                    "drop_remainder: true}}]"),
+                     TUNDISH_OK);
+    assert_in_range(pipeline.plan->node_count, 3, COLUMNS);
+    for (uint32_t i = 0; i < pipeline.plan->node_count; i++)
+        stages[i].values = &values[i];
+    pipeline.evaluation.counters = &counters;
+    pipeline.evaluation.skip_bad = true;
+    assert_int_equal(order_next(pipeline.iterator, words, AT_ONCE, &count), ORDER_OK);
+    assert_int_equal(pipeline_content(&pipeline, words, (int64_t)count), TUNDISH_OK);
+    assert_int_equal(pipeline.evaluation.skipped, 3);
+    for (uint32_t i = 0; i < pipeline.plan->node_count; i++)
+        if (i == order_node(pipeline.node)->inputs[0]->index)
+            assert_in_range(tnd_stats_get(&values[i].skipped), 3, 4);
+        else
+            assert_int_equal(tnd_stats_get(&values[i].skipped), 0);
+    run_words_release(words, count, 1, 1);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+}
+
 static void
 a_bad_element_is_told_with_its_stage(void **state)
 {
@@ -362,6 +398,7 @@ TEST_FILE(test_elements)
         cmocka_unit_test(windows_have_rows_in_common),
         cmocka_unit_test(each_row_of_windows_is_made_once),
         cmocka_unit_test(a_bad_row_of_windows_counts_for_each),
+        cmocka_unit_test(each_stage_counts_the_rows_that_it_leaves_out),
         cmocka_unit_test(a_bad_element_is_told_with_its_stage),
         cmocka_unit_test(bad_rows_are_left_out),
         cmocka_unit_test(bad_rows_of_a_batch_are_left_out_alone),
