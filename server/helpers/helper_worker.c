@@ -288,7 +288,7 @@ make_by_helper(struct line *line, const struct part *part)
     if (compares || leaves_out_rows(&made))
         return compare(line, part);
     status = take(line, part, &made);
-    if (status == TUNDISH_OK || status == TUNDISH_E_TIMEOUT)
+    if (status == TUNDISH_OK || status == TUNDISH_STOPPED)
         return status;
     helper_note_failure(line, status); /* it may have made more than there is */
     return make_here(line, part);

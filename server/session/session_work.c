@@ -33,7 +33,7 @@ session_reserve_whole(struct worker *worker, struct share *share, uint32_t repli
     while (status == TUNDISH_E_TIMEOUT) {
         /* Relaxed: the flag carries no data, and session_halt joins this thread. */
         if (atomic_load_explicit(&session->stop, memory_order_relaxed))
-            return tnd_fail(TUNDISH_E_TIMEOUT, "the server is stopping");
+            return tnd_fail(TUNDISH_STOPPED, "stopped while a batch waited for room");
         nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
         status = feed_reserve(session->feed, replica, &share->slot);
     }

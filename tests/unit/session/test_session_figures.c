@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "session/served.h"
+#include "session/session_private.h"
 #include "unit/test_file.h"
 #include "watch/snapshot.h"
 
@@ -128,6 +129,34 @@ bad_rows_are_counted(void **state)
     served_close(served);
 }
 
+/* The lane has room for one of these batches. */
+static void
+a_stream_that_is_stopped_without_room_has_not_failed(void **state)
+{
+    static const struct served_options options = {
+        .stages = "{range: 1000000}, {batch: 512}",
+        .deliver = "on_error: skip, slots: 4, lane_bytes: 4096, compression: none",
+    };
+    struct served *served = served_open(&options);
+    struct session *session = served->session;
+    bool is_being_made = false;
+    struct look look;
+
+    (void)state;
+    while (!is_being_made) {
+        ring_lock(session);
+        is_being_made = ring_next_position(session) > 1 && ring_step(session, 0)->position == 1 &&
+                        ring_step(session, 0)->state == STEP_OPEN;
+        ring_unlock(session);
+    }
+    session_stop(session);
+    look_at(served, &look);
+    assert_int_equal(watch_value(only(&look, "lane"), "published"), 2); /* STOPPED, too */
+    assert_int_equal(watch_value(only(&look, "stream"), "failed"), 0);
+    look_away(&look);
+    served_close(served);
+}
+
 /* Numbers that fit into two bits each, in int64: 4000 rows, 32 kB a batch. */
 #define NARROW "{range: 40000}, {map: {value: 'value % 4'}}, {batch: 4000}"
 
@@ -182,6 +211,7 @@ TEST_FILE(test_session_figures)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_trainers_took_is_counted),
         cmocka_unit_test(bad_rows_are_counted),
+        cmocka_unit_test(a_stream_that_is_stopped_without_room_has_not_failed),
         cmocka_unit_test(columns_are_stored_smaller_where_memory_is_short),
     };
 
