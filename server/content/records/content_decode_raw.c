@@ -75,6 +75,19 @@ decode_raw_open(void *memory, const struct stage_config *config, struct schema *
     return status;
 }
 
+/* The bytes of all texts, if they are equally long and one lies after the other, as records of a
+ * file do; else NULL. */
+static const uint8_t *
+one_stretch(const struct column *texts)
+{
+    const struct byte_view *views = texts->values;
+
+    for (int64_t i = 1; i < texts->value_count; i++)
+        if (views[i].size != views[0].size || views[i].data != views[i - 1].data + views[0].size)
+            return NULL;
+    return texts->value_count > 0 ? views[0].data : NULL;
+}
+
 /* Find the number of values of each text. DecodeRaw makes one tensor, so all texts of an element
  * must be equally long. */
 static bool
@@ -150,28 +163,62 @@ decode_fixed(const struct decode_raw *state, const struct column *texts, struct 
     column->value_count = (int64_t)(all / state->value_bytes);
 }
 
+/* How many values each text has. Sets how many all have. */
+static struct level
+level_of_texts(const struct decode_raw *state, const struct column *texts, struct frame *output,
+               int64_t *ret_total)
+{
+    int64_t *splits =
+        scratch_array(output->scratch, (size_t)texts->value_count + 1, sizeof *splits);
+    bool is_even = measure(state, texts, output, splits);
+
+    *ret_total = splits[texts->value_count];
+    return is_even && texts->value_count > 0 ? (struct level){ .uniform = splits[1] }
+                                             : (struct level){ .uniform = -1, .splits = splits };
+}
+
+static void
+copy_texts(const struct decode_raw *state, const struct column *texts, const struct level *level,
+           uint8_t *to)
+{
+    const struct byte_view *views = texts->values;
+
+    for (int64_t i = 0; i < texts->value_count; i++) {
+        size_t bytes = (size_t)level_length(level, i) * state->value_bytes;
+
+        if (bytes > 0)
+            memcpy(to, views[i].data, bytes);
+        to += bytes;
+    }
+}
+
 static void
 decode_whole(const struct decode_raw *state, const struct column *texts, struct frame *output,
              uint32_t index)
 {
     const struct byte_view *views = texts->values;
+    const uint8_t *stretch = one_stretch(texts);
     struct column *column = &output->columns[index];
-    int64_t *splits =
-        scratch_array(output->scratch, (size_t)texts->value_count + 1, sizeof *splits);
-    bool is_even = measure(state, texts, output, splits);
-    int64_t total = splits[texts->value_count];
-    uint8_t *values = frame_values(output, index, (size_t)total * state->value_bytes);
+    struct level level;
+    int64_t total;
+    uint8_t *values;
 
-    for (int64_t i = 0; i < texts->value_count; i++)
-        if (splits[i + 1] > splits[i])
-            memcpy(values + (size_t)splits[i] * state->value_bytes, views[i].data,
-                   (size_t)(splits[i + 1] - splits[i]) * state->value_bytes);
+    if (stretch != NULL && views[0].size % state->value_bytes == 0) {
+        level = (struct level){ .uniform = (int64_t)(views[0].size / state->value_bytes) };
+        total = texts->value_count * level.uniform;
+    } else {
+        stretch = NULL;
+        level = level_of_texts(state, texts, output, &total);
+    }
+    values = frame_values(output, index, (size_t)total * state->value_bytes);
+    if (stretch != NULL)
+        memcpy(values, stretch, (size_t)total * state->value_bytes);
+    else
+        copy_texts(state, texts, &level, values);
     if (state->is_swapped)
         swap_bytes(values, (size_t)total, state->value_bytes);
     column_set_like(column, texts, values);
-    column->levels[column->level_count++] = is_even && texts->value_count > 0
-                                                ? (struct level){ .uniform = splits[1] }
-                                                : (struct level){ .uniform = -1, .splits = splits };
+    column->levels[column->level_count++] = level;
     column->value_count = total;
 }
 

@@ -41,6 +41,14 @@ columns_of_every_kind_arrive_as_they_were_made(void **state)
           "{batch: {batch_size: 2, drop_remainder: true}}",
           "epochs: 1",
           { "0.0 w=x,y f=0.5,1.5", "END", "END_OF_STREAM" } },
+        { "{fixed_length_record: {filenames: numbers, record_bytes: 4}}, {decode_raw: {out_type: "
+          "int32, little_endian: false}}, {window: {size: 2, shift: 1, drop_remainder: true}}, "
+          "{batch: 2}",
+          "epochs: 2",
+          { "0.0 value=16843009,16843010,16843010,16843011",
+            "0.1 value=16843011,16843012,16843012,16843013", "END",
+            "1.0 value=16843009,16843010,16843010,16843011",
+            "1.1 value=16843011,16843012,16843012,16843013", "END", "END_OF_STREAM" } },
     };
     static const char *const stored[] = { "", ", compression: none", ", compression: narrow",
                                           ", compression: zstd, checksums: true",
@@ -48,6 +56,7 @@ columns_of_every_kind_arrive_as_they_were_made(void **state)
 
     (void)state;
     served_write("words.txt", "red\n\na long word\nx\n");
+    served_write("numbers", "\1\1\1\1\1\1\1\2\1\1\1\3\1\1\1\4\1\1\1\5");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t k = 0; k < sizeof stored / sizeof *stored; k++) {
             char deliver[128];
