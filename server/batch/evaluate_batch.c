@@ -24,11 +24,14 @@ rows_of_runs(struct evaluation *evaluation, const struct evaluate_request *reque
 {
     uint64_t *words;
 
-    *rows = (struct evaluate_request){ .stride = width, .count = splits[request->count] };
+    *rows = (struct evaluate_request){
+        .stride = width,
+        .count = splits[request->count],
+        .destinations = request->destinations,
+        .destination_bytes = request->destination_bytes,
+    };
     if (request->count == 1) {
         rows->words = evaluate_run_at(request, 0)->words;
-        rows->destinations = request->destinations;
-        rows->destination_bytes = request->destination_bytes;
         return;
     }
     words = evaluate_take(evaluation, (size_t)rows->count * width, sizeof *words);

@@ -57,6 +57,8 @@ evaluate_slices(struct evaluation *evaluation, const struct plan_node *node,
 {
     struct frame *slices = evaluate_take(evaluation, (size_t)request->count, sizeof *slices);
     struct column *columns = evaluate_take(evaluation, (size_t)request->count, sizeof *columns);
+    const struct slices_arguments *arguments = node->arguments;
+    bool is_whole = request->count == 1 && arguments->slices == 1;
 
     for (int64_t i = 0; i < request->count; i++) {
         struct evaluate_request element = {
@@ -64,6 +66,8 @@ evaluate_slices(struct evaluation *evaluation, const struct plan_node *node,
             .stride = node->width,
             .count = 1,
             .outer = request->outer,
+            .destinations = is_whole ? request->destinations : NULL,
+            .destination_bytes = request->destination_bytes,
         };
         tundish_status status = evaluate_slice(evaluation, node, &element, &slices[i]);
 

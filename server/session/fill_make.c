@@ -132,15 +132,12 @@ fill_columns(const struct fill *fill, struct evaluation *evaluation, const struc
 bool
 fill_expects(const struct fill *fill)
 {
-    const struct plan_node *root = fill->plan->graph->root;
-    bool expects = root->content != NULL && !fill->plan->stream->deliver.skip_errors;
+    bool expects = !fill->plan->stream->deliver.skip_errors;
 
-    /* Only the last stage then writes into the slot, and no stage reads there. */
     for (uint32_t i = 0; i < fill->plan->element_spec.count; i++) {
         const struct column_spec *spec = &fill->plan->element_spec.columns[i];
 
         expects &= spec->kind == TUNDISH_DENSE && spec->dtype != TUNDISH_STRING &&
-                   root->schema.columns[i].passed_from < 0 &&
                    fill->columns[i].codec.number == TND_CODEC_RAW;
     }
     return expects;
@@ -157,6 +154,17 @@ fill_expect(const struct fill *fill, const uint64_t *bytes, struct slot *slot)
     }
 }
 
+/* Two columns may be one that passes twice, and then the values of both lie where the first's are
+ * wanted. */
+static bool
+lies_in(struct slot *slot, const uint64_t *reserved, uint32_t count, const void *values)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (reserved[i] > 0 && values == slot_values(slot, i)->data)
+            return true;
+    return false;
+}
+
 bool
 fill_fits(const struct fill *fill, struct scratch *scratch, struct filled *filled,
           struct slot *slot)
@@ -169,10 +177,11 @@ fill_fits(const struct fill *fill, struct scratch *scratch, struct filled *fille
     for (uint32_t i = 0; i < count && !fits; i++) {
         const struct slot_buffer *values = slot_values(slot, i);
 
-        if (values->stored_bytes > 0 && filled->columns[i].values == values->data) {
+        if (values->stored_bytes > 0 &&
+            lies_in(slot, filled->reserved, count, filled->columns[i].values)) {
             void *copy = scratch_alloc(scratch, values->stored_bytes);
 
-            memcpy(copy, values->data, values->stored_bytes);
+            memcpy(copy, filled->columns[i].values, values->stored_bytes);
             filled->columns[i].values = copy;
         }
     }

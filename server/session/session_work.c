@@ -43,27 +43,32 @@ session_reserve_whole(struct worker *worker, struct share *share, uint32_t repli
     return status;
 }
 
-/* Reserve the slot of a slice that is to be made, if it may be as large as the one before. Then its
- * values need not be copied there. */
+/* Reserve the slot of a slice that is to be made, if those before were of one size, and it may be
+ * as large. Then its values need not be copied there. */
 static void
 reserve_ahead(struct worker *worker, struct share *share, uint32_t replica)
 {
-    if (worker->expected_bytes == NULL || !fill_expects(share->fill))
+    if (!worker->expects || !fill_expects(share->fill))
         return;
     fill_expect(share->fill, worker->expected_bytes, &share->slot);
     share->reserved = feed_reserve(worker->session->feed, replica, &share->slot) == TUNDISH_OK;
 }
 
-/* The next slice may be as large as this one. */
+/* The next slice may be as large as this one, unless this one is of another size than the last. */
 static void
 note_bytes(struct worker *worker, struct share *share)
 {
     uint32_t count = worker->session->plan->element_spec.count;
 
+    worker->expects = true;
     if (worker->expected_bytes == NULL)
         worker->expected_bytes = tnd_zalloc(count, sizeof *worker->expected_bytes);
-    for (uint32_t i = 0; i < count; i++)
-        worker->expected_bytes[i] = slot_values(&share->slot, i)->stored_bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bytes = slot_values(&share->slot, i)->stored_bytes;
+
+        worker->expects &= worker->expected_bytes[i] == bytes;
+        worker->expected_bytes[i] = bytes;
+    }
 }
 
 static tundish_status

@@ -25,6 +25,7 @@ struct worker {
     int64_t waits_since_ns;
     struct worker_stats counters;
     uint64_t *expected_bytes; /* of the columns of the last whole slice; NULL: none was made */
+    bool expects;             /* the slice before that one took as many */
     uint64_t skipped; /* of evaluation.skipped, those accounted for; under the session's lock */
 };
 
