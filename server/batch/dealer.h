@@ -35,7 +35,7 @@ struct dealer_options {
     struct evaluation_counters *counters; /* or NULL */
     bool samples;                         /* steps are made to be measured, not delivered */
     bool skip_bad;                        /* for stages that look at content to decide order */
-    struct order_landmarks *landmarks;    /* of filters, for passing over elements; or NULL */
+    struct order_landmarks *landmarks;    /* for passing over elements; or NULL */
     const struct order_looks *looks;      /* threads that look at content, too; or NULL */
     uint64_t digest_steps; /* after each of these, under DATA, note a hash over all workers' order;
                               0: never */

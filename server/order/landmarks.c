@@ -2,6 +2,7 @@
 #include "order/landmarks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
@@ -86,6 +87,9 @@ new_list(struct order_landmarks *landmarks, uint64_t pass)
     list->pass = pass;
     list->step = order_landmarks_step(landmarks);
     list->count = 0;
+    list->are_parts = false;
+    free(list->state_ends);
+    list->state_ends = NULL;
     return list;
 }
 
@@ -128,36 +132,116 @@ make_room(struct order_landmark_list *list)
         return;
     list->room = list->room == 0 ? ROOM_AT_FIRST : 2 * list->room;
     list->passed = tnd_realloc(list->passed, list->room, sizeof *list->passed);
+    if (list->state_ends != NULL)
+        list->state_ends = tnd_realloc(list->state_ends, list->room, sizeof *list->state_ends);
+}
+
+size_t
+order_landmarks_state_bytes(const struct order_landmark_list *list)
+{
+    return list->state_ends != NULL && list->count > 0 ? (size_t)list->state_ends[list->count - 1]
+                                                       : 0;
+}
+
+static struct order_landmark
+landmark_at(const struct order_landmark_list *list, uint32_t index)
+{
+    struct order_landmark landmark = { (index + UINT64_C(1)) * list->step, list->passed[index],
+                                       NULL, 0 };
+    uint64_t begin;
+
+    if (list->state_ends == NULL)
+        return landmark;
+    begin = index > 0 ? list->state_ends[index - 1] : 0;
+    landmark.state_bytes = (size_t)(list->state_ends[index] - begin);
+    if (landmark.state_bytes > 0)
+        landmark.state = list->states + begin;
+    return landmark;
 }
 
 static void
 thin(struct order_landmark_list *list)
 {
+    uint64_t end = 0;
+
+    for (uint32_t i = 0; i < list->count / 2; i++) {
+        struct order_landmark kept = landmark_at(list, 2 * i + 1);
+
+        list->passed[i] = kept.passed;
+        if (list->state_ends == NULL)
+            continue;
+        if (kept.state_bytes > 0)
+            memmove(list->states + end, kept.state, kept.state_bytes);
+        end += kept.state_bytes;
+        list->state_ends[i] = end;
+    }
     list->count /= 2;
     list->step *= 2;
-    for (uint32_t i = 0; i < list->count; i++)
-        list->passed[i] = list->passed[2 * i + 1];
+}
+
+bool
+order_landmarks_want(const struct order_landmark_list *list, uint64_t taken)
+{
+    return taken / list->step == list->count + UINT64_C(1) && taken % list->step == 0;
+}
+
+/* Long ones are not kept. */
+static size_t
+kept_bytes(const struct order_landmark *landmark)
+{
+    return landmark->state_bytes <= LANDMARK_STATE_BYTES ? landmark->state_bytes : 0;
+}
+
+static bool
+is_full(const struct order_landmark_list *list, const struct order_landmark *landmark)
+{
+    size_t bytes = order_landmarks_state_bytes(list) + kept_bytes(landmark);
+
+    return list->count == LANDMARKS_AT_MOST || landmark->state_bytes > list->step ||
+           bytes > LANDMARK_LIST_BYTES;
+}
+
+static void
+add_state(struct order_landmark_list *list, const struct order_landmark *landmark)
+{
+    size_t begin = order_landmarks_state_bytes(list);
+    size_t bytes = kept_bytes(landmark);
+
+    if (begin + bytes > list->state_room) {
+        list->state_room = 2 * (begin + bytes);
+        list->states = tnd_realloc(list->states, list->state_room, 1);
+    }
+    if (bytes > 0)
+        memcpy(list->states + begin, landmark->state, bytes);
+    list->state_ends[list->count] = begin + bytes;
 }
 
 void
 order_landmarks_note(struct order_landmarks *landmarks, struct order_landmark_list *list,
-                     uint64_t taken, uint64_t passed)
+                     const struct order_landmark *landmark)
 {
-    if (taken / list->step != list->count + UINT64_C(1) || taken % list->step != 0)
+    bool has_states = landmark->state != NULL;
+
+    if (!order_landmarks_want(list, landmark->taken))
         return;
-    if (list->count == LANDMARKS_AT_MOST) {
+    while (is_full(list, landmark))
         thin(list);
-        if (taken % list->step != 0)
-            return;
-    }
+    if (landmark->taken % list->step != 0)
+        return;
+    if (has_states && list->count == 0 && list->state_ends == NULL)
+        list->state_ends = tnd_alloc((list->room + 1) * sizeof *list->state_ends);
+    if (has_states != (list->state_ends != NULL)) /* a file's list of another stage */
+        return;
     make_room(list);
-    list->passed[list->count++] = passed;
+    if (has_states)
+        add_state(list, landmark);
+    list->passed[list->count++] = landmark->passed;
     landmarks->noted++;
 }
 
 bool
-order_landmarks_before(const struct order_landmark_list *list, uint64_t count, uint64_t *ret_taken,
-                       uint64_t *ret_passed)
+order_landmarks_before(const struct order_landmark_list *list, uint64_t count,
+                       struct order_landmark *ret_landmark)
 {
     uint32_t first = 0, end = list->count;
 
@@ -169,10 +253,11 @@ order_landmarks_before(const struct order_landmark_list *list, uint64_t count, u
         else
             end = middle;
     }
+    while (first > 0 && list->state_ends != NULL && landmark_at(list, first - 1).state == NULL)
+        first--;
     if (first == 0)
         return false;
-    *ret_taken = first * list->step;
-    *ret_passed = list->passed[first - 1];
+    *ret_landmark = landmark_at(list, first - 1);
     return true;
 }
 
@@ -183,9 +268,19 @@ order_landmarks_reach(const struct order_landmark_list *list)
 }
 
 void
+order_landmarks_empty(struct order_landmark_list *list)
+{
+    free(list->passed);
+    free(list->state_ends);
+    free(list->states);
+    *list = (struct order_landmark_list){ 0 };
+}
+
+void
 order_landmarks_close(struct order_landmarks *landmarks)
 {
     for (uint32_t i = 0; i < landmarks->list_count; i++)
-        free(landmarks->lists[i].passed);
+        order_landmarks_empty(&landmarks->lists[i]);
+    order_state_close(&landmarks->writer);
     *landmarks = (struct order_landmarks){ 0 };
 }

@@ -3,6 +3,8 @@
  * since tf.data builds this from group_by_window with the bucket as the key. */
 #include "order/arguments.h"
 #include "order/columns.h"
+#include "order/held.h"
+#include "order/noting.h"
 #include "order/peek.h"
 
 #include <inttypes.h>
@@ -13,9 +15,8 @@
 #include "core/must.h"
 
 struct bucket {
+    struct order_held held;
     uint64_t size;
-    uint64_t *words;
-    size_t count, room;
 };
 
 struct buckets {
@@ -26,6 +27,7 @@ struct buckets {
     bool drop_remainder, pad_to_boundary;
     bool input_ended;
     uint32_t flushed; /* buckets emptied after the end of the input */
+    struct order_noting noting;
 };
 
 enum { ROOM_AT_FIRST = 16 };
@@ -90,6 +92,7 @@ buckets_open(struct order_iterator *iterator)
     buckets->drop_remainder = spec_bool(stage, "drop_remainder");
     buckets->pad_to_boundary =
         spec_bool(stage, "pad_to_bucket_boundary") && !spec_bool(stage, "no_padding");
+    order_noting_begin(&buckets->noting, iterator, false);
     return order_peek_open(&buckets->peek, input, iterator->instance);
 }
 
@@ -106,23 +109,28 @@ bucket_of(struct buckets *buckets, int64_t length)
 static tundish_status
 put_element(const struct order_iterator *iterator, struct bucket *bucket, const uint64_t *element)
 {
+    const struct buckets *buckets = (const struct buckets *)(const void *)iterator->state;
+    struct order_held *held = &bucket->held;
     uint32_t width = iterator->node->inputs[0]->width;
 
-    if (bucket->count == bucket->room) {
+    if (held->count == held->room) {
         const struct order_growth growth = {
-            .room = bucket->room,
+            .room = held->room,
             .first = ROOM_AT_FIRST,
-            .needed = bucket->count + 1,
+            .needed = held->count + 1,
             .at_most = UINT64_MAX,
             .bytes_each = width * sizeof *element,
         };
+        size_t room;
 
-        if (order_grow(iterator, "bucket_batch_sizes", &growth, &bucket->room) != TUNDISH_OK)
+        if (order_grow(iterator, "bucket_batch_sizes", &growth, &room) != TUNDISH_OK)
             return TUNDISH_E_MEMORY;
-        bucket->words = tnd_realloc(bucket->words, bucket->room, width * sizeof *bucket->words);
+        order_held_grow(held, room, width, buckets->noting.list != NULL);
     }
-    memcpy(bucket->words + bucket->count * width, element, width * sizeof *element);
-    bucket->count++;
+    memcpy(held->words + held->count * width, element, width * sizeof *element);
+    if (buckets->noting.list != NULL)
+        held->numbers[held->count] = buckets->peek.taken - 1;
+    held->count++;
     return TUNDISH_OK;
 }
 
@@ -133,18 +141,19 @@ flush(struct order_iterator *iterator, struct bucket *bucket, uint64_t *word)
 {
     struct buckets *buckets = state_of(iterator);
     const struct plan_node *input = iterator->node->inputs[0];
-    size_t count = bucket->count;
+    size_t count = bucket->held.count;
 
-    bucket->count = 0;
+    bucket->held.count = 0;
+    buckets->noting.passed++;
     tnd_stats_add(&iterator->counters->queued, -(uint64_t)count);
     if (buckets->pad_to_boundary && bucket == &buckets->list[buckets->count - 1]) {
-        run_words_release(bucket->words, count, input->width, input->run_words);
+        run_words_release(bucket->held.words, count, input->width, input->run_words);
         order_fail(iterator, TUNDISH_E_DATA,
                    "pad_to_bucket_boundary needs every length to be below the last of "
                    "bucket_boundaries, which this element's is not");
         return ORDER_FAILED;
     }
-    *word = run_word(run_new(bucket->words, count, input->width, input->run_words));
+    *word = run_word(run_new(bucket->held.words, count, input->width, input->run_words));
     return ORDER_OK;
 }
 
@@ -158,7 +167,7 @@ next_left(struct order_iterator *iterator, uint64_t *word)
         struct bucket *bucket = &buckets->list[buckets->flushed++];
         enum order_result result;
 
-        if (bucket->count == 0)
+        if (bucket->held.count == 0)
             continue;
         result = flush(iterator, bucket, word);
         if (result == ORDER_OK && buckets->drop_remainder)
@@ -168,6 +177,23 @@ next_left(struct order_iterator *iterator, uint64_t *word)
             return result;
     }
     return ORDER_END;
+}
+
+static void
+note(struct order_iterator *iterator)
+{
+    struct buckets *buckets = state_of(iterator);
+    struct order_state_writer *state;
+
+    if (buckets->peek.has_bad)
+        order_noting_end(&buckets->noting);
+    if (buckets->noting.list == NULL ||
+        !order_noting_wants(&buckets->noting, iterator, buckets->peek.taken))
+        return;
+    state = order_noting_state(iterator);
+    for (uint32_t i = 0; i < buckets->count; i++)
+        order_held_write(&buckets->list[i].held, state);
+    order_noting_note(&buckets->noting, iterator, buckets->peek.taken, state);
 }
 
 static enum order_result
@@ -190,12 +216,19 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
         }
         bucket = bucket_of(buckets, length);
         if (put_element(iterator, bucket, element) != TUNDISH_OK) {
+            order_noting_end(&buckets->noting);
             run_words_release(element, 1, input->width, input->run_words);
             return ORDER_FAILED;
         }
         tnd_stats_add(&iterator->counters->queued, 1);
-        if (bucket->count == bucket->size)
-            return flush(iterator, bucket, word);
+        if (bucket->held.count == bucket->size)
+            result = flush(iterator, bucket, word);
+        if (result == ORDER_FAILED)
+            order_noting_end(&buckets->noting);
+        if (buckets->peek.taken == buckets->noting.next)
+            note(iterator);
+        if (bucket->held.count == 0)
+            return result;
     }
     return next_left(iterator, word);
 }
@@ -213,18 +246,83 @@ buckets_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
 }
 
 static void
-buckets_close(struct order_iterator *iterator)
+release_held(struct buckets *buckets, const struct plan_node *input)
+{
+    for (uint32_t i = 0; buckets->list != NULL && i < buckets->count; i++) {
+        struct order_held *held = &buckets->list[i].held;
+
+        run_words_release(held->words, held->count, input->width, input->run_words);
+        order_held_close(held);
+    }
+}
+
+static bool
+read_held(struct buckets *buckets, const struct order_landmark *landmark, uint32_t width)
+{
+    struct order_state_reader reader = { landmark->state, landmark->state + landmark->state_bytes,
+                                         false };
+
+    for (uint32_t i = 0; i < buckets->count; i++)
+        if (!order_held_read(&buckets->list[i].held, &reader, buckets->list[i].size, width))
+            return false;
+    return order_state_is_whole(&reader);
+}
+
+static tundish_status
+pull_held(struct order_iterator *iterator, uint64_t taken)
+{
+    struct buckets *buckets = state_of(iterator);
+    struct order_held **list = tnd_alloc(buckets->count * sizeof(struct order_held *));
+    tundish_status status;
+
+    for (uint32_t i = 0; i < buckets->count; i++)
+        list[i] = &buckets->list[i].held;
+    status = order_held_pull(iterator, buckets->peek.input, list, buckets->count, taken);
+    free(list);
+    return status;
+}
+
+static enum order_result
+buckets_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
     struct buckets *buckets = state_of(iterator);
     const struct plan_node *input = iterator->node->inputs[0];
+    struct order_landmark landmark;
+    tundish_status status = TUNDISH_NO_VALUE;
 
-    for (uint32_t i = 0; buckets->list != NULL && i < buckets->count; i++) {
-        run_words_release(buckets->list[i].words, buckets->list[i].count, input->width,
-                          input->run_words);
-        free(buckets->list[i].words);
+    if (buckets->peek.taken > 0 || !order_noting_before(&buckets->noting, count, &landmark))
+        return ORDER_OK;
+    if (read_held(buckets, &landmark, input->width))
+        status = pull_held(iterator, landmark.taken);
+    if (status != TUNDISH_OK) {
+        release_held(buckets, input);
+        return status == TUNDISH_NO_VALUE ? ORDER_OK : ORDER_FAILED;
     }
+    for (uint32_t i = 0; i < buckets->count; i++)
+        tnd_stats_add(&iterator->counters->queued, buckets->list[i].held.count);
+    buckets->peek.taken = landmark.taken;
+    order_noting_stand_at(&buckets->noting, iterator, &landmark);
+    *ret_passed = landmark.passed;
+    return ORDER_OK;
+}
+
+static uint64_t
+buckets_surely(struct order_iterator *iterator)
+{
+    const struct buckets *buckets = state_of(iterator);
+
+    return buckets->peek.taken == 0 ? order_noting_reach(&buckets->noting) : 0;
+}
+
+static void
+buckets_close(struct order_iterator *iterator)
+{
+    struct buckets *buckets = state_of(iterator);
+
+    release_held(buckets, iterator->node->inputs[0]);
     free(buckets->list);
     free(buckets->boundaries);
+    order_noting_end(&buckets->noting);
     order_peek_close(&buckets->peek);
 }
 
@@ -262,6 +360,8 @@ const struct order_ops order_bucket_by_sequence_length = {
     .open = buckets_open,
     .next = buckets_next,
     .close = buckets_close,
+    .pass_over = buckets_pass_over,
+    .surely = buckets_surely,
     .gathered = order_gathered_input,
     .columns = buckets_columns,
 };

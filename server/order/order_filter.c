@@ -2,17 +2,15 @@
  * needs are evaluated here. The content of the chosen elements is made later, from their
  * references. */
 #include "order/cardinality.h"
+#include "order/noting.h"
 #include "order/peek.h"
 #include "plan/stage.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 struct filter {
     struct order_peek peek; /* first: foresees */
-    uint64_t passed;
-    uint64_t landmark;                     /* how many are taken at the next one */
-    struct order_landmark_list *landmarks; /* NULL: none are noted */
+    struct order_noting noting;
 };
 
 static struct filter *
@@ -27,10 +25,7 @@ filter_open(struct order_iterator *iterator)
     struct filter *filter = state_of(iterator);
     struct order_peek *peek = &filter->peek;
 
-    filter->landmarks = order_landmarks_begin(iterator);
-    filter->landmark = filter->landmarks != NULL
-                           ? order_landmarks_step(iterator->instance->services->landmarks)
-                           : UINT64_MAX;
+    order_noting_begin(&filter->noting, iterator, false);
     peek->node = iterator->node;
     peek->kind = PEEK_BOOL;
     peek->asks = true;
@@ -41,12 +36,11 @@ static void
 note(struct order_iterator *iterator)
 {
     struct filter *filter = state_of(iterator);
-    struct order_landmarks *landmarks = iterator->instance->services->landmarks;
 
     if (filter->peek.has_bad)
-        return;
-    order_landmarks_note(landmarks, filter->landmarks, filter->peek.taken, filter->passed);
-    filter->landmark += order_landmarks_step(landmarks);
+        order_noting_end(&filter->noting);
+    else if (order_noting_wants(&filter->noting, iterator, filter->peek.taken))
+        order_noting_note(&filter->noting, iterator, filter->peek.taken, NULL);
 }
 
 static enum order_result
@@ -70,8 +64,8 @@ filter_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         } else {
             run_words_release(element, 1, node->width, node->run_words);
         }
-        filter->passed += holds != 0;
-        if (peek->taken == filter->landmark)
+        filter->noting.passed += holds != 0;
+        if (peek->taken == filter->noting.next)
             note(iterator);
     }
     return ORDER_OK;
@@ -83,24 +77,15 @@ static enum order_result
 filter_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
     struct filter *filter = state_of(iterator);
-    uint64_t taken, passed, reached;
-    enum order_result result;
+    struct order_landmark landmark;
 
-    if (filter->landmarks == NULL || filter->peek.taken > 0 ||
-        !order_landmarks_before(filter->landmarks, count, &taken, &passed))
+    if (filter->peek.taken > 0 || !order_noting_before(&filter->noting, count, &landmark))
         return ORDER_OK;
-    result = order_pass_over(filter->peek.input, taken, &reached);
-    if (result == ORDER_END)
-        order_fail(iterator, TUNDISH_E_DATA,
-                   "an earlier run had %" PRIu64 " elements, and there are %" PRIu64
-                   ": empty the cache folder if files have changed",
-                   taken, reached);
-    if (result != ORDER_OK)
+    if (order_noting_skip(iterator, filter->peek.input, landmark.taken) != TUNDISH_OK)
         return ORDER_FAILED;
-    filter->peek.taken = taken;
-    filter->landmark = taken + order_landmarks_step(iterator->instance->services->landmarks);
-    filter->passed = *ret_passed = passed;
-    iterator->instance->services->landmarks->leapt += taken;
+    filter->peek.taken = landmark.taken;
+    order_noting_stand_at(&filter->noting, iterator, &landmark);
+    *ret_passed = landmark.passed;
     return ORDER_OK;
 }
 
@@ -109,9 +94,7 @@ filter_surely(struct order_iterator *iterator)
 {
     const struct filter *filter = state_of(iterator);
 
-    return filter->landmarks != NULL && filter->peek.taken == 0
-               ? order_landmarks_reach(filter->landmarks)
-               : 0;
+    return filter->peek.taken == 0 ? order_noting_reach(&filter->noting) : 0;
 }
 
 static void
@@ -120,7 +103,7 @@ filter_close(struct order_iterator *iterator)
     struct filter *filter = state_of(iterator);
 
     order_peek_close(&filter->peek);
-    order_landmarks_end(filter->landmarks);
+    order_noting_end(&filter->noting);
 }
 
 static const struct stage_question questions[] = {

@@ -13,14 +13,15 @@
 #include "core/memory.h"
 #include "order/arguments.h"
 #include "order/columns.h"
+#include "order/held.h"
+#include "order/noting.h"
 #include "order/peek.h"
 #include "plan/stage.h"
 
 struct window {
     int64_t key; /* first member: the tree compares windows by it */
     uint64_t size;
-    uint64_t *words;
-    size_t count, room;
+    struct order_held held;
 };
 
 struct groups {
@@ -33,6 +34,7 @@ struct groups {
     struct window *
         *left; /* after the end of the input: the partial windows by key; [0, at) are gone */
     size_t left_count, at;
+    struct order_noting noting;
 };
 
 enum { ROOM_AT_FIRST = 16 };
@@ -83,13 +85,14 @@ groups_open(struct order_iterator *iterator)
     groups->peek.kind = PEEK_INT64;
     groups->peek.asks = true;
     groups->peek.has_second = groups->size == 0;
+    order_noting_begin(&groups->noting, iterator, false);
     return order_peek_open(&groups->peek, node->inputs[0], iterator->instance);
 }
 
 static void
 window_free(struct window *window)
 {
-    free(window->words);
+    order_held_close(&window->held);
     free(window);
 }
 
@@ -119,22 +122,24 @@ make_room(struct order_iterator *iterator, struct window *window)
 {
     struct groups *groups = state_of(iterator);
     uint32_t width = iterator->node->inputs[0]->width;
+    struct order_held *held = &window->held;
     const struct order_growth growth = {
-        .room = window->room,
+        .room = held->room,
         .first = ROOM_AT_FIRST,
-        .needed = window->count + 1,
+        .needed = held->count + 1,
         .at_most = window->size,
-        .bytes_each = width * sizeof *window->words,
+        .bytes_each = width * sizeof *held->words,
     };
+    size_t room;
 
-    if (window->count < window->room)
+    if (held->count < held->room)
         return TUNDISH_OK;
     /* The memory limit applies to all windows together. */
     if (order_room(iterator, "window_size", groups->held + 1, growth.bytes_each + sizeof *window) !=
             TUNDISH_OK ||
-        order_grow(iterator, "window_size", &growth, &window->room) != TUNDISH_OK)
+        order_grow(iterator, "window_size", &growth, &room) != TUNDISH_OK)
         return TUNDISH_E_MEMORY;
-    window->words = tnd_realloc(window->words, window->room, width * sizeof *window->words);
+    order_held_grow(held, room, width, groups->noting.list != NULL);
     return TUNDISH_OK;
 }
 
@@ -155,16 +160,20 @@ put_element(struct order_iterator *iterator, int64_t key, const uint64_t *elemen
     uint32_t width = iterator->node->inputs[0]->width;
     struct window **found = tfind(&key, &groups->windows, compare_keys);
     struct window *window = found != NULL ? *found : NULL;
+    struct order_held *held;
 
     if (window == NULL && add_window(iterator, key, &window) != TUNDISH_OK)
         return TUNDISH_E_DATA;
     if (make_room(iterator, window) != TUNDISH_OK) {
-        if (window->count == 0)
+        if (window->held.count == 0)
             forget(groups, window);
         return TUNDISH_E_MEMORY;
     }
-    memcpy(window->words + window->count * width, element, width * sizeof *element);
-    window->count++;
+    held = &window->held;
+    memcpy(held->words + held->count * width, element, width * sizeof *element);
+    if (groups->noting.list != NULL)
+        held->numbers[held->count] = groups->peek.taken - 1;
+    held->count++;
     groups->held++;
     *ret_window = window;
     return TUNDISH_OK;
@@ -177,9 +186,10 @@ batch_of(struct order_iterator *iterator, const struct window *window)
     struct groups *groups = state_of(iterator);
     const struct plan_node *input = iterator->node->inputs[0];
 
-    groups->held -= window->count;
+    groups->held -= window->held.count;
     tnd_stats_set(&iterator->counters->queued, groups->held);
-    return run_word(run_new(window->words, window->count, input->width, input->run_words));
+    return run_word(
+        run_new(window->held.words, window->held.count, input->width, input->run_words));
 }
 
 static void
@@ -200,13 +210,12 @@ count_windows(const void *node, VISIT visit, void *context)
     *count += visit == postorder || visit == leaf;
 }
 
-/* The input has ended: list the partial windows by key. */
+/* List the windows by key. */
 static void
-end_input(struct groups *groups)
+list_windows(struct groups *groups)
 {
     size_t count = 0;
 
-    groups->input_ended = true;
     twalk_r(groups->windows, count_windows, &count);
     groups->left = tnd_alloc((count + 1) * sizeof(struct window *));
     twalk_r(groups->windows, collect, groups);
@@ -224,6 +233,35 @@ next_left(struct order_iterator *iterator, uint64_t *word)
     return ORDER_OK;
 }
 
+static void
+write_window(const void *node, VISIT visit, void *context)
+{
+    const struct window *window = *(struct window *const *)node;
+
+    if (visit != postorder && visit != leaf)
+        return;
+    order_state_put_signed(context, window->key);
+    order_state_put(context, window->size);
+    order_held_write(&window->held, context);
+}
+
+static void
+note(struct order_iterator *iterator)
+{
+    struct groups *groups = state_of(iterator);
+    struct order_state_writer *state;
+
+    if (groups->peek.has_bad)
+        order_noting_end(&groups->noting);
+    if (groups->noting.list == NULL ||
+        !order_noting_wants(&groups->noting, iterator, groups->peek.taken))
+        return;
+    state = order_noting_state(iterator);
+    order_state_put(state, groups->held);
+    twalk_r(groups->windows, write_window, state);
+    order_noting_note(&groups->noting, iterator, groups->peek.taken, state);
+}
+
 static enum order_result
 next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
 {
@@ -234,24 +272,32 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
         const uint64_t *element;
         struct window *window;
         int64_t key;
+        bool is_full;
         enum order_result result = order_peek_next(&groups->peek, max, &element, &key);
 
         if (result == ORDER_FAILED)
             return result;
         if (result == ORDER_END) {
-            end_input(groups);
+            groups->input_ended = true;
+            list_windows(groups);
             break;
         }
         if (put_element(iterator, key, element, &window) != TUNDISH_OK) {
+            order_noting_end(&groups->noting);
             run_words_release(element, 1, input->width, input->run_words);
             return ORDER_FAILED;
         }
         tnd_stats_set(&iterator->counters->queued, groups->held);
-        if (window->count == window->size) {
+        is_full = window->held.count == window->size;
+        if (is_full) {
             *word = batch_of(iterator, window);
             forget(groups, window);
-            return ORDER_OK;
+            groups->noting.passed++;
         }
+        if (groups->peek.taken == groups->noting.next)
+            note(iterator);
+        if (is_full)
+            return ORDER_OK;
     }
     return next_left(iterator, word);
 }
@@ -269,20 +315,116 @@ groups_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
 }
 
 static void
-groups_close(struct order_iterator *iterator)
+release_windows(struct groups *groups, const struct plan_node *input)
 {
-    struct groups *groups = state_of(iterator);
-    const struct plan_node *input = iterator->node->inputs[0];
-
-    if (!groups->input_ended)
-        end_input(groups);
     for (size_t i = groups->at; i < groups->left_count; i++) {
         struct window *window = groups->left[i];
 
-        run_words_release(window->words, window->count, input->width, input->run_words);
+        run_words_release(window->held.words, window->held.count, input->width, input->run_words);
         forget(groups, window);
     }
     free(groups->left);
+}
+
+/* Make one of the windows that are held at a landmark. The reader says if there is no such. */
+static void
+read_window(struct groups *groups, struct order_state_reader *reader, uint32_t width)
+{
+    struct window *window = tnd_zalloc(1, sizeof *window);
+    struct window **found;
+
+    window->key = order_state_get_signed(reader);
+    window->size = order_state_get(reader);
+    found = tsearch(window, &groups->windows, compare_keys);
+    tnd_must_have(found != NULL);
+    if (*found != window) { /* two of a key */
+        window_free(window);
+        reader->is_bad = true;
+        return;
+    }
+    reader->is_bad |= groups->size > 0 && window->size != groups->size;
+    reader->is_bad |= !order_held_read(&window->held, reader, window->size, width);
+    reader->is_bad |= window->held.count == 0;
+    groups->held += window->held.count;
+}
+
+static bool
+read_windows(struct groups *groups, const struct order_landmark *landmark, uint32_t width)
+{
+    struct order_state_reader reader = { landmark->state, landmark->state + landmark->state_bytes,
+                                         false };
+    uint64_t held = order_state_get(&reader);
+
+    while (!reader.is_bad && reader.at < reader.end)
+        read_window(groups, &reader, width);
+    return order_state_is_whole(&reader) && groups->held == held;
+}
+
+/* Pull what the windows hold. */
+static tundish_status
+pull_held(struct order_iterator *iterator, uint64_t taken)
+{
+    struct groups *groups = state_of(iterator);
+    struct order_held **list;
+    tundish_status status;
+
+    list_windows(groups);
+    list = tnd_alloc((groups->left_count + 1) * sizeof(struct order_held *));
+    for (size_t i = 0; i < groups->left_count; i++)
+        list[i] = &groups->left[i]->held;
+    status = order_held_pull(iterator, groups->peek.input, list, groups->left_count, taken);
+    free(list);
+    return status;
+}
+
+static enum order_result
+groups_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct groups *groups = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    struct order_landmark landmark;
+    tundish_status status = TUNDISH_NO_VALUE;
+
+    if (groups->peek.taken > 0 || !order_noting_before(&groups->noting, count, &landmark))
+        return ORDER_OK;
+    if (read_windows(groups, &landmark, input->width))
+        status = pull_held(iterator, landmark.taken);
+    else
+        list_windows(groups);
+    if (status != TUNDISH_OK) {
+        release_windows(groups, input);
+        groups->held = 0;
+    } else {
+        free(groups->left);
+    }
+    groups->left = NULL;
+    groups->left_count = 0;
+    if (status != TUNDISH_OK)
+        return status == TUNDISH_NO_VALUE ? ORDER_OK : ORDER_FAILED;
+    tnd_stats_set(&iterator->counters->queued, groups->held);
+    groups->peek.taken = landmark.taken;
+    order_noting_stand_at(&groups->noting, iterator, &landmark);
+    *ret_passed = landmark.passed;
+    return ORDER_OK;
+}
+
+static uint64_t
+groups_surely(struct order_iterator *iterator)
+{
+    const struct groups *groups = state_of(iterator);
+
+    return groups->peek.taken == 0 ? order_noting_reach(&groups->noting) : 0;
+}
+
+static void
+groups_close(struct order_iterator *iterator)
+{
+    struct groups *groups = state_of(iterator);
+
+    if (!groups->input_ended)
+        list_windows(groups);
+    release_windows(groups, iterator->node->inputs[0]);
+    order_noting_end(&groups->noting);
     order_peek_close(&groups->peek);
 }
 
@@ -335,6 +477,8 @@ const struct order_ops order_group_by_window = {
     .open = groups_open,
     .next = groups_next,
     .close = groups_close,
+    .pass_over = groups_pass_over,
+    .surely = groups_surely,
     .gathered = order_gathered_input,
     .check_stage = groups_check_stage,
     .columns = groups_columns,

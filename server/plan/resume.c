@@ -130,7 +130,7 @@ making_sentence(const struct plan_node *node, const char *stage)
         "%s unpacks its files again from the epoch's start: resuming takes as long as that", stage);
 }
 
-/* Filters of the stream itself note how many elements pass (order/landmarks.h). */
+/* Stages of the stream itself note how many elements pass (order/landmarks.h). */
 static bool
 is_noted(const struct plan *plan, const struct plan_node *node)
 {

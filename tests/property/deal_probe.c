@@ -31,7 +31,7 @@
 
 enum { WORKERS_MAX = 4096, EPOCHS_MAX = 4, STEPS_MAX = 512, STATE_MAX = 256, THREADS_MAX = 8 };
 
-/* What filters note in jobs of the size that is resumed, so that it leaps. At each other element.
+/* What stages note in jobs of the size that is resumed, so that it leaps. At each other element.
  */
 static struct {
     uint32_t worker_count, replicas;

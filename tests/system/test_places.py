@@ -47,26 +47,47 @@ class Places(Rig):
         whole = [(e, s, one + other) for (e, s, one), (_, _, other) in zip(*halves)]
         self.assertEqual(whole, expected[11:])
 
-    def test_deep_in_a_filtered_source_decide_few_rows_again(self):
+    def assert_few_are_decided_again(self, stages, steps, at_least):
+        """Resumed after `steps` with the notes of a run, with notes that are damaged, and with those of a server
+        that was killed."""
         (self.path / "rows.txt").write_text("".join(f"{row}\n" for row in range(30000)))
-        file = self.pipeline(["text_line: rows.txt", "string_to_number: {out_type: int64}",
-                              'filter: "value % 3 != 1"', "shuffle: {buffer_size: 100}", "batch: 100"])
+        file = self.pipeline(["text_line: rows.txt", "string_to_number: {out_type: int64}", *stages])
         expected = self.peek(file)[0]
-        token = self.taken_after(file, 150)
+        token = self.taken_after(file, steps)
         stop(self.serve_through(file))  # it notes all landmarks
         kept = next((self.path / "cache").glob("*.landmarks"))
 
         def passed_over():
             (self.path / "log").unlink()
             server = self.serve(file)
-            self.assertEqual(batches(self.lines(self.read("--place", token))), expected[150:])
+            self.assertEqual(batches(self.lines(self.read("--place", token))), expected[steps:])
             stop(server)
             return [int(count) for count in re.findall(r"of (\d+) elements the cache folder", self.log())]
 
-        # Of 22,500; and what the buffer holds was drawn of the last about 100 * log(100).
-        self.assertGreater(passed_over()[0], 18000)
-        kept.write_bytes(kept.read_bytes()[:-1])
+        self.assertGreater(passed_over()[0], at_least)
+        whole = kept.read_bytes()
+        kept.write_bytes(whole[:-1])
         passed_over()
+        kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        passed_over()
+        server = self.serve_through(file)
+        server.kill()
+        server.wait()
+        passed_over()
+
+    def test_deep_in_a_filtered_source_decide_few_rows_again(self):
+        # Of 22,500; and what the buffer holds was drawn of the last about 100 * log(100).
+        self.assert_few_are_decided_again(['filter: "value % 3 != 1"', "shuffle: {buffer_size: 100}", "batch: 100"],
+                                          150, 18000)
+
+    def test_deep_in_windows_of_keys_decide_few_rows_again(self):
+        self.assert_few_are_decided_again(['group_by_window: {key: "value * value % 13", window_size: 20}'], 1200, 22000)
+
+    def test_deep_in_buckets_decide_few_rows_again(self):
+        self.assert_few_are_decided_again(
+            ['map: {length: "value * 7919 % 1000"}',
+             "bucket_by_sequence_length: {column: length, bucket_boundaries: [100, 300, 700], "
+             "bucket_batch_sizes: [10, 20, 40, 80]}"], 700, 20000)
 
     def test_of_changed_files_are_refused_by_name(self):
         stages = [

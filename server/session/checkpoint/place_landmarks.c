@@ -22,12 +22,13 @@
 
 /* Fewer are decided again as fast as a file of them is written. */
 enum { WORTH_KEEPING = 16, STEP_DOUBLED_AT_MOST = 40 };
-enum { LANDMARKS_VERSION = 1 };
+enum { LANDMARKS_VERSION = 2 };
 static const int64_t KEEP_NS = 10000000000;
 /* The thread that deals writes: a hundredth of its time at most. */
 static const int64_t KEEP_SHARE = 100;
 
-/* A file: this; then for each list a head, and its landmarks. */
+/* A file: this; then for each list a head, how many passed at each landmark, and, if the list has
+ * states, where each ends, and their bytes. */
 struct header {
     uint64_t magic;
     uint32_t version, crc; /* of what follows */
@@ -36,6 +37,8 @@ struct header {
 
 struct head {
     uint64_t pass, step, count;
+    uint64_t are_parts; /* 0 or 1 */
+    uint64_t has_states, state_bytes;
 };
 
 struct place_landmarks {
@@ -81,17 +84,30 @@ key_of(const struct plan *plan, const struct place_files *files)
     return key;
 }
 
-/* More pass from landmark to landmark, but no more than there are elements between. */
+/* More pass from landmark to landmark, but no more than there are elements between, unless in
+ * parts.
+ */
 static bool
-can_be(const struct head *head, const uint64_t *passed)
+can_pass(const struct head *head, const uint64_t *passed)
 {
     for (uint64_t i = 0; i < head->count; i++) {
         uint64_t before = i > 0 ? passed[i - 1] : 0;
 
-        if (passed[i] < before || passed[i] - before > head->step)
+        if (passed[i] < before || (head->are_parts == 0 && passed[i] - before > head->step))
             return false;
     }
     return true;
+}
+
+static bool
+can_end(const struct head *head, const uint64_t *ends)
+{
+    uint64_t before = 0;
+
+    for (uint64_t i = 0; i < head->count; before = ends[i++])
+        if (ends[i] < before || ends[i] - before > LANDMARK_STATE_BYTES)
+            return false;
+    return before == head->state_bytes;
 }
 
 static bool
@@ -103,6 +119,55 @@ is_step(uint64_t step)
     return false;
 }
 
+static bool
+can_be(const struct head *head)
+{
+    return is_step(head->step) && head->count <= LANDMARKS_AT_MOST && head->are_parts <= 1 &&
+           head->has_states <= 1 && head->state_bytes <= LANDMARK_LIST_BYTES &&
+           (head->has_states == 1 || head->state_bytes == 0);
+}
+
+static size_t
+bytes_after(const struct head *head)
+{
+    return (size_t)(head->count * (1 + head->has_states) * sizeof(uint64_t) + head->state_bytes);
+}
+
+static void *
+copy_of(const uint8_t *bytes, size_t count)
+{
+    void *copy = tnd_alloc(count + 1);
+
+    memcpy(copy, bytes, count);
+    return copy;
+}
+
+/* Take a list, for which there are enough bytes. False: no pass can have left it. */
+static bool
+take_list(const struct head *head, const uint8_t *bytes, struct order_landmark_list *ret_list)
+{
+    size_t numbers = (size_t)head->count * sizeof(uint64_t);
+    struct order_landmark_list list = {
+        .pass = head->pass,
+        .step = head->step,
+        .count = (uint32_t)head->count,
+        .room = (uint32_t)head->count,
+        .are_parts = head->are_parts == 1,
+        .passed = copy_of(bytes, numbers),
+        .state_ends = head->has_states == 1 ? copy_of(bytes + numbers, numbers) : NULL,
+        .states = copy_of(bytes + bytes_after(head) - head->state_bytes, (size_t)head->state_bytes),
+        .state_room = (size_t)head->state_bytes,
+    };
+
+    if (!can_pass(head, list.passed) ||
+        (list.state_ends != NULL && !can_end(head, list.state_ends))) {
+        order_landmarks_empty(&list);
+        return false;
+    }
+    *ret_list = list;
+    return true;
+}
+
 /* Take the lists out of checked bytes, up to the first that no pass can have left. */
 static void
 take_lists(struct order_landmarks *all, const uint8_t *bytes, size_t left)
@@ -110,27 +175,13 @@ take_lists(struct order_landmarks *all, const uint8_t *bytes, size_t left)
     struct head head;
 
     while (all->list_count < LANDMARK_LISTS && left >= sizeof head) {
-        struct order_landmark_list *list = &all->lists[all->list_count];
-        size_t taken;
-
         memcpy(&head, bytes, sizeof head);
-        if (!is_step(head.step) || head.count > LANDMARKS_AT_MOST ||
-            head.count > (left - sizeof head) / sizeof *list->passed)
+        if (!can_be(&head) || bytes_after(&head) > left - sizeof head ||
+            !take_list(&head, bytes + sizeof head, &all->lists[all->list_count]))
             return;
-        taken = (size_t)head.count * sizeof *list->passed;
-        list->passed = tnd_alloc(taken + 1);
-        memcpy(list->passed, bytes + sizeof head, taken);
-        if (!can_be(&head, list->passed)) {
-            free(list->passed);
-            list->passed = NULL;
-            return;
-        }
-        list->pass = head.pass;
-        list->step = head.step;
-        list->count = list->room = (uint32_t)head.count;
         all->list_count++;
-        bytes += sizeof head + taken;
-        left -= sizeof head + taken;
+        bytes += sizeof head + bytes_after(&head);
+        left -= sizeof head + bytes_after(&head);
     }
 }
 
@@ -139,7 +190,8 @@ static void
 read_kept(struct place_landmarks *landmarks)
 {
     static const size_t most =
-        LANDMARK_LISTS * (sizeof(struct head) + LANDMARKS_AT_MOST * sizeof(uint64_t));
+        LANDMARK_LISTS *
+        (sizeof(struct head) + 2 * LANDMARKS_AT_MOST * sizeof(uint64_t) + LANDMARK_LIST_BYTES);
     int descriptor =
         openat(landmarks->folder, landmarks->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct header header = { 0 };
@@ -203,27 +255,51 @@ place_landmarks_all(struct place_landmarks *landmarks)
     return landmarks != NULL ? &landmarks->all : NULL;
 }
 
+static struct head
+head_of(const struct order_landmark_list *list)
+{
+    return (struct head){
+        .pass = list->pass,
+        .step = list->step,
+        .count = list->count,
+        .are_parts = list->are_parts,
+        .has_states = list->state_ends != NULL,
+        .state_bytes = order_landmarks_state_bytes(list),
+    };
+}
+
+static uint8_t *
+put(uint8_t *to, const void *bytes, size_t count)
+{
+    if (count > 0)
+        memcpy(to, bytes, count);
+    return to + count;
+}
+
 /* The lists as they are in a file; the caller frees. */
 static uint8_t *
 bytes_of(const struct order_landmarks *all, size_t *ret_bytes)
 {
-    size_t at = 0;
-    uint8_t *bytes;
+    size_t count = 0;
+    uint8_t *bytes, *at;
 
-    for (uint32_t i = 0; i < all->list_count; i++)
-        at += sizeof(struct head) + all->lists[i].count * sizeof(uint64_t);
-    bytes = tnd_alloc(at + 1);
-    at = 0;
+    for (uint32_t i = 0; i < all->list_count; i++) {
+        struct head head = head_of(&all->lists[i]);
+
+        count += sizeof head + bytes_after(&head);
+    }
+    bytes = at = tnd_alloc(count + 1);
     for (uint32_t i = 0; i < all->list_count; i++) {
         const struct order_landmark_list *list = &all->lists[i];
-        struct head head = { list->pass, list->step, list->count };
+        struct head head = head_of(list);
 
-        memcpy(bytes + at, &head, sizeof head);
-        at += sizeof head;
-        memcpy(bytes + at, list->passed, list->count * sizeof *list->passed);
-        at += list->count * sizeof *list->passed;
+        at = put(at, &head, sizeof head);
+        at = put(at, list->passed, list->count * sizeof *list->passed);
+        if (list->state_ends != NULL)
+            at = put(at, list->state_ends, list->count * sizeof *list->state_ends);
+        at = put(at, list->states, (size_t)head.state_bytes);
     }
-    *ret_bytes = at;
+    *ret_bytes = count;
     return bytes;
 }
 

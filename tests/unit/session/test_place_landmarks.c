@@ -9,7 +9,7 @@
 #include "session/checkpoint/place_landmarks.h"
 #include "unit/test_file.h"
 
-enum { NOTED = 40, HEADER_BYTES = 24, CRC_AT = 12, HEAD_BYTES = 24 };
+enum { NOTED = 40, HEADER_BYTES = 24, CRC_AT = 12, HEAD_BYTES = 48 };
 enum { FILE_BYTES = HEADER_BYTES + HEAD_BYTES + NOTED * 8 };
 
 static struct folder folder;
@@ -61,7 +61,8 @@ note(const char *stages, uint64_t count)
     all->list_count = 1;
     *list = (struct order_landmark_list){ .pass = 77, .step = LANDMARK_STEP };
     for (uint64_t i = 1; i <= count; i++)
-        order_landmarks_note(all, list, i * LANDMARK_STEP, 10 * i);
+        order_landmarks_note(all, list,
+                             &(struct order_landmark){ i * LANDMARK_STEP, 10 * i, NULL, 0 });
     stream_close(&stream);
 }
 
@@ -223,6 +224,11 @@ an_impossible_list_is_not_taken(void **state)
         { HEADER_BYTES + 16, NOTED + 1 },                   /* its count */
         { HEADER_BYTES + 16, LANDMARKS_AT_MOST + 1 },       /* ... */
         { HEADER_BYTES + 16, UINT64_MAX },                  /* ... */
+        { HEADER_BYTES + 24, 2 },                           /* neither in parts nor not */
+        { HEADER_BYTES + 32, 1 },                           /* states that are not there */
+        { HEADER_BYTES + 32, 2 },                           /* ... */
+        { HEADER_BYTES + 40, 8 },                           /* ... */
+        { HEADER_BYTES + 40, UINT64_MAX },                  /* ... */
         { HEADER_BYTES + HEAD_BYTES, LANDMARK_STEP + 1 },   /* more pass than there are */
         { HEADER_BYTES + HEAD_BYTES + 8, 9 },               /* fewer than before */
         { HEADER_BYTES + HEAD_BYTES + 8 * 39, 390 + 257 },  /* more than a step has */
@@ -244,6 +250,103 @@ an_impossible_list_is_not_taken(void **state)
         memcpy(bytes + CRC_AT, &crc, sizeof crc);
         write_kept(path, bytes, sizeof bytes);
         assert_int_equal(found(FILTERED), 0);
+    }
+}
+
+static const char GROUPED[] =
+    "{text_line: rows.txt}, {group_by_window: {key: 'cast(length(value), int64)', window_size: 2}}";
+
+static void
+note_states(uint64_t count)
+{
+    struct stream stream;
+    struct order_landmarks *all;
+    struct order_landmark_list *list;
+
+    stream_open(&stream, GROUPED);
+    all = place_landmarks_all(stream.landmarks);
+    assert_non_null(all);
+    list = &all->lists[0];
+    all->list_count = 1;
+    *list = (struct order_landmark_list){ .pass = 77, .step = LANDMARK_STEP };
+    for (uint64_t i = 1; i <= count; i++) {
+        uint8_t state[8] = { 1, (uint8_t)i };
+
+        order_landmarks_note(all, list,
+                             &(struct order_landmark){ i * LANDMARK_STEP, i, state, 1 + i % 3 });
+    }
+    stream_close(&stream);
+}
+
+/* How many with a state a start finds. */
+static uint64_t
+found_states(void)
+{
+    struct stream stream;
+    const struct order_landmarks *all;
+    struct order_landmark landmark;
+    uint64_t count = 0;
+
+    stream_open(&stream, GROUPED);
+    all = place_landmarks_all(stream.landmarks);
+    for (uint64_t i = 1; all->list_count > 0 && i <= all->lists[0].count; i++) {
+        assert_true(order_landmarks_before(&all->lists[0], i + 1, &landmark));
+        assert_int_equal(landmark.passed, i);
+        assert_int_equal(landmark.state_bytes, 1 + i % 3);
+        assert_int_equal(landmark.state[0], 1);
+        if (landmark.state_bytes > 1)
+            assert_int_equal(landmark.state[1], i);
+        count++;
+    }
+    stream_close(&stream);
+    return count;
+}
+
+static void
+states_come_back(void **state)
+{
+    (void)state;
+    note_states(NOTED);
+    assert_int_equal(found_states(), NOTED);
+}
+
+static void
+impossible_ends_of_states_are_not_taken(void **state)
+{
+    enum { ENDS = HEADER_BYTES + HEAD_BYTES + NOTED * 8, BYTES = ENDS + NOTED * 8 + 80 };
+    static const struct {
+        size_t at;
+        uint64_t value;
+    } lies[] = {
+        { ENDS, UINT64_MAX },
+        { ENDS, LANDMARK_STATE_BYTES + 1 },
+        { ENDS + 8, 1 },
+        { ENDS + 8 * (NOTED - 1), 79 },
+        { ENDS + 8 * (NOTED - 1), 81 },
+        { HEADER_BYTES + 32, 0 },
+        { HEADER_BYTES + 40, 79 },
+        { HEADER_BYTES + 40, 81 },
+    };
+    uint8_t whole[BYTES + 1], bytes[BYTES];
+    char path[400];
+    FILE *file;
+
+    (void)state;
+    note_states(NOTED);
+    assert_true(kept(path));
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(whole, 1, sizeof whole, file), BYTES);
+    fclose(file);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        uint32_t crc;
+
+        memcpy(bytes, whole, BYTES);
+        memcpy(bytes + lies[i].at, &lies[i].value, sizeof lies[i].value);
+        crc = tnd_crc32c(0, bytes + HEADER_BYTES, BYTES - HEADER_BYTES);
+        memcpy(bytes + CRC_AT, &crc, sizeof crc);
+        write_kept(path, bytes, BYTES);
+        assert_int_equal(found_states(), 0);
     }
 }
 
@@ -271,6 +374,8 @@ TEST_FILE(test_place_landmarks)
         cmocka_unit_test_setup_teardown(those_of_other_stages_or_files_are_not_taken, begin, end),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_not_taken, begin, end),
         cmocka_unit_test_setup_teardown(an_impossible_list_is_not_taken, begin, end),
+        cmocka_unit_test_setup_teardown(states_come_back, begin, end),
+        cmocka_unit_test_setup_teardown(impossible_ends_of_states_are_not_taken, begin, end),
         cmocka_unit_test_setup_teardown(a_link_is_not_taken, begin, end),
     };
 
