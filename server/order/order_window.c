@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/must.h"
 #include "shm/segment.h"
 
 struct window {
@@ -186,14 +187,30 @@ hold_zeros(struct window *window, const struct plan_node *input, char *error)
     hold(window, 1, error);
 }
 
+/* How many elements this window and those after it lack, `windows` in all. A failure ends a call,
+ * so where one is held only this window's are pulled. */
+static uint64_t
+count_missing(const struct window *window, size_t windows)
+{
+    uint64_t missing = window->span - window->held, others, all;
+
+    must_in_debug(windows > 0 && window->held < window->span);
+    if (!window->shares || window->failed > 0 ||
+        __builtin_mul_overflow(windows - 1, window->shift, &others) ||
+        __builtin_add_overflow(missing, others, &all))
+        return missing;
+    return all;
+}
+
+/* Hold what this window has, and of the next ones what there is room for. */
 static tundish_status
-fill_window(struct order_iterator *iterator)
+fill_window(struct order_iterator *iterator, size_t windows)
 {
     struct window *window = state_of(iterator);
     const struct plan_node *input = iterator->node->inputs[0];
 
     while (window->input != NULL && window->held < window->span) {
-        uint64_t room, missing = window->span - window->held;
+        uint64_t room, missing = count_missing(window, windows);
         size_t count;
         enum order_result result;
 
@@ -275,7 +292,8 @@ gather(const struct window *window, const struct plan_node *input, size_t count)
 static enum order_result
 choose(const struct window *window, const struct plan_node *input, uint64_t *word)
 {
-    size_t count = 1 + (window->held - 1) / window->stride;
+    size_t held = window->held < window->span ? window->held : (size_t)window->span;
+    size_t count = 1 + (held - 1) / window->stride;
 
     for (size_t i = 0; window->failed > 0 && i < count; i++) {
         const char *error = window->errors[window->begin + i * window->stride];
@@ -300,7 +318,7 @@ window_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     while (*ret_count < max && result == ORDER_OK) {
         char *error = NULL;
 
-        if (fill_window(iterator) != TUNDISH_OK)
+        if (fill_window(iterator, max - *ret_count) != TUNDISH_OK)
             return ORDER_FAILED;
         if (window->held == 0 || (window->drop_remainder && window->held < window->span))
             return ORDER_END;

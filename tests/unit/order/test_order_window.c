@@ -131,6 +131,56 @@ elements_between_windows_are_pulled_with_the_first(void **state)
 }
 
 static void
+windows_asked_for_together_pull_what_those_do_that_are_asked_for_alone(void **state)
+{
+    static const char *const windows[] = { "{size: 4, shift: 1}", "{size: 5, shift: 3}",
+                                           "{size: 2, shift: 3}",
+                                           "{size: 3, shift: 2, stride: 2}" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
+        for (size_t count = 1; count < 90; count += 11)
+            for (int failing = -1; failing < 60; failing += 20) {
+                char *stages = tnd_sprintf("{range: 1000}, {window: %s}", windows[i]);
+                uint64_t pulled[2];
+
+                for (int all = 0; all < 2; all++) {
+                    struct fixture fixture;
+
+                    fixture_open(&fixture, stages);
+                    fixture.failing = failing;
+                    fixture_epoch(&fixture, count, all ? count : 1);
+                    pulled[all] = fixture.pulled[0];
+                    fixture_close(&fixture);
+                }
+                assert_int_equal(pulled[1], pulled[0]);
+                free(stages);
+            }
+}
+
+static void
+no_window_is_pulled_that_comes_after_one_that_fails(void **state)
+{
+    uint64_t pulled[2], words[50];
+
+    (void)state;
+    for (int all = 0; all < 2; all++) {
+        struct fixture fixture;
+        size_t count;
+
+        fixture_open(&fixture, "{range: 1000}, {window: {size: 4, shift: 1}}");
+        fixture.failing = 5;
+        fixture_epoch(&fixture, 2, 1);
+        for (int failures = 0; failures < 3; failures++)
+            assert_int_equal(order_next(fixture.iterator, words, all ? 50 : 1, &count),
+                             ORDER_FAILED);
+        pulled[all] = fixture.pulled[0];
+        fixture_close(&fixture);
+    }
+    assert_int_equal(pulled[1], pulled[0]);
+}
+
+static void
 a_failure_fails_the_windows_it_is_in(void **state)
 {
     struct fixture fixture;
@@ -255,6 +305,8 @@ TEST_FILE(test_order_window)
         cmocka_unit_test(windows_go_on_over_any_number_of_elements),
         cmocka_unit_test(windows_that_are_kept_stay_what_they_were),
         cmocka_unit_test(elements_between_windows_are_pulled_with_the_first),
+        cmocka_unit_test(windows_asked_for_together_pull_what_those_do_that_are_asked_for_alone),
+        cmocka_unit_test(no_window_is_pulled_that_comes_after_one_that_fails),
         cmocka_unit_test(a_failure_fails_the_windows_it_is_in),
         cmocka_unit_test(windows_passed_over_are_those_that_are_made),
         cmocka_unit_test(a_window_far_away_is_reached_without_those_before_it),
