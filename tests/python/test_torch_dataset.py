@@ -42,6 +42,12 @@ def work(rank):
         torch.manual_seed(rank)
         own = torch.utils.data.WeightedRandomSampler([1.0] * 23, 24)
     loader = DataLoader(data, batch_size=3, sampler=own, shuffle=sampler == "shuffle", seed=7)
+    if sampler == "ray":  # its prepare_data_loader() asks before it puts a DistributedSampler into a loader
+        loader = DataLoader(data, batch_size=3, shuffle=True)
+        asks = {"__name__": "ray.train.v2.torch.train_loop_utils"}
+        exec("def asked(loader): return loader.sampler", asks)
+        say(rank, "is_left", isinstance(asks["asked"](loader), DistributedSampler))
+        vars(loader)["sampler"].set_epoch(2)
     if sampler == "uneven":
         loader = DataLoader(data, batch_sampler=map_style.Pairs(), seed=7)
     if state is not None:
@@ -495,6 +501,15 @@ class Ranks(Case):
             expected = [batch.tolist() for batch in self.data.DataLoader(data, 3, sampler=sampler)]
             self.assertEqual(said["length"], len(expected))
             self.assertEqual([batch[0] for batch in said["batch"]], expected)
+
+    def test_ray_leaves_a_loader_that_gives_what_its_sampler_would(self):
+        data = map_style.Made("integer", 23)
+        for rank, said in enumerate(self.run_job(2, "ray")):
+            sampler = self.data.DistributedSampler(data, 2, rank)
+            sampler.set_epoch(2)
+            self.assertTrue(said["is_left"])
+            self.assertEqual([batch[0] for batch in said["batch"]],
+                             [batch.tolist() for batch in self.data.DataLoader(data, 3, sampler=sampler)])
 
     def test_ranks_that_begin_after_the_loader_was_made_share_its_rows(self):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:

@@ -450,6 +450,7 @@ class DataLoader:
     batch_size = None
     drop_last = False
     prefetch_factor = None
+    sampler = None  # Ray's prepare_data_loader() asks for it
     collate_fn = staticmethod(itself)
 
     # The callbacks for Lightning and transformers ask for it.

@@ -38,7 +38,7 @@ from .node_server import NodeServer
 from .ranks import Ranks
 from .reader import Reader
 from .torch import convert, gradient_state
-from .torch_options import Loader, active, collation, drawn_seed
+from .torch_options import Loader, Option, active, collation, drawn_seed
 
 __all__ = ["DatasetLoader"]
 
@@ -50,8 +50,21 @@ _MANY, _MANY_BATCHES = 2**24, 2**20  # of an epoch, besides sixteen rounds of th
 _numbers = itertools.count()
 
 
+class _Sampler(Option):
+    """The sampler. Ray's prepare_data_loader() asks for it, and makes a loader of torch's in this one's stead unless
+    it is a DistributedSampler: it becomes the one that Ray would give that loader."""
+
+    def __get__(self, loader: Any, owner: type | None = None) -> Any:
+        asks = sys._getframe(1).f_globals.get("__name__")
+        if asks in ("ray.train.torch.train_loop_utils", "ray.train.v2.torch.train_loop_utils"):
+            loader._distribute()
+        return loader.__dict__["sampler"]
+
+
 class DatasetLoader(Loader):
     """See tundish.torch.DataLoader."""
+
+    sampler = _Sampler()
 
     def __init__(
         self,
@@ -217,6 +230,16 @@ class DatasetLoader(Loader):
             alone.sampler = self._of_all(inner)
             return alone
         return sampler
+
+    def _distribute(self) -> None:
+        """Let the ranks have what torch's DistributedSampler would give them, in order."""
+        sampler = self.__dict__["sampler"]
+        if self._by_batches or isinstance(sampler, DistributedSampler):
+            return
+        shuffles = not isinstance(sampler, SequentialSampler)
+        sampler = DistributedSampler(self._dataset, self._ranks.world, self._ranks.rank, shuffles)
+        batches = None if self.batch_size is None else BatchSampler(sampler, self.batch_size, self.drop_last)
+        self.__dict__.update(sampler=sampler, batch_sampler=batches, _is_own_order=False)
 
     def _drops_uneven(self) -> bool:
         return isinstance(self.sampler, DistributedSampler) and self.sampler.drop_last

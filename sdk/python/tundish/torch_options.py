@@ -17,12 +17,12 @@ from . import loading
 from .errors import ArgumentError, MisuseError
 from .torch import EachBatch, itself, takes_torchs_only
 
-__all__ = ["Loader", "active", "collation", "drawn_seed"]
+__all__ = ["Loader", "Option", "active", "collation", "drawn_seed"]
 
 _SET_ONCE = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
-class _Option:
+class Option:
     """One of torch's options, as the program gave it. To accelerate's skip_first_batches() it is that of a
     loader whose items are this one's batches (`dataset`)."""
 
@@ -47,10 +47,10 @@ class Loader:
     """The parts that loaders have for data sets of each kind: options, `with`, places, and answers to libraries of
     trainers."""
 
-    batch_size, drop_last, collate_fn = _Option(), _Option(False), _Option(itself)
-    num_workers, prefetch_factor, persistent_workers = _Option(0), _Option(), _Option(False)
-    pin_memory, pin_memory_device, timeout = _Option(False), _Option(""), _Option(0)
-    worker_init_fn, multiprocessing_context, generator = _Option(), _Option(), _Option()
+    batch_size, drop_last, collate_fn = Option(), Option(False), Option(itself)
+    num_workers, prefetch_factor, persistent_workers = Option(0), Option(), Option(False)
+    pin_memory, pin_memory_device, timeout = Option(False), Option(""), Option(0)
+    worker_init_fn, multiprocessing_context, generator = Option(), Option(), Option()
 
     # accelerate asks for this, as of a loader of a stream: its prepare() leaves this one as it is, and states hold
     # its place.
