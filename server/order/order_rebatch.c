@@ -110,9 +110,10 @@ count_rows(struct order_iterator *iterator)
     struct rebatch *rebatch = state_of(iterator);
     const struct rebatch_arguments *arguments = iterator->node->arguments;
     const struct plan_node *input = iterator->node->inputs[0];
+    bool is_left_out;
 
     if (arguments->rows < 0)
-        return order_peek_rows(iterator, rebatch->batch, &rebatch->rows);
+        return order_peek_rows(iterator, rebatch->batch, &rebatch->rows, &is_left_out);
     rebatch->rows = (uint64_t)arguments->rows;
     if (rebatch->rows > 0 ||
         run_words_rows(rebatch->batch, input->width, input->run_words, &rebatch->rows))

@@ -6,6 +6,7 @@
  */
 #include "order/cardinality.h"
 #include "order/columns.h"
+#include "order/noting.h"
 #include "order/peek.h"
 
 #include <string.h>
@@ -16,6 +17,8 @@ struct unbatch {
     struct order_iterator *input;
     uint64_t batch[PLAN_WIDTH_MAX];
     uint64_t row, rows; /* equal: no batch is held */
+    uint64_t taken;     /* batches */
+    struct order_noting noting;
 };
 
 static struct unbatch *
@@ -27,7 +30,10 @@ state_of(struct order_iterator *iterator)
 static tundish_status
 unbatch_open(struct order_iterator *iterator)
 {
-    return order_open(iterator->node->inputs[0], iterator->instance, &state_of(iterator)->input);
+    struct unbatch *unbatch = state_of(iterator);
+
+    order_noting_begin(&unbatch->noting, iterator, true);
+    return order_open(iterator->node->inputs[0], iterator->instance, &unbatch->input);
 }
 
 /* Where to write rows: the first one at `words`, each next one `stride` words later. One word of
@@ -124,25 +130,54 @@ write_numbered(const struct plan_node *input, const uint64_t *element, uint64_t 
     }
 }
 
+/* All rows of the batches taken have been given. */
+static void
+note(struct order_iterator *iterator)
+{
+    struct unbatch *unbatch = state_of(iterator);
+
+    if (order_noting_wants(&unbatch->noting, iterator, unbatch->taken))
+        order_noting_note(&unbatch->noting, iterator, unbatch->taken, NULL);
+}
+
+static tundish_status
+count_rows(struct order_iterator *iterator, bool *ret_left_out)
+{
+    struct unbatch *unbatch = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    if (iterator->node->cuts_content)
+        return order_peek_rows(iterator, unbatch->batch, &unbatch->rows, ret_left_out);
+    if (!run_words_rows(unbatch->batch, input->width, input->run_words, &unbatch->rows))
+        return order_fail(iterator, TUNDISH_E_DATA,
+                          "the columns of a batch differ in their number of rows");
+    return TUNDISH_OK;
+}
+
 static enum order_result
 fetch(struct order_iterator *iterator)
 {
     struct unbatch *unbatch = state_of(iterator);
     const struct plan_node *input = iterator->node->inputs[0];
-    tundish_status status = TUNDISH_OK;
+    tundish_status status;
+    bool is_left_out = false;
     size_t count;
-    enum order_result result = order_next(unbatch->input, unbatch->batch, 1, &count);
+    enum order_result result;
 
+    if (unbatch->taken == unbatch->noting.next)
+        note(iterator);
+    result = order_next(unbatch->input, unbatch->batch, 1, &count);
+    if (result == ORDER_FAILED)
+        order_noting_end(&unbatch->noting);
     if (result != ORDER_OK)
         return result;
     unbatch->row = unbatch->rows = 0;
-    if (iterator->node->cuts_content)
-        status = order_peek_rows(iterator, unbatch->batch, &unbatch->rows);
-    else if (!run_words_rows(unbatch->batch, input->width, input->run_words, &unbatch->rows))
-        status = order_fail(iterator, TUNDISH_E_DATA,
-                            "the columns of a batch differ in their number of rows");
+    status = count_rows(iterator, &is_left_out);
+    if (status != TUNDISH_OK || is_left_out)
+        order_noting_end(&unbatch->noting);
     if (status != TUNDISH_OK || unbatch->rows == 0)
         run_words_release(unbatch->batch, 1, input->width, input->run_words);
+    unbatch->taken++;
     return status == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;
 }
 
@@ -174,10 +209,35 @@ unbatch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
             must(write_rows(input, unbatch->batch, unbatch->row, some, out) == node->width);
         *ret_count += (size_t)some;
         unbatch->row += some;
+        unbatch->noting.passed += some;
         if (unbatch->row == unbatch->rows)
             run_words_release(unbatch->batch, 1, input->width, input->run_words);
     }
     return ORDER_OK;
+}
+
+static enum order_result
+unbatch_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct unbatch *unbatch = state_of(iterator);
+    struct order_landmark landmark;
+
+    if (unbatch->taken > 0 || !order_noting_before(&unbatch->noting, count, &landmark))
+        return ORDER_OK;
+    if (order_noting_skip(iterator, unbatch->input, landmark.taken) != TUNDISH_OK)
+        return ORDER_FAILED;
+    unbatch->taken = landmark.taken;
+    order_noting_stand_at(&unbatch->noting, iterator, &landmark);
+    *ret_passed = landmark.passed;
+    return ORDER_OK;
+}
+
+static uint64_t
+unbatch_surely(struct order_iterator *iterator)
+{
+    const struct unbatch *unbatch = state_of(iterator);
+
+    return unbatch->taken == 0 ? order_noting_reach(&unbatch->noting) : 0;
 }
 
 /* Find what an unbatched word was: a word of which element. */
@@ -213,6 +273,7 @@ unbatch_close(struct order_iterator *iterator)
 
     if (unbatch->row < unbatch->rows)
         run_words_release(unbatch->batch, 1, input->width, input->run_words);
+    order_noting_end(&unbatch->noting);
     order_close(unbatch->input);
 }
 
@@ -263,6 +324,8 @@ const struct order_ops order_unbatch = {
     .open = unbatch_open,
     .next = unbatch_next,
     .close = unbatch_close,
+    .pass_over = unbatch_pass_over,
+    .surely = unbatch_surely,
     .gathered = unbatch_gathered,
     .columns = unbatch_columns,
     .cardinality = unbatch_cardinality,

@@ -510,7 +510,8 @@ order_peek_close(struct order_peek *peek)
 }
 
 tundish_status
-order_peek_rows(const struct order_iterator *iterator, const uint64_t *element, uint64_t *ret_rows)
+order_peek_rows(const struct order_iterator *iterator, const uint64_t *element, uint64_t *ret_rows,
+                bool *ret_left_out)
 {
     struct order_services *services = iterator->instance->services;
     const struct frame *frame;
@@ -534,5 +535,6 @@ order_peek_rows(const struct order_iterator *iterator, const uint64_t *element, 
         rows = level_length(&column->levels[0], 0);
     }
     *ret_rows = rows < 0 ? 0 : (uint64_t)rows;
+    *ret_left_out = frame->count == 0;
     return TUNDISH_OK;
 }

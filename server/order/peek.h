@@ -72,8 +72,8 @@ void order_peek_give(struct order_peek *peek, size_t index);
 void order_peek_close(struct order_peek *peek);
 
 /* The rows that content turns out to have in an element of the iterator's input: dimension 0 of its
- * columns. Fails if they do not agree. */
+ * columns. Fails if they do not agree. *ret_left_out: its content is bad, so that it has none. */
 tundish_status order_peek_rows(const struct order_iterator *iterator, const uint64_t *element,
-                               uint64_t *ret_rows);
+                               uint64_t *ret_rows, bool *ret_left_out);
 
 #endif

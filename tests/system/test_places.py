@@ -83,6 +83,9 @@ class Places(Rig):
     def test_deep_in_windows_of_keys_decide_few_rows_again(self):
         self.assert_few_are_decided_again(['group_by_window: {key: "value * value % 13", window_size: 20}'], 1200, 22000)
 
+    def test_deep_in_rows_of_batches_count_few_again(self):
+        self.assert_few_are_decided_again(["batch: 7", "unbatch: {}", "batch: 100"], 250, 3000)
+
     def test_deep_in_buckets_decide_few_rows_again(self):
         self.assert_few_are_decided_again(
             ['map: {length: "value * 7919 % 1000"}',

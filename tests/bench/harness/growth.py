@@ -176,11 +176,27 @@ def _resume(run, size):
     return run.tundish("explain", "--step", str(size))
 
 
-def _resume_filter(run, size):
-    """The step that filtered rows are resumed at, where an earlier run has come so far."""
-    run.write(["range: 1000000000", 'filter: "value % 3 != 0"', "batch: 64"])
+def _resume_files(run, size):
+    """The step that an interleave of files of lines is resumed at, which an earlier run has indexed."""
+    for i in range(8):
+        (run.folder / f"part-{i}.txt").write_text("1\n" * (size * 8 + 1000 * i))
+    run.write([
+        'list_files: {file_pattern: "part-*.txt", shuffle: false}',
+        "interleave: {dataset: [text_line], cycle_length: 4}", "batch: 64",
+    ])  # fmt: skip
     run.tundish("explain", "--step", str(size))
     return run.tundish("explain", "--step", str(size))
+
+
+def _resume_noted(*stages):
+    """The step that stages which look at rows are resumed at, where an earlier run has come so far."""
+
+    def measure(run, size):
+        run.write(["range: 1000000000", *stages])
+        run.tundish("explain", "--step", str(size))
+        return run.tundish("explain", "--step", str(size))
+
+    return measure
 
 
 def _rows(run, size):
@@ -286,7 +302,17 @@ AXES = {
     "files": (_files, (100, 1000, 10000)),
     "files-again": (_files_again, (100, 1000, 10000)),
     "resume-window": (_resume, (1000, 10000, 100000)),
-    "resume-filter": (_resume_filter, (1000, 10000, 100000)),
+    "resume-interleave": (_resume_files, (1000, 10000, 100000)),
+    "resume-filter": (_resume_noted('filter: "value % 3 != 0"', "batch: 64"), (1000, 10000, 100000)),
+    "resume-keys": (_resume_noted('group_by_window: {key: "value % 10", window_size: 64}'), (1000, 10000, 100000)),
+    "resume-lengths": (
+        _resume_noted(
+            'map: {length: "value * 7919 % 1000"}',
+            "bucket_by_sequence_length: {column: length, bucket_boundaries: [100, 200, 400, 800], "
+            "bucket_batch_sizes: [64, 64, 64, 64, 64]}",
+        ),
+        (1000, 10000, 100000),
+    ),
     "discretization": (_rows, (10000, 100000, 1000000)),
     "stft": (_lengths, (100, 1000, 10000)),
     "vocabulary": (_terms, (100000, 1000000, 10000000)),

@@ -47,6 +47,9 @@ assert_same_counts(const struct fixture *one, const struct fixture *other)
     input ", {bucket_by_sequence_length: {column: value, bucket_boundaries: [100, 350, 700], "     \
           "bucket_batch_sizes: [2, 3, 1, 2]}}"
 
+#define CHOOSE(datasets, choice)                                                                   \
+    "{choose_from_datasets: {datasets: " datasets ", choice_dataset: " choice "}}"
+
 static void
 what_follows_is_the_same(void **state)
 {
@@ -69,6 +72,14 @@ what_follows_is_the_same(void **state)
         "{range: 900}, {shuffle: {buffer_size: 9, seed: 3}}, "
         "{group_by_window: {key: 'value % 2', window_size: 2}}, {repeat: 4}",
         "{range: 3000}, {batch: 2}, {group_by_window: {key: 'value % 5', window_size: 3}}",
+        "{range: 3000}, {batch: 2}, unbatch",
+        "{range: 9000}, {batch: 2}, {batch: 3}, unbatch",
+        "{range: 900}, {shuffle: {buffer_size: 9, seed: 3}}, {batch: 3}, unbatch, {repeat: 4}",
+        CHOOSE("[[{range: 3000}], [{range: [3000, 6000]}]]", "[{range: 2}, repeat]"),
+        CHOOSE("[[{range: 3000}, {shuffle: {buffer_size: 9, seed: 3}}], [{range: [3000, 6000]}]]",
+               "[{range: 2}, {repeat: 1500}]"),
+        CHOOSE("[[{range: 300}], [{range: 5000}]]",
+               "[{range: 2}, repeat], stop_on_empty_dataset: false"),
         BUCKETS("{range: 3000}"),
         BUCKETS("{range: 900}") ", {repeat: 4}, {batch: 1}",
         BUCKETS("{range: 900}, {shuffle: {buffer_size: 9, seed: 3}}") ", {repeat: 4}",
@@ -146,7 +157,7 @@ few_are_decided_again(void **state)
 }
 
 static void
-few_are_put_into_batches_again(void **state)
+few_are_looked_at_again(void **state)
 {
     static const char lengths[] = BUCKETS("{range: 30000}");
 
@@ -159,6 +170,10 @@ few_are_put_into_batches_again(void **state)
                               "window_size: 8}}, {batch: 2}",
                               1500),
                     1, 2500);
+    assert_in_range(
+        looked_at(CHOOSE("[[{range: 30000}], [{range: 30000}]]", "[{range: 2}, {repeat: 15000}]"),
+                  20000),
+        1, 1024);
     assert_in_range(looked_at(lengths, 9000), 1, 1024);
 }
 
@@ -169,6 +184,8 @@ any_state_may_come(void **state)
     static const char *const pipelines[] = {
         "{range: 1500}, {batch: 1}, {group_by_window: {key: 'value % 7', window_size: 4}}",
         BUCKETS("{range: 1500}, {batch: 2}"),
+        CHOOSE("[[{range: 300}, {batch: 1}], [{range: 5000}, {batch: 1}]]",
+               "[{range: 2}, {repeat: 3000}], stop_on_empty_dataset: false"),
     };
 
     (void)state;
@@ -291,6 +308,33 @@ long_states_are_noted_seldom(void **state)
     assert_true(order_landmarks_before(list, 99999, &got));
     assert_int_equal(got.state_bytes, 30000);
     assert_int_equal(got.passed, last);
+    order_landmarks_close(&landmarks);
+}
+
+/* Rows that only content counts. */
+static void
+rows_of_content_are_not_counted_again(void **state)
+{
+    struct order_landmarks landmarks = { 0 };
+    uint64_t evaluated[2];
+
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        struct fixture fixture;
+        uint64_t passed;
+
+        open_noted(&fixture, "{range: 8000}, {batch: 3}, {unbatch: {}}", &landmarks);
+        fixture.graph->root->cuts_content = true;
+        fixture.graph->root->width = 2;
+        fixture.graph->root->run_words = 1;
+        fixture_epoch(&fixture, 0, 1);
+        assert_int_equal(order_pass_over(fixture.iterator, 7000, &passed), ORDER_OK);
+        evaluated[again] = fixture.evaluated;
+        fixture_epoch(&fixture, 0, 1);
+        fixture_close(&fixture);
+    }
+    assert_int_equal(evaluated[0], 7000 / 3 + 1);
+    assert_in_range(evaluated[1], 1, LANDMARK_STEP);
     order_landmarks_close(&landmarks);
 }
 
@@ -446,10 +490,11 @@ TEST_FILE(test_landmarks)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_follows_is_the_same),
         cmocka_unit_test(few_are_decided_again),
-        cmocka_unit_test(few_are_put_into_batches_again),
+        cmocka_unit_test(few_are_looked_at_again),
         cmocka_unit_test(any_state_may_come),
         cmocka_unit_test(states_that_cannot_be_are_not_taken),
         cmocka_unit_test(long_states_are_noted_seldom),
+        cmocka_unit_test(rows_of_content_are_not_counted_again),
         cmocka_unit_test(numbers_come_back),
         cmocka_unit_test(inputs_that_are_drawn_from_are_passed_over),
         cmocka_unit_test(a_list_ends_where_something_is_bad),
