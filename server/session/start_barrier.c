@@ -377,7 +377,7 @@ fail_start(struct session *session)
     must_hold(&session->control.lock);
     snprintf(text, sizeof text, "%s", tnd_error_text());
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, text);
-    session_link_tell_error(session, start->epoch, start->step, TUNDISH_E_SYSTEM, text);
+    session->nodes->tell_error(session, start->epoch, start->step, TUNDISH_E_SYSTEM, text);
     session_halt(session); /* some may have started */
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         struct lane *lane = feed_lane(session->feed, r);

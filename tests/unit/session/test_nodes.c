@@ -399,6 +399,26 @@ threads_that_do_not_start_are_the_error_of_all(void **state)
     close_job(&job);
 }
 
+static void
+threads_that_do_not_start_are_the_error_of_a_node_that_is_alone(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 100}, {batch: 4}",
+                                                   .distribute = "groups: 2",
+                                                   .threads = MANY_THREADS };
+    struct served *served = served_open(&options);
+    tundish_reader *one = served_reader(served, &(struct wanted){ .group = "a" }), *other;
+    struct rlimit before;
+
+    (void)state;
+    leave_no_room_for_many_threads(&before);
+    other = served_reader(served, &(struct wanted){ .group = "b" });
+    expect_in_the_end(one, TUNDISH_E_SYSTEM, "threads need");
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    tundish_close(one);
+    tundish_close(other);
+    served_close(served);
+}
+
 /* More steps than anybody reads. */
 static const struct served_options LONG = { .stages = "{range: 10000}, {batch: 2}",
                                             .deliver = "slots: 3" };
@@ -938,6 +958,7 @@ TEST_FILE(test_nodes)
         cmocka_unit_test(a_bad_row_told_before_a_node_runs_is_its_error),
         cmocka_unit_test(a_replica_without_a_place_is_not_read_beside_one_of_another_node),
         cmocka_unit_test(threads_that_do_not_start_are_the_error_of_all),
+        cmocka_unit_test(threads_that_do_not_start_are_the_error_of_a_node_that_is_alone),
         cmocka_unit_test(an_epoch_ends_early_at_the_same_step_on_all_nodes),
         cmocka_unit_test(epochs_that_others_have_left_are_cut),
         cmocka_unit_test(all_nodes_deal_one_order_after_a_cut),
