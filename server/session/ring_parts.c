@@ -97,6 +97,7 @@ open_step(struct worker *worker, struct step *step)
     bool all = open_shares(session, step);
     int64_t now_ns = 0;
 
+    must_in_debug(step->dealt_ns > 0);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         struct share *share = &step->shares[r];
 
@@ -311,6 +312,7 @@ step_to_fail(struct session *session)
         .shares = step->shares,
         .kind = TND_SLOT_ERROR,
         .position = session->ring.next_position++,
+        .dealt_ns = tnd_clock_ns(),
         .epoch = epoch,
         .number = number + 1,
         .round = step->round, /* of the step that was here before */
