@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "session/compress_choose.h"
 #include "session/lane_size.h"
 
@@ -101,6 +102,7 @@ make_offer(const struct tnd_codec *codec, uint32_t column, const struct sample *
         !time_codec(codec, sample, context, scratch, &stored_bytes, &ns) ||
         stored_bytes > sample->bytes - sample->bytes / WORTH_PARTS)
         return;
+    must_in_debug(sample->bytes <= sample->column_bytes);
     share = (double)sample->column_bytes / (double)sample->bytes;
     offers[(*count)++] = (struct offer){
         .column = column,
@@ -127,6 +129,7 @@ collect_offers(const struct fill *fill, struct evaluation *evaluation,
         make_offer(&narrow, i, &sample, context, evaluation->scratch, offers, &count);
         make_offer(&zstd, i, &sample, context, evaluation->scratch, offers, &count);
     }
+    must_in_debug(count <= 2 * fill->plan->element_spec.count);
     return count;
 }
 
@@ -142,6 +145,7 @@ struct compression_choice {
 static void
 take_offer(struct compression_choice *choice, const struct offer *offer)
 {
+    must_in_debug(offer->column < choice->column_count);
     choice->taken[offer->column] = offer;
     choice->saved[offer->column] = offer->saved;
 }

@@ -2,11 +2,13 @@
 #include "session/dealing.h"
 
 #include "core/clock.h"
+#include "core/must.h"
 
 void
 dealing_count(struct session_dealing *dealing, struct tnd_stats_stream *stream, uint64_t number)
 {
     dealing->now_ns = tnd_clock_ns();
+    must_in_debug(dealing->deals_since_ns <= dealing->now_ns);
     if (dealing->deals_since_ns == 0)
         return;
     tnd_stats_add(&stream->deal_busy, (uint64_t)(dealing->now_ns - dealing->deals_since_ns));
@@ -20,6 +22,7 @@ dealing_count_wait(struct session_dealing *dealing, struct tnd_stats_stream *str
                    int64_t began_ns)
 {
     dealing->now_ns = tnd_clock_ns();
+    must_in_debug(began_ns <= dealing->now_ns);
     if (dealing->deals_since_ns != 0)
         dealing->deals_since_ns = dealing->now_ns;
     tnd_stats_add(&stream->deal_wait, (uint64_t)(dealing->now_ns - began_ns));

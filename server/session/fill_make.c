@@ -73,6 +73,7 @@ encode_values(const struct fill *fill, uint32_t index, const struct output_colum
         return TUNDISH_OK;
     if (status != TUNDISH_OK)
         return status;
+    must_in_debug(stored_bytes <= bound);
     buffer->codec = *codec;
     buffer->stored_bytes = stored_bytes;
     *ret_stored = stored;
@@ -85,6 +86,8 @@ describe_column(const struct output_column *column, struct slot_column *slot)
 {
     struct slot_buffer *buffer = slot->buffers;
 
+    must_in_debug(0 <= column->rank && column->rank <= RANK_MAX);
+    must_in_debug(column->splits_count < slot->buffer_count);
     for (int k = 0; k < column->rank; k++)
         slot->shape[k] = column->shape[k];
     for (uint32_t k = 0; k < column->splits_count; k++, buffer++)
@@ -172,6 +175,7 @@ fill_fits(const struct fill *fill, struct scratch *scratch, struct filled *fille
     uint32_t count = fill->plan->element_spec.count;
     bool fits = true;
 
+    must_in_debug(filled->reserved != NULL);
     for (uint32_t i = 0; i < count; i++)
         fits &= slot_values(slot, i)->stored_bytes <= filled->reserved[i];
     for (uint32_t i = 0; i < count && !fits; i++) {
@@ -318,6 +322,7 @@ copy_column(const struct output_column *column, const void *stored, struct slot_
         offsets[0] = 0;
         for (int64_t i = 0; i < column->value_count; i++)
             offsets[i + 1] = offsets[i] + (int64_t)strings[i].size;
+        must_in_debug((uint64_t)offsets[column->value_count] == values->decoded_bytes);
         if (stored == NULL)
             write_strings(column, values->data);
     } else if (stored == NULL && values->stored_bytes > 0 && values->data != column->values) {

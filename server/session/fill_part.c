@@ -38,6 +38,7 @@ rows_of_part(uint64_t bytes, int64_t rows)
     uint64_t row = rows > 0 ? bytes / (uint64_t)rows : 0;
     uint64_t wanted = row > 0 ? PART_BYTES / row : PART_ROWS_MAX;
 
+    must_in_debug(rows >= 0);
     if (row > PART_BYTES / 4) /* one huge row at a time is enough */
         return 4;
     return wanted < PART_ROWS_MIN   ? PART_ROWS_MIN
@@ -101,6 +102,7 @@ set_text_offsets(const struct fill_column *column, const struct deal_slice *slic
     for (int64_t i = 0; i < slot->shape[0]; i++)
         offsets[i + 1] =
             offsets[i] + (int64_t)column->row_bytes(run->words + (size_t)i * run->width);
+    must_in_debug(values->stored_bytes == (uint64_t)offsets[slot->shape[0]] + TEXT_SLACK);
     values->stored_bytes = values->decoded_bytes = (uint64_t)offsets[slot->shape[0]];
 }
 
@@ -140,6 +142,7 @@ fill_places(const struct fill *fill, int64_t begin, int64_t end, const struct sl
 {
     uint64_t all = 0;
 
+    must_in_debug(fill->in_place);
     for (uint32_t i = 0; i < fill->plan->element_spec.count; i++) {
         ret_places[i].iov_base = part_of_column(&fill->columns[i], &slot->columns[i], begin, end,
                                                 &ret_places[i].iov_len);
@@ -169,6 +172,7 @@ fill_part_columns(const struct fill *fill, int64_t begin, int64_t end, const str
     const struct schema *schema = &fill->plan->element_spec;
     struct output_column *columns = scratch_array(scratch, schema->count, sizeof *columns);
 
+    must_in_debug(fill->in_place && begin < end);
     for (uint32_t i = 0; i < schema->count; i++) {
         const struct fill_column *column = &fill->columns[i];
         bool has_texts = column->row_bytes != NULL;

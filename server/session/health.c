@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/must.h"
 #include "session/session_private.h"
 
 static const int64_t EVERY_NS = 100000000;
@@ -29,6 +30,7 @@ stride_of(int64_t count, uint64_t look)
 {
     int64_t step = (count + HEALTH_VALUES - 1) / HEALTH_VALUES;
 
+    must_in_debug(count >= 0);
     return (struct stride){ .begin = step > 0 ? (int64_t)(look % (uint64_t)step) : 0,
                             .step = step > 0 ? step : 1 };
 }

@@ -11,6 +11,7 @@
 #include "core/lock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "deliver/wakeup.h"
 
 enum { NAMED_SESSIONS_MAX = 64 };
@@ -154,6 +155,7 @@ abandon_left(struct named_sessions *sessions)
 static tundish_status
 check_room(struct named_sessions *sessions, bool *ret_abandoned)
 {
+    must_hold(&sessions->lock);
     if (sessions->stopping)
         return tnd_fail(TUNDISH_E_SERVER_GONE, "the server is stopping");
     if (count_used(sessions) >= NAMED_SESSIONS_MAX)
@@ -173,6 +175,7 @@ make_session(struct named_sessions *sessions, const struct spec_stream *stream, 
     tundish_status status;
 
     must_hold(&sessions->lock);
+    must_in_debug(!sessions->stopping);
     named->name = tnd_strdup(name);
     status = open_named(sessions, stream, named);
     if (status == TUNDISH_OK)

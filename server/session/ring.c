@@ -27,6 +27,7 @@ init_lock(pthread_mutex_t *lock)
 void
 ring_open(struct ring *ring, const char *stream, uint64_t skip_limit)
 {
+    must_in_debug(ring->capacity == 0 && ring->steps == NULL);
     ring->skips.stream = stream;
     ring->skips.limit = skip_limit;
     init_lock(&ring->lock.mutex);
@@ -87,6 +88,7 @@ void
 ring_begin(struct session *session)
 {
     must(session->ring.count == 0);
+    must_in_debug(ring_is_open(&session->ring));
     open_steps(session);
     tnd_lock_take(&session->ring.lock);
     session->ring.draining = session->ring.failed = session->ring.ended = false;
@@ -130,6 +132,9 @@ next_step(struct session *session)
         return NULL;
     step = ring_step(session, session->ring.count);
     must(step->state == STEP_EMPTY);
+    must_in_debug(session->ring.count == 0 ||
+                  ring_step(session, session->ring.count - 1)->position + 1 ==
+                      session->ring.next_position);
     step->position = session->ring.next_position;
     step->status = TUNDISH_OK;
     step->text[0] = '\0';
@@ -158,6 +163,8 @@ ring_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint
     struct deal_round spent;
     struct step *step;
 
+    must_in_debug((kind == TND_SLOT_BATCH) == (round != NULL));
+    must_in_debug((kind == TND_SLOT_ERROR) == (status != TUNDISH_OK));
     dealing_count(&session->dealing, session->counters.stream, number);
     tnd_lock_take(&session->ring.lock);
     step = next_step(session);
@@ -257,6 +264,7 @@ ring_look_for_room(struct session *session, uint32_t *at_most, int64_t wait_ns)
             /* Down to half: the dealer then wakes once for many steps. */
             session->ring.wake.dealer_wakes_at = *at_most = session->ring.capacity / 2;
     }
+    must_in_debug(*at_most < session->ring.capacity);
     has_room = session->ring.count <= *at_most || session->ring.draining || session->ring.failed;
     if (!has_room)
         wait_briefly(session, wait_ns);
@@ -361,7 +369,7 @@ ring_shut(struct session *session)
 void
 ring_rewind(struct session *session)
 {
-    must_in_debug(session->ring.count == 0);
+    must_in_debug(session->ring.count == 0 && session->ring.draining);
     session->ring.next_position = 0;
 }
 
@@ -389,6 +397,9 @@ ring_clear(struct session *session)
     for (uint32_t i = 0; i < session->ring.count; i++) {
         struct step *step = ring_step(session, i);
 
+        must_in_debug(step->state != STEP_EMPTY && step->state != STEP_OPENING &&
+                      step->state != STEP_PUBLISHING);
+        must_in_debug(step->position + session->ring.count - i == session->ring.next_position);
         if (step->kind != STEP_PASSED && step->state != STEP_DONE)
             step_cancel(session, step);
         dealer_release_round(&step->round);

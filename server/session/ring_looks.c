@@ -17,6 +17,7 @@ begin(void *context, struct order_look *look)
     tnd_lock_take(&ring->lock);
     look->state = LOOK_WAITS;
     look->next = NULL;
+    must_in_debug(ring->first_look == NULL || ring->last_look->next == NULL);
     if (ring->first_look == NULL)
         ring->first_look = look;
     else
@@ -34,6 +35,7 @@ wait_for_look(struct session *session, struct order_look *look, bool (*goes_on)(
     struct ring *ring = &session->ring;
 
     must_hold(&ring->lock);
+    must_in_debug(ring->awaited_look == NULL); /* by the dealing thread alone */
     if (look->state == LOOK_DONE)
         return;
     dealing_count(dealing, session->counters.stream, dealing->number);
@@ -81,6 +83,7 @@ drop_waiting(struct ring *ring, struct order_look *look)
 
     must_in_debug(look->state == LOOK_WAITS);
     must_hold(&ring->lock);
+    must_in_debug(ring->first_look != NULL && ring->last_look != NULL);
     for (struct order_look *one = ring->first_look; one != look; one = one->next)
         before = one;
     if (before == NULL)
@@ -102,6 +105,7 @@ forget(void *context, struct order_look *look)
     if (look->state == LOOK_WAITS)
         drop_waiting(&session->ring, look);
     wait_for_look(session, look, is_made);
+    must_in_debug(look->state == LOOK_DONE);
     tnd_lock_release(&session->ring.lock);
 }
 

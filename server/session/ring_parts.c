@@ -24,7 +24,7 @@ ring_step(struct session *session, uint32_t index)
 {
     uint32_t entry = session->ring.first + index;
 
-    must_in_debug(index < session->ring.capacity);
+    must_in_debug(index < session->ring.capacity && session->ring.steps != NULL);
     /* No division: this is called several times a step. */
     if (entry >= session->ring.capacity)
         entry -= session->ring.capacity;
@@ -190,6 +190,7 @@ ring_take_more(struct part *part, int64_t times)
     struct share *share = &part->step->shares[part->replica];
     int64_t left = share->rows - share->next_row, more;
 
+    must_in_debug(part->step->state == STEP_OPEN && left >= 0);
     if (!share->fill->in_place || share->next_row != part->end || times <= 1)
         return;
     more = share->rows_of_part * (times - 1);
@@ -259,6 +260,7 @@ drop_finished(struct session *session)
     while (session->ring.count > 0 && ring_step(session, 0)->state == STEP_DONE) {
         struct step *step = ring_step(session, 0);
 
+        must_in_debug(step->unfinished == 0);
         dealer_forget_round(&step->round); /* of a batch: already forgotten */
         if (step->kind == TND_SLOT_BATCH) {
             session->ring.last_epoch = step->epoch;
@@ -278,6 +280,7 @@ turn_to_error(struct session *session, struct step *step)
 {
     must_hold(&session->ring.lock);
     must(step->status != TUNDISH_OK && step->state != STEP_OPENING && step->state != STEP_DONE);
+    must_in_debug(step->state != STEP_PUBLISHING);
     step_cancel(session, step);
     step->kind = TND_SLOT_ERROR;
     step->state = STEP_WAITS;
@@ -335,6 +338,7 @@ ring_fail(struct session *session, tundish_status status, const char *text, bool
 {
     struct step *step = NULL;
 
+    must_in_debug(status != TUNDISH_OK);
     tnd_lock_take(&session->ring.lock);
     while (can_fail(session) && (step = step_to_fail(session)) == NULL) {
         tnd_lock_release(&session->ring.lock);
@@ -428,6 +432,7 @@ add_skips(struct session *session, struct worker *worker)
     uint64_t fresh = worker->evaluation.skipped - worker->skipped;
 
     must_hold(&session->ring.lock);
+    must_in_debug(worker->evaluation.skipped >= worker->skipped);
     worker->skipped = worker->evaluation.skipped;
     return skips_add(&session->ring.skips, fresh, worker->evaluation.skipped_text);
 }
@@ -491,6 +496,7 @@ ring_take(struct worker *worker, struct part *ret_part)
     struct session *session = worker->session;
     bool wakes;
 
+    must_hold(&session->ring.lock);
     for (;;) {
         if (atomic_load_explicit(&session->stop, memory_order_relaxed)) {
             /* Other workers may wait for the one that polled. */
@@ -514,6 +520,7 @@ ring_take(struct worker *worker, struct part *ret_part)
         ring_unlock_due(session);
         return true;
     }
+    must_in_debug(ret_part->step->state == STEP_OPEN && ret_part->step->unfinished > 0);
     wakes = wake_on_take(worker->part_ns, has_parts_left(session, ret_part->step));
     if (wakes)
         helpers_wake(session->helpers);

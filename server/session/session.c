@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/cpu_room.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "order/planning.h"
 #include "plan/batch_rows.h"
 #include "plan/memory_cost.h"
@@ -53,6 +54,7 @@ leaves_files(const struct plan_graph *graph)
 void
 session_replace_plan(struct session *session, struct plan *plan)
 {
+    must_in_debug(plan != session->plan && !session->dealing.started);
     session->old_plans =
         tnd_realloc(session->old_plans, session->old_plan_count + 1, sizeof(struct plan *));
     session->old_plans[session->old_plan_count++] = session->plan;
@@ -83,6 +85,7 @@ session_open_dealer(struct session *session)
         .looks = session->is_measured ? &session->looks : NULL,
     };
 
+    must_in_debug(session->dealer == NULL && !session->dealing.started);
     session->dealing.skipped = 0;
     if (session->is_measured) {
         give_kept_rows(session);
@@ -96,6 +99,7 @@ session_open_dealer(struct session *session)
 static tundish_status
 open_workers(struct session *session, uint32_t thread_count)
 {
+    must_in_debug(session->workers == NULL && session->budget == NULL);
     session->worker_count = thread_count != 0 ? thread_count : tnd_cpu_count();
     if (session->worker_count > THREADS_MAX)
         session->worker_count = THREADS_MAX;

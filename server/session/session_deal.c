@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/must.h"
 #include "session/checkpoint/place_landmarks.h"
 #include "session/checkpoint/session_state.h"
 #include "source/files/ask_ahead.h"
@@ -72,6 +73,7 @@ deal_steps(struct session *session, uint64_t epoch, uint64_t number)
         }
         if (status == TUNDISH_OK && !cut)
             status = deal_step(session, &round);
+        must_in_debug(round.present_count <= session->plan->replicas);
         place_landmarks_keep(session->landmarks);
         if (status == TUNDISH_OK && !cut)
             status = session->nodes->step(session, number, round.present_count, &step);
@@ -135,6 +137,7 @@ publish_place(struct session *session, uint64_t epoch)
 
     if (status != TUNDISH_OK)
         return status;
+    must_in_debug(place_bytes(&place) <= sizeof bytes);
     place_write(&place, bytes);
     count_dealing(session, 0);
     /* The lanes remember a limited number of places. With fewer steps in the ring, the next one
@@ -174,6 +177,7 @@ go_to_start(struct session *session)
     };
     tundish_status status;
 
+    must_in_debug(start->given && start->place_epoch <= start->epoch);
     place_own_state(session->plan, dealer_state_words(session->dealer), &standing.words,
                     &standing.word_count);
     status = dealer_go_to(session->dealer, &standing);

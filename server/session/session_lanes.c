@@ -5,6 +5,7 @@
 
 #include "core/cpu_room.h"
 #include "core/memory_room.h"
+#include "core/must.h"
 #include "session/compress.h"
 #include "session/lane_size.h"
 #include "session/session_private.h"
@@ -60,6 +61,7 @@ measure_first_step(struct session *session, const struct lane_config *lane)
     struct slice_bytes largest = { 0 };
     bool is_auto = session->plan->stream->deliver.compression == COMPRESS_AUTO;
 
+    must_in_debug(!session->is_measured && session->dealer != NULL);
     worker->evaluation.counters = NULL;
     if (dealer_start_epoch(session->dealer) == TUNDISH_OK)
         (void)dealer_next(session->dealer, &round);

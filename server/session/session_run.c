@@ -31,6 +31,7 @@ session_run(struct session *session)
     if (status != TUNDISH_OK)
         return status;
     must(!session->dealing.started);
+    must_hold(&session->control.lock);
     session->control.sleeps = false;
     if (session->kept_rows != NULL)
         kept_rows_clear(session->kept_rows);
@@ -43,6 +44,7 @@ session_run(struct session *session)
         return tnd_fail_errno(error, "cannot start a thread");
     session->dealing.started = true;
     for (uint32_t i = 0; i < session->worker_count; i++) {
+        must_in_debug(!session->workers[i].started);
         error =
             pthread_create(&session->workers[i].thread, NULL, session_work, &session->workers[i]);
         if (error != 0)

@@ -7,6 +7,7 @@
 #include "content/content.h"
 #include "content/vocabulary/vocab.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "session/session_private.h"
 
 /* A walk over the stages of a plan. */
@@ -63,6 +64,7 @@ count_one(void *context, const char *name, const struct vocab *vocab)
     struct vocabulary_line *line = find_line(walk->lines, name);
 
     (void)vocab;
+    must_in_debug(stage != NULL);
     if (line == NULL)
         line = add_vocabulary(walk, name);
     stage->vocabularies =

@@ -48,6 +48,7 @@ session_reserve_whole(struct worker *worker, struct share *share, uint32_t repli
 static void
 reserve_ahead(struct worker *worker, struct share *share, uint32_t replica)
 {
+    must_in_debug(!share->reserved);
     if (!worker->expects || !fill_expects(share->fill))
         return;
     fill_expect(share->fill, worker->expected_bytes, &share->slot);
@@ -60,6 +61,7 @@ note_bytes(struct worker *worker, struct share *share)
 {
     uint32_t count = worker->session->plan->element_spec.count;
 
+    must_in_debug(share->reserved);
     worker->expects = true;
     if (worker->expected_bytes == NULL)
         worker->expected_bytes = tnd_zalloc(count, sizeof *worker->expected_bytes);

@@ -94,6 +94,7 @@ start_barrier_take_root_seed(struct session *session, uint64_t root_seed)
 
     if (session->plan->options.root_seed == root_seed)
         return TUNDISH_OK;
+    must_in_debug(!session->dealing.started);
     session->options.plan.root_seed = root_seed;
     status = plan_open(session->options.file, session->options.stream, &session->options.plan,
                        &errors, &plan);
@@ -335,6 +336,8 @@ take_start(struct session *session)
         .state_count = barrier->place.state_count,
         .visited_count = barrier->visited_count,
     };
+    must_in_debug(session->dealing.start.place_epoch <= session->dealing.start.epoch &&
+                  session->dealing.start.state_count <= PLACE_STATE_MAX);
     memcpy(session->dealing.start.state, barrier->place.state, sizeof barrier->place.state);
     memcpy(session->dealing.start.visited, barrier->visited, sizeof barrier->visited);
     tnd_log(TND_LOG_NOTICE, "resume", "stream %s continues at epoch %llu, step %llu",
@@ -394,6 +397,7 @@ start_barrier_open(struct session *session)
 {
     must_hold(&session->control.lock);
     must(session->control.barrier.closed);
+    must_in_debug(!session->dealing.started);
     choose_start(session);
     take_start(session);
     session_split_tell(session, true);

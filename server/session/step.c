@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/must.h"
 #include "session/session_private.h"
 
 void
@@ -43,6 +44,7 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
     struct lane *lane = feed_lane(session->feed, replica);
     tundish_status status;
 
+    must_in_debug(replica < session->plan->replicas);
     must_in_debug(step->kind != TND_SLOT_BATCH || share->fill != NULL);
     if (share->reserved)
         return true;
@@ -65,6 +67,7 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
         step_name_slot(step, share);
         share->rows = fill_rows(share->fill, slice);
         share->rows_of_part = fill_describe(share->fill, slice, &share->slot);
+        must_in_debug(share->rows >= 0 && share->rows_of_part > 0 && share->next_row == 0);
     }
     status = feed_reserve(session->feed, replica, &share->slot);
     if (status == TUNDISH_E_TIMEOUT) {
@@ -124,12 +127,12 @@ rows_of(const struct slot *slot)
 static void
 publish_shares(struct session *session, struct step *step)
 {
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        must_in_debug(step->shares[r].reserved);
     if (session->plan->replicas == 1) {
         lane_seal_and_publish(feed_lane(session->feed, 0), &step->shares[0].slot);
         return;
     }
-    for (uint32_t r = 0; r < session->plan->replicas; r++)
-        must_in_debug(step->shares[r].reserved);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
@@ -157,6 +160,8 @@ step_cancel(struct session *session, struct step *step)
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         struct share *share = &step->shares[r];
 
+        /* A step that a queue has passed over is published. */
+        must_in_debug(step->kind != STEP_PASSED || !share->reserved);
         if (share->reserved)
             lane_cancel(feed_lane(session->feed, r), &share->slot);
         share->reserved = false;

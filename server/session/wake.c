@@ -6,12 +6,14 @@
 void
 wake_open(struct wake *wake, uint32_t worker_count, uint32_t lane_count)
 {
+    must_in_debug(worker_count > 0 && lane_count > 0);
     *wake = (struct wake){ .worker_count = worker_count, .has_one_lane = lane_count == 1 };
 }
 
 void
 wake_on_made(struct wake *wake, int64_t part_ns, int64_t busy_ns, int64_t now_ns)
 {
+    must_in_debug(busy_ns >= 0);
     if (busy_ns > WAKE_LONG_NS && now_ns + WAKE_CALM_TIMES * busy_ns > wake->calm_from_ns)
         wake->calm_from_ns = now_ns + WAKE_CALM_TIMES * busy_ns;
     wake->has_short_parts = part_ns > 0 && part_ns < WAKE_SHORT_NS && now_ns > wake->calm_from_ns;
@@ -31,7 +33,7 @@ wake_on_wait(struct wake *wake)
 void
 wake_on_return(struct wake *wake, bool polled)
 {
-    must_in_debug(wake->idle_workers > 0);
+    must_in_debug(wake->idle_workers > 0 && (!polled || wake->a_worker_polls));
     wake->idle_workers--;
     if (polled)
         wake->a_worker_polls = false;

@@ -22,6 +22,7 @@ worker_count_wait(struct worker *worker, bool for_slots, int64_t began_ns, int64
 void
 worker_note_wait(struct worker *worker, enum worker_wait waits)
 {
+    must_in_debug(worker->waits == WAITS_FOR_NOTHING || worker->waits_since_ns <= worker->now_ns);
     if (worker->waits == waits)
         return;
     if (worker->waits != WAITS_FOR_NOTHING) {

@@ -27,9 +27,14 @@ tear_apart(struct session *session)
     while (!turns_kill_threads())
         turns_sleep((int64_t)turns_draw(MOMENT_NS));
     /* What they were making is not to be cancelled in the lanes, which may show it. */
-    for (uint32_t i = 0; i < session->ring.count; i++)
+    for (uint32_t i = 0; i < session->ring.count; i++) {
+        struct step *step = ring_step(session, i);
+
+        if (step->state == STEP_OPENING || step->state == STEP_PUBLISHING)
+            step->state = STEP_OPEN; /* which no thread has any more */
         for (uint32_t r = 0; r < session->plan->replicas; r++)
-            ring_step(session, i)->shares[r].reserved = false;
+            step->shares[r].reserved = false;
+    }
     for (uint32_t i = 0; i < session->worker_count; i++)
         if (session->workers[i].memory.is_begun)
             budget_end(&session->workers[i].memory);

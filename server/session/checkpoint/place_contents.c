@@ -5,6 +5,7 @@
 
 #include "core/hash_farm.h"
 #include "core/magic.h"
+#include "core/must.h"
 #include "session/checkpoint/place_code.h"
 #include "session/checkpoint/place_words.h"
 #include "spec/fingerprint.h"
@@ -166,6 +167,7 @@ place_write(const struct place *place, uint8_t *bytes)
     };
     size_t header = header_bytes(stored.version);
 
+    must_in_debug(place->state_count <= PLACE_STATE_MAX);
     memcpy(bytes, &stored, header);
     memcpy(bytes + header, place->state, place->state_count * sizeof place->state[0]);
 }
@@ -288,6 +290,7 @@ place_own_state(const struct plan *plan, size_t own, const uint64_t **words, siz
     uint32_t workers = plan->options.worker_count;
 
     if (workers > 1 && own > 0 && *count == own * workers) {
+        must_in_debug(plan->options.worker < workers);
         *words += own * plan->options.worker;
         *count = own;
     }

@@ -14,6 +14,7 @@
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "core/parallel_for.h"
 #include "core/read_write.h"
 #include "remote/ranges.h"
@@ -149,6 +150,7 @@ read_piece(const struct readable *from, uint8_t *to, size_t bytes, uint64_t offs
     size_t got = 0;
     int error;
 
+    must_in_debug(bytes > 0 && next <= size);
     if (from->ranges != NULL) {
         if (left > 0)
             remote_ranges_expect(from->ranges, left < READ_BYTES ? left : READ_BYTES, next);

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "core/parallel_for.h"
 #include "core/redact.h"
 #include "remote/seen.h"
@@ -287,6 +288,7 @@ look_at(void *context, uint32_t number)
     struct search *search = context;
     struct place_file *file = &search->files.list[number];
 
+    must_in_debug(number < search->files.count);
     if (search->paths[number] != NULL)
         file->raw_hash =
             place_hashes_of(search->hashes, number, search->paths[number], &file->is_here);
@@ -353,6 +355,7 @@ look_at_all(struct search *search, const char *cache_folder)
 uint32_t
 place_group_of(uint32_t index, uint32_t count)
 {
+    must_in_debug(index < count);
     if (count <= PLACE_FILE_GROUPS)
         return index;
     return (uint32_t)((uint64_t)index * PLACE_FILE_GROUPS / count);

@@ -15,6 +15,7 @@
 #include "core/hash_farm.h"
 #include "core/magic.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "core/own_file.h"
 #include "core/read_write.h"
 #include "source/files/file.h"
@@ -163,6 +164,7 @@ place_hashes_of(struct place_hashes *hashes, uint32_t number, const char *path, 
     uint64_t hash = 1;
     int descriptor;
 
+    must_in_debug(number < hashes->count && made->reads == 0);
     *ret_is_here = true;
     if (find_known(hashes, path, &made->kept))
         return made->kept.hash;

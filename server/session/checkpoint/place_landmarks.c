@@ -14,6 +14,7 @@
 #include "core/hash_farm.h"
 #include "core/magic.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "core/own_file.h"
 #include "core/read_write.h"
 #include "order/ops.h"
@@ -312,6 +313,7 @@ keep(struct place_landmarks *landmarks)
     size_t bytes;
     uint8_t *content = bytes_of(&landmarks->all, &bytes);
 
+    must_in_debug(landmarks->folder >= 0);
     header.bytes = bytes;
     header.crc = tnd_crc32c(0, content, bytes);
     if (tnd_cache_build_begin(landmarks->folder, landmarks->name, &build) == TUNDISH_OK) {

@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "core/own_file.h"
 #include "core/read_write.h"
 #include "session/nodes/session_seeds.h"
@@ -434,6 +435,7 @@ static bool
 keep_state(struct session *session, uint8_t *bytes, size_t count)
 {
     must_hold(&session->kept.lock);
+    must_in_debug(bytes == NULL || (count > 0 && count <= TND_PLACE_BYTES_MAX));
     if (bytes == NULL ||
         (count == session->kept.place_bytes && memcmp(bytes, session->kept.place, count) == 0)) {
         free(bytes);

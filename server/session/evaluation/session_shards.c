@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 
 #include <stdlib.h>
 
@@ -129,6 +130,7 @@ note_begin(struct session *session, uint64_t epoch, uint32_t shard, uint64_t num
 {
     struct shard_share *share = &session->dealing.shard_share;
 
+    must_in_debug(share->reader != 0);
     share->taken = tnd_realloc(share->taken, share->count + 1, sizeof *share->taken);
     share->taken[share->count] = (struct taken_shard){
         .epoch = epoch,
@@ -150,6 +152,7 @@ note_end(struct session *session, bool is_empty, bool is_cut)
     struct shard_share *share = &session->dealing.shard_share;
     struct taken_shard *taken = &share->taken[share->count - 1];
 
+    must_in_debug(taken->end == UINT64_MAX && taken->begin <= ring_next_position(session));
     if (is_cut)
         return;
     taken->end = ring_next_position(session);
@@ -318,6 +321,7 @@ count_in_hand(const struct shard_share *share)
 
     for (uint32_t i = 0; i < share->count; i++)
         count += !share->taken[i].is_held;
+    must_in_debug(count <= SHARDS_AT_A_TIME);
     return count;
 }
 

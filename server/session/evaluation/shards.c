@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "core/must.h"
 
 enum { SHARDS_PER_READER = 5 };
 static const int64_t LOOK_NS = 20000000; /* how often lost nodes are looked for */
@@ -18,6 +19,7 @@ static const int64_t TELL_WANTED_NS = 500000000, WANTED_NS = 2000000000;
 static void
 set_count(struct shards *shards, uint32_t count)
 {
+    must_in_debug(count > 0 && shards->owner == NULL);
     shards->count = count;
     shards->owner = tnd_zalloc(count, sizeof *shards->owner);
     shards->is_held = tnd_zalloc(count, sizeof *shards->is_held);
@@ -246,6 +248,7 @@ take_free(struct shards *shards, struct shards_reader *reader, struct shards_giv
     *ret_given = (struct shards_given){ .epoch = begin_epoch(shards) };
     if (is_over)
         return SHARDS_OVER;
+    must_in_debug(shards->owner[shards->first_free] == FREE);
     ret_given->shard = shards->first_free;
     shards->owner[shards->first_free++] = reader->number;
     return SHARDS_TAKEN;

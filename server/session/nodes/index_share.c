@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "session/checkpoint/place_files.h"
 #include "source/files/files.h"
 #include "source/source.h"
@@ -97,6 +98,7 @@ make_own(struct sharing *sharing, uint32_t index)
     uint8_t *bytes = NULL;
     size_t byte_count = 0;
 
+    must_in_debug(sharing->wanted[index] != 0);
     if (sharing->wanted[index] & 1) {
         sharing->made++;
         (void)source_index_build(sharing->files, name, sharing->kind, NULL, NULL, &made);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/must.h"
 #include "order/planning.h"
 #include "session/session_private.h"
 
@@ -111,6 +112,7 @@ tell_left(struct session *session)
     };
 
     must_hold(&session->linked.lock);
+    must_in_debug(linked->first_words <= PLACE_STATE_MAX);
     memcpy(told.state, linked->first_state, state_bytes);
     link_tally(linked->link, &key,
                &(struct link_tally){ .merge = LINK_KINDS,
@@ -241,6 +243,7 @@ session_cut_learn(struct session *session, uint64_t epoch)
     if (status != TUNDISH_OK || !find_other_state(session, epoch, &told, count, NULL))
         return status;
     start->place_epoch = epoch;
+    must_in_debug(count <= PLACE_STATE_MAX);
     start->state_count = count;
     memcpy(start->state, told.state, count * sizeof *start->state);
     return TUNDISH_OK;

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "session/checkpoint/session_state.h"
 #include "session/session_private.h"
 #include "shm/place.h"
@@ -161,6 +162,7 @@ lower_start(struct session *session, const struct session_standing *level)
     tundish_status status;
 
     must_hold(&session->control.lock);
+    must_in_debug(session->control.barrier.closed);
     if (level->byte_count == 0)
         return TUNDISH_OK;
     status = place_read(place->header, place->header_bytes, &contents);

@@ -14,6 +14,7 @@
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "session/nodes/session_ahead.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_marks.h"
@@ -323,6 +324,7 @@ note_dealt(struct session *session, uint64_t dealt, bool ended)
     struct session_link *linked = &session->linked;
 
     tnd_lock_take(&linked->lock);
+    must_in_debug(dealt >= linked->dealt && (ended || !linked->ended));
     linked->dealt = dealt;
     linked->ended = ended;
     /* Most steps need no post: another worker asks only when it has no rows left. */
@@ -339,6 +341,7 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
     bool has = drop_partial ? present == session->plan->replicas : present > 0;
     bool told;
 
+    must_in_debug(present <= session->plan->replicas);
     session_marks_post(session);
     if (steps_are_known(session)) {
         *ret_step = has ? JOB_STEP_ROWS : JOB_STEP_END;
@@ -431,6 +434,7 @@ session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
     uint8_t bytes[sizeof error + TEXT_BYTES];
     size_t text_bytes = strnlen(text, TEXT_BYTES);
 
+    must_in_debug(status != TUNDISH_OK && session->linked.link != NULL);
     if (status == TUNDISH_E_PEER_LOST)
         return;
     memcpy(bytes, &error, sizeof error);

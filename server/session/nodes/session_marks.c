@@ -7,6 +7,7 @@
 
 #include "core/hash_farm.h"
 #include "core/log.h"
+#include "core/must.h"
 #include "session/session_private.h"
 #include "source/source.h"
 
@@ -171,6 +172,7 @@ session_marks_post(struct session *session)
     struct link_mark mark =
         mark_of(session, digest->mark_count * digest->interval, digest->mark_hash);
 
+    must_in_debug(digest->mark_count >= linked->marks_posted);
     if (digest->mark_count == linked->marks_posted)
         return;
     linked->marks_posted = digest->mark_count;

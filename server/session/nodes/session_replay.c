@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_level.h"
 #include "session/session_private.h"
@@ -42,6 +43,7 @@ session_replay_tell(struct session *session, const struct start *start)
     } else if (dealer_state_words(session->dealer) <= PLACE_STATE_MAX) {
         contents.state_count = (uint32_t)dealer_state_words(session->dealer);
     }
+    must_in_debug(contents.state_count <= PLACE_STATE_MAX);
     place_write(&contents, header);
     place.header_bytes = place_bytes(&contents);
     bytes = tnd_alloc(tnd_place_bytes(&place));
@@ -106,6 +108,7 @@ replay_from(struct session *session, uint64_t from, const struct place *lowest)
             "are dealt with them again, and not published here",
             session->plan->stream->name, (unsigned long long)from, (unsigned long long)until);
     place_own_state(session->plan, dealer_state_words(session->dealer), &words, &word_count);
+    must_in_debug(from < until && !session->linked.replays);
     session->linked.replays = true;
     status = dealer_resume(session->dealer, from, 0, words, word_count);
     for (uint64_t epoch = from; status == TUNDISH_OK && epoch < until; epoch++) {

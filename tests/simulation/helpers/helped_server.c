@@ -430,8 +430,10 @@ helped_server_live(void *argument)
     if (helps_present->options->helpers > 0 &&
         helpers_open(session, helps_present->addresses, &session->helpers) != TUNDISH_OK)
         complain("helpers: %s", tnd_error_text());
+    tnd_lock_take(&session->control.lock);
     if (session_run(session) != TUNDISH_OK)
         complain("threads: %s", tnd_error_text());
+    tnd_lock_release(&session->control.lock);
     train(server);
     sum_up(server); /* before what is under way is given up */
     session_halt(session);
