@@ -42,6 +42,7 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
     struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
     ssize_t sent;
 
+    must_in_debug(head.bytes <= sizeof((struct tnd_message *)0)->bytes);
     must_in_debug(descriptor_count <= TND_DESCRIPTORS_MAX);
     head.magic = TND_CHANNEL_MAGIC;
     if (descriptor_count > 0) {

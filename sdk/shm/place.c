@@ -5,6 +5,7 @@
 
 #include "core/crc32c.h"
 #include "core/magic.h"
+#include "core/must.h"
 #include "core/status.h"
 
 #define TOKEN_PREFIX "tnd1."
@@ -46,6 +47,8 @@ tnd_place_write(const struct tnd_place *place, uint8_t *bytes)
         .header_bytes = place->header_bytes,
     };
 
+    must_in_debug((place->bit_count == 0 || place->bits != NULL) &&
+                  (place->header_bytes == 0 || place->header != NULL));
     /* Twice: the checksum is computed over the bytes as they lie there. */
     memcpy(bytes, &stored, sizeof stored);
     if (bits_bytes != 0)
@@ -111,6 +114,7 @@ tnd_place_token_write(const uint8_t *bytes, uint64_t byte_count, char *token)
         for (bits += 8; bits >= 6; bits -= 6)
             *token++ = digits[window >> (bits - 6) & 63];
     }
+    must_in_debug(bits < 6);
     if (bits > 0)
         *token++ = digits[window << (6 - bits) & 63];
     *token = '\0';
@@ -146,6 +150,7 @@ tnd_place_token_read(const char *token, uint8_t *bytes, uint64_t *ret_byte_count
             bytes[count++] = (uint8_t)(window >> bits);
         }
     }
+    must_in_debug(bits < 8);
     *ret_byte_count = count;
     return TUNDISH_OK;
 }

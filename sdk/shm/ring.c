@@ -22,6 +22,7 @@ futex_wait(const _Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
     struct timespec timeout = { .tv_sec = timeout_ns / 1000000000,
                                 .tv_nsec = timeout_ns % 1000000000 };
 
+    must_in_debug(0 <= timeout_ns && timeout_ns <= TND_RING_SLEEP_MAX_NS);
     /* Returns at once if the word has changed. All other outcomes are alike: the caller looks
      * again. */
     syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0);

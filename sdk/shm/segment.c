@@ -176,6 +176,7 @@ create_shm(bool huge_pages, struct tnd_segment *segment)
     int write_descriptor = -1;
     tundish_status status;
 
+    must_in_debug(segment->bytes == NULL && segment->read_descriptor < 0);
     /* A mount without a size has no blocks. */
     if (statvfs(SHM_FOLDER, &space) == 0 && space.f_blocks != 0 &&
         segment->segment_bytes > (uint64_t)space.f_bavail * space.f_bsize) {
@@ -216,6 +217,7 @@ create_memfd(const char *name, uint64_t segment_bytes, int seals, bool huge_page
 {
     tundish_status status;
 
+    must_in_debug(segment->bytes == NULL && segment->read_descriptor < 0);
     segment->is_memfd = true;
     segment->read_descriptor = open_memfd(name);
     if (segment->read_descriptor < 0)
@@ -238,6 +240,7 @@ tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
     struct tnd_segment segment = TND_SEGMENT_NONE;
     tundish_status status = TUNDISH_E_TIMEOUT;
 
+    must_in_debug(segment_bytes > 0);
     segment.segment_bytes = segment_bytes;
     if (segment_bytes > tnd_segment_room(true))
         return no_memory(segment_bytes);
@@ -308,6 +311,7 @@ tnd_segment_map(int descriptor, uint64_t segment_bytes, bool writable, void **re
 void
 tnd_segment_unmap(void *bytes, uint64_t segment_bytes)
 {
+    must_in_debug(bytes == NULL || segment_bytes > 0);
     if (bytes != NULL)
         munmap(bytes, segment_bytes);
 }

@@ -89,6 +89,7 @@ put(uint8_t *bytes, uint64_t *tail, const void *data, uint64_t data_bytes)
 {
     uint64_t at = *tail;
 
+    must_in_debug(at + data_bytes <= UINT32_MAX);
     if (data_bytes != 0)
         memcpy(bytes + at, data, data_bytes);
     *tail += data_bytes;
@@ -210,6 +211,7 @@ take_numbers(const struct tnd_spec *spec, uint64_t spec_bytes, uint32_t offset, 
     /* Subtracted, not added: a sum of hostile numbers could overflow. */
     if (offset > spec_bytes || bytes > spec_bytes - offset)
         return false;
+    must_in_debug((const uint8_t *)*numbers + bytes <= spec->storage);
     *ret_numbers = count == 0 ? NULL : *numbers;
     memcpy(*numbers, spec->storage + offset, bytes);
     *numbers += count;
@@ -309,6 +311,7 @@ tnd_spec_read(const uint8_t *bytes, uint64_t spec_bytes, struct tnd_spec *ret_sp
     free(copy);
     for (uint32_t i = 0; i < head.column_count && status == TUNDISH_OK; i++)
         status = read_column(&spec, spec_bytes, i, &numbers, &columns[i]);
+    must_in_debug(status != TUNDISH_OK || (uint8_t *)numbers == spec.storage);
     if (status != TUNDISH_OK) {
         free(memory);
         return status;

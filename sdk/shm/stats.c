@@ -147,6 +147,7 @@ grow(struct tnd_stats_file *file, uint64_t byte_count)
     uint64_t capacity = (byte_count + TND_STATS_LINE - 1) / TND_STATS_LINE * TND_STATS_LINE;
     void *bytes;
 
+    must_in_debug(byte_count <= FILE_BYTES_MAX && (file->header != NULL) == (file->capacity > 0));
     if (capacity <= file->capacity)
         return TUNDISH_OK;
     bytes = aligned_alloc(TND_STATS_LINE, capacity);
@@ -231,6 +232,7 @@ tnd_stats_read_tracks(const struct tnd_stats_file *file, struct tnd_stats_track_
     struct tnd_stats_track_entry *tracks;
     tundish_status status;
 
+    must_in_debug(file->descriptor >= 0 && file->byte_count > 0);
     if (offset < sizeof *file->header || offset > end || end > FILE_BYTES_MAX ||
         (end - offset) % sizeof *tracks != 0)
         return tnd_fail(TUNDISH_E_LAYOUT, "the metrics file is damaged");
@@ -337,6 +339,7 @@ entry_at(const struct tnd_stats_file *file, uint64_t offset)
     uint64_t used = file->byte_count;
     const struct tnd_stats_entry *entry;
 
+    must_in_debug(used <= file->capacity);
     if (offset < sizeof *file->header || offset % TND_STATS_LINE != 0 || offset >= used ||
         used - offset < sizeof *entry)
         return NULL;
@@ -352,6 +355,9 @@ tnd_stats_next(const struct tnd_stats_file *file, const struct tnd_stats_entry *
 {
     uint64_t offset = sizeof *file->header;
 
+    must_in_debug(previous == NULL ||
+                  ((const char *)previous > (const char *)file->header &&
+                   (const char *)previous < (const char *)file->header + file->byte_count));
     if (previous != NULL)
         offset =
             (uint64_t)((const char *)previous - (const char *)file->header) + previous->entry_bytes;

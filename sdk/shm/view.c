@@ -114,6 +114,8 @@ tnd_view_slot_open(const struct tnd_view *view, struct tnd_view_slot *ret_slot)
     /* One more than needed: calloc may return NULL for 0 elements. */
     slot.columns = calloc(view->column_capacity + 1, sizeof *slot.columns);
     slot.buffers = calloc(view->buffer_capacity + 1, sizeof *slot.buffers);
+    must_in_debug(view->column_capacity <= TND_COLUMNS_MAX &&
+                  view->buffer_capacity <= TND_BUFFERS_MAX);
     if (slot.columns == NULL || slot.buffers == NULL) {
         tnd_view_slot_close(&slot);
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a batch's columns");
@@ -133,6 +135,7 @@ tnd_view_slot_close(struct tnd_view_slot *slot)
 static const uint8_t *
 slot_bytes(const struct tnd_view *view, uint32_t index)
 {
+    must_in_debug(index < view->slot_count);
     return (const uint8_t *)view->batches + view->slots_offset + index * view->slot_stride;
 }
 
@@ -153,6 +156,7 @@ shape_product(const int64_t *shape, uint32_t begin, uint32_t end, uint64_t *ret_
 static tundish_status
 check_shape(const struct tnd_column *column)
 {
+    must_in_debug(column->rank <= TND_RANK_MAX);
     for (uint32_t i = 0; i < column->rank; i++) {
         bool is_ragged = i >= 1 && i <= column->ragged_rank;
 
@@ -212,6 +216,7 @@ read_tables(const struct tnd_view *view, const uint8_t *bytes, struct tnd_view_s
 {
     const tundish_spec *spec = &view->spec.spec;
 
+    must_in_debug(spec->column_count <= view->column_capacity);
     if (slot->slot.column_count != spec->column_count ||
         slot->slot.buffer_count > view->buffer_capacity)
         return damaged("the number of columns in a slot");
@@ -234,7 +239,7 @@ tnd_view_slot_read(const struct tnd_view *view, uint32_t index, struct tnd_view_
 {
     const uint8_t *bytes = slot_bytes(view, index);
 
-    must_in_debug(index < view->slot_count);
+    must_in_debug(slot->columns != NULL && slot->buffers != NULL);
     memcpy(&slot->slot, bytes, sizeof slot->slot);
     if (slot->slot.text_bytes > TND_SLOT_TEXT)
         return damaged("the text of a slot");
@@ -277,7 +282,7 @@ tnd_view_slot_text(const struct tnd_view *view, uint32_t index, const struct tnd
     const uint8_t *from = slot_bytes(view, index) + view->slot_stride - TND_SLOT_TEXT;
     size_t bytes = slot->slot.text_bytes;
 
-    must_in_debug(index < view->slot_count && text_bytes > 0);
+    must_in_debug(text_bytes > 0 && slot->slot.text_bytes <= TND_SLOT_TEXT);
     if (bytes > text_bytes - 1)
         bytes = text_bytes - 1;
     memcpy(text, from, bytes);
