@@ -83,11 +83,11 @@ order_noting_skip(const struct order_iterator *iterator, struct order_iterator *
 
 void
 order_noting_stand_at(struct order_noting *noting, const struct order_iterator *iterator,
-                      const struct order_landmark *landmark)
+                      const struct order_landmark *landmark, uint64_t from)
 {
     noting->passed = landmark->passed;
     noting->next = landmark->taken + order_landmarks_step(landmarks_of(iterator));
-    landmarks_of(iterator)->leapt += landmark->taken;
+    landmarks_of(iterator)->leapt += landmark->taken - from;
 }
 
 uint64_t

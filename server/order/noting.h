@@ -30,7 +30,7 @@ struct order_state_writer *order_noting_state(const struct order_iterator *itera
 void order_noting_note(struct order_noting *noting, const struct order_iterator *iterator,
                        uint64_t taken, const struct order_state_writer *state);
 
-/* The last landmark before the element `count`. False: it is not known, or the stage has begun. */
+/* The last landmark before the element `count` of the pass. False: it is not known. */
 bool order_noting_before(const struct order_noting *noting, uint64_t count,
                          struct order_landmark *ret_landmark);
 
@@ -38,9 +38,9 @@ bool order_noting_before(const struct order_noting *noting, uint64_t count,
 tundish_status order_noting_skip(const struct order_iterator *iterator,
                                  struct order_iterator *input, uint64_t count);
 
-/* The stage stands at the landmark. */
+/* The stage, which had pulled `from` elements, stands at the landmark. */
 void order_noting_stand_at(struct order_noting *noting, const struct order_iterator *iterator,
-                           const struct order_landmark *landmark);
+                           const struct order_landmark *landmark, uint64_t from);
 
 /* As order_ops.surely, of a stage that has taken nothing. */
 uint64_t order_noting_reach(const struct order_noting *noting);

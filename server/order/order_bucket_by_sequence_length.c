@@ -301,7 +301,7 @@ buckets_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret
     for (uint32_t i = 0; i < buckets->count; i++)
         tnd_stats_add(&iterator->counters->queued, buckets->list[i].held.count);
     buckets->peek.taken = landmark.taken;
-    order_noting_stand_at(&buckets->noting, iterator, &landmark);
+    order_noting_stand_at(&buckets->noting, iterator, &landmark, 0);
     *ret_passed = landmark.passed;
     return ORDER_OK;
 }

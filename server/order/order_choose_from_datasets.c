@@ -202,7 +202,7 @@ choose_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
     if (!is_read || status != TUNDISH_OK)
         return is_read ? ORDER_FAILED : ORDER_OK;
     choose->choices.taken = landmark.taken;
-    order_noting_stand_at(&choose->noting, iterator, &landmark);
+    order_noting_stand_at(&choose->noting, iterator, &landmark, 0);
     *ret_passed = landmark.passed;
     return ORDER_OK;
 }

@@ -71,21 +71,37 @@ filter_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     return ORDER_OK;
 }
 
-/* To the last landmark before what is wanted. Where the input was pulled to is seen by later
- * passes, so it is never after that. */
+/* The last landmark before the element `count` from here, if it is beyond all that was pulled. */
+static bool
+find_landmark(const struct filter *filter, uint64_t count, uint64_t *ret_pulled,
+              struct order_landmark *ret_landmark)
+{
+    uint64_t waiting, wanted;
+
+    if (filter->peek.has_bad || !order_peek_waiting(&filter->peek, &waiting) ||
+        __builtin_add_overflow(filter->noting.passed, count, &wanted) ||
+        !order_noting_before(&filter->noting, wanted, ret_landmark))
+        return false;
+    *ret_pulled = filter->peek.taken + waiting;
+    return ret_landmark->taken > *ret_pulled;
+}
+
+/* Where the input was pulled to is seen by later passes, so it is never after what is wanted. */
 static enum order_result
 filter_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
     struct filter *filter = state_of(iterator);
     struct order_landmark landmark;
+    uint64_t pulled, before = filter->noting.passed;
 
-    if (filter->peek.taken > 0 || !order_noting_before(&filter->noting, count, &landmark))
+    if (!find_landmark(filter, count, &pulled, &landmark))
         return ORDER_OK;
-    if (order_noting_skip(iterator, filter->peek.input, landmark.taken) != TUNDISH_OK)
+    order_peek_drop_waiting(&filter->peek);
+    if (order_noting_skip(iterator, filter->peek.input, landmark.taken - pulled) != TUNDISH_OK)
         return ORDER_FAILED;
     filter->peek.taken = landmark.taken;
-    order_noting_stand_at(&filter->noting, iterator, &landmark);
-    *ret_passed = landmark.passed;
+    order_noting_stand_at(&filter->noting, iterator, &landmark, pulled);
+    *ret_passed = landmark.passed - before;
     return ORDER_OK;
 }
 

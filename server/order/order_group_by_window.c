@@ -403,7 +403,7 @@ groups_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
         return status == TUNDISH_NO_VALUE ? ORDER_OK : ORDER_FAILED;
     tnd_stats_set(&iterator->counters->queued, groups->held);
     groups->peek.taken = landmark.taken;
-    order_noting_stand_at(&groups->noting, iterator, &landmark);
+    order_noting_stand_at(&groups->noting, iterator, &landmark, 0);
     *ret_passed = landmark.passed;
     return ORDER_OK;
 }

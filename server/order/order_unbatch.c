@@ -227,7 +227,7 @@ unbatch_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret
     if (order_noting_skip(iterator, unbatch->input, landmark.taken) != TUNDISH_OK)
         return ORDER_FAILED;
     unbatch->taken = landmark.taken;
-    order_noting_stand_at(&unbatch->noting, iterator, &landmark);
+    order_noting_stand_at(&unbatch->noting, iterator, &landmark, 0);
     *ret_passed = landmark.passed;
     return ORDER_OK;
 }

@@ -490,11 +490,35 @@ drop_chunk(struct order_peek *peek, struct order_peek_chunk *chunk)
                       node->run_words);
 }
 
+bool
+order_peek_waiting(const struct order_peek *peek, uint64_t *ret_count)
+{
+    uint64_t count = 0;
+
+    if (peek->held_result != ORDER_OK)
+        return false;
+    for (uint32_t i = 0; i < peek->count; i++) {
+        const struct order_peek_chunk *chunk = &peek->chunks[(peek->first + i) % peek->capacity];
+
+        count += chunk->count - chunk->at;
+    }
+    *ret_count = count;
+    return true;
+}
+
+void
+order_peek_drop_waiting(struct order_peek *peek)
+{
+    for (uint32_t i = 0; i < peek->count; i++)
+        drop_chunk(peek, chunk_of(peek, i));
+    peek->first = peek->count = 0;
+}
+
 void
 order_peek_close(struct order_peek *peek)
 {
-    for (uint32_t i = 0; peek->input != NULL && i < peek->count; i++)
-        drop_chunk(peek, chunk_of(peek, i));
+    if (peek->input != NULL)
+        order_peek_drop_waiting(peek);
     for (uint32_t i = 0; i < peek->capacity; i++) {
         free(peek->chunks[i].words);
         free(peek->chunks[i].numbers);

@@ -69,6 +69,11 @@ enum order_result order_peek_next(struct order_peek *peek, size_t max, const uin
  * its order_next brings. */
 void order_peek_give(struct order_peek *peek, size_t index);
 
+/* How many elements are pulled and not taken, if nothing else is known of what comes after them;
+ * false: it is. And give them up. */
+bool order_peek_waiting(const struct order_peek *peek, uint64_t *ret_count);
+void order_peek_drop_waiting(struct order_peek *peek);
+
 void order_peek_close(struct order_peek *peek);
 
 /* The rows that content turns out to have in an element of the iterator's input: dimension 0 of its

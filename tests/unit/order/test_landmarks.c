@@ -156,6 +156,36 @@ few_are_decided_again(void **state)
                     1, 5000);
 }
 
+/* From anywhere. */
+static void
+filters_leap_on_the_way(void **state)
+{
+    static const char pipeline[] = "{range: 30000}, {filter: 'value % 3 == 1'}";
+    struct order_landmarks landmarks = { 0 };
+    struct fixture fixture;
+    uint64_t passed, evaluated;
+
+    (void)state;
+    open_noted(&fixture, pipeline, &landmarks);
+    fixture_epoch(&fixture, 200000, 1000);
+    fixture_close(&fixture);
+    open_noted(&fixture, pipeline, &landmarks);
+    assert_string_equal(fixture_epoch(&fixture, 3, 1), "1 4 7");
+    for (uint64_t at = 3; at < 9000; at += 997) {
+        uint64_t words[2];
+        size_t count;
+
+        evaluated = fixture.evaluated;
+        assert_int_equal(order_pass_over(fixture.iterator, 996, &passed), ORDER_OK);
+        assert_int_equal(passed, 996);
+        assert_in_range(fixture.evaluated - evaluated, 0, 1024);
+        assert_int_equal(order_next(fixture.iterator, words, 1, &count), ORDER_OK);
+        assert_int_equal(words[0], 3 * (at + 996) + 1);
+    }
+    fixture_close(&fixture);
+    order_landmarks_close(&landmarks);
+}
+
 static void
 few_are_looked_at_again(void **state)
 {
@@ -490,6 +520,7 @@ TEST_FILE(test_landmarks)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_follows_is_the_same),
         cmocka_unit_test(few_are_decided_again),
+        cmocka_unit_test(filters_leap_on_the_way),
         cmocka_unit_test(few_are_looked_at_again),
         cmocka_unit_test(any_state_may_come),
         cmocka_unit_test(states_that_cannot_be_are_not_taken),
