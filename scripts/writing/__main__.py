@@ -13,7 +13,15 @@ from . import c_headers, example_files, pages, python_api, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77  # as for Meson
-HEADERS = ("tundish.h", "tundish_cuda.h", "tundish_op.h", "tundish_source.h", "tundish_transform.h")
+HEADERS = (
+    "tundish.h",
+    "tundish_tensor.h",
+    "tundish_device.h",
+    "tundish_cuda.h",
+    "tundish_op.h",
+    "tundish_source.h",
+    "tundish_transform.h",
+)
 
 
 def main():

@@ -4,6 +4,7 @@
 
 #include "client/reader.h"
 #include "core/status.h"
+#include "tundish/tundish_device.h"
 
 static void
 put(_Atomic uint64_t *field, uint64_t value)

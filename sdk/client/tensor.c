@@ -9,6 +9,7 @@
 #include "core/crc32c.h"
 #include "core/dtype.h"
 #include "core/status.h"
+#include "tundish/tundish_device.h"
 
 enum { SCRATCH_ALIGN = 64 };
 

@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "session/session_private.h"
+#include "tundish/tundish_device.h"
 
 enum { CAPACITY_AT_FIRST = 16 };
 

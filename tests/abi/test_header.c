@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include <tundish/tundish.h>
+#include <tundish/tundish_device.h>
 
 #define AT(type, field, offset)                                                                    \
     _Static_assert(offsetof(type, field) == (offset), #type "." #field " moved")

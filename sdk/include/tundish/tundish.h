@@ -26,15 +26,18 @@
  *            call tundish_release and tundish_tensor_* at any time.
  * Fork:      in a forked child every call on the parent's reader fails; tundish_close frees it.
  * Errors:    0 is success, > 0 an expected outcome, < 0 a failure: tundish_last_error() explains
- * it, ret_ arguments are unchanged. The library never exits, prints or handles signals. Stability:
- * from 1.0, names, values and field offsets never change; structs grow at the end; new calls say
- * "since".
+ *            it, and ret_ arguments are unchanged. The library never exits, prints or handles
+ *            signals.
+ * Stability: from 1.0, names, values and field offsets never change; structs grow at the end; new
+ *            calls say "since".
  */
 #ifndef TUNDISH_H
 #define TUNDISH_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tundish/tundish_tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,91 +70,8 @@ typedef enum tundish_status {
     TUNDISH_E_MEMORY = -62       /* give up: out of memory, or over the configured limit */
 } tundish_status;
 
-/* Stored in slots and in saved places: a value is never reused. */
-typedef enum tundish_dtype {
-    TUNDISH_BOOL = 1,
-    TUNDISH_UINT8 = 2,
-    TUNDISH_INT8 = 3,
-    TUNDISH_UINT16 = 4,
-    TUNDISH_INT16 = 5,
-    TUNDISH_UINT32 = 6,
-    TUNDISH_INT32 = 7,
-    TUNDISH_UINT64 = 8,
-    TUNDISH_INT64 = 9,
-    TUNDISH_FLOAT16 = 10,
-    TUNDISH_BFLOAT16 = 11,
-    TUNDISH_FLOAT32 = 12,
-    TUNDISH_FLOAT64 = 13,
-    TUNDISH_STRING = 14
-} tundish_dtype;
-
-/* The layout of a column's values. Stored in slots. */
-typedef enum tundish_kind {
-    TUNDISH_DENSE = 1,
-    TUNDISH_RAGGED = 2,
-    TUNDISH_SPARSE = 3
-} tundish_kind;
-
-/* The order in which deliver.widen writes a column's values. Stored in lanes. */
-typedef enum tundish_layout {
-    TUNDISH_AS_STORED = 0,
-    TUNDISH_NCHW = 1 /* images, dimensions batch, height, width, channels: channels before height */
-} tundish_layout;
-
-#define TUNDISH_RANK_MAX 8 /* most dimensions of a tensor */
-
 /* One replica's view of a session. */
 typedef struct tundish_reader tundish_reader;
-
-/* The type of one column of every batch. The struct may grow at the end, so index an array of them
- * with tundish_column_spec_at. */
-typedef struct tundish_column_spec {
-    const char *name;
-    tundish_dtype dtype;
-    tundish_kind kind;
-    uint32_t rank;
-    uint32_t ragged_rank;            /* RAGGED: dimensions 1 .. ragged_rank are ragged; else 0 */
-    int64_t shape[TUNDISH_RANK_MAX]; /* -1: varies between batches, or ragged */
-    tundish_dtype splits_dtype;      /* RAGGED: dtype of TensorFlow's row_splits; here int64 */
-    /* deliver.widen: for tundish_tensor_widen. Scale and offset have one entry, or one for each
-     * index of the last dimension. widen_dtype 0: not configured. */
-    tundish_dtype widen_dtype;
-    uint32_t widen_scale_count, widen_offset_count;
-    const double *widen_scale, *widen_offset;
-    tundish_layout widen_layout;
-} tundish_column_spec;
-
-typedef struct tundish_spec {
-    uint32_t column_count;
-    uint32_t column_bytes; /* sizeof(tundish_column_spec) in the library */
-    const tundish_column_spec *columns;
-} tundish_spec;
-
-/* One column of one batch.
- *
- * dense   data has element_count values in row-major order.
- * ragged  row_splits[0 .. ragged_rank - 1], outermost first; row_splits[k] has row_split_counts[k]
- *         entries, which start at 0; the last is the number of lists of the next level (for the
- *         innermost level: of inner values). Ragged dimensions are -1 in shape; the dimensions
- *         after them are the shape of an inner value.
- * sparse  element_count values in data, rank coordinates for each in indices.
- *
- * Strings, of any kind: value i is the bytes string_offsets[i] .. string_offsets[i + 1] of data,
- * without a NUL. Offsets, splits and indices are sorted. data is aligned to 64 bytes, read-only. */
-typedef struct tundish_tensor {
-    const char *name;
-    tundish_dtype dtype;
-    tundish_kind kind;
-    uint32_t rank, ragged_rank;
-    const int64_t *shape;   /* sparse: of the dense tensor */
-    uint64_t element_count; /* values in data */
-    uint64_t data_bytes;
-    const void *data;                 /* never NULL */
-    const int64_t *string_offsets;    /* element_count + 1, or NULL */
-    const int64_t *const *row_splits; /* or NULL */
-    const uint64_t *row_split_counts;
-    const int64_t *indices; /* element_count * rank, or NULL */
-} tundish_tensor;
 
 #define TUNDISH_BATCH_SHARD_END 1u /* the last batch of an evaluation shard */
 
@@ -207,13 +127,13 @@ typedef struct tundish_options {
 #define TUNDISH_FOREVER INT64_C(-1)
 
 /* Attach to a server. Waits up to open_timeout_ns for a server that is starting.
- * A reader without a place begins an epoch at its start, as a new iter(dataset) does, if the
- * readers of this replica's group before it were closed: the first epoch that none of them had
- * begun. An end that was returned counts. It goes on where they stood if one of them died, or was
- * told that the server stops, but never with the end of an epoch. A replica that is closed while
- * others of its group go on is replaced at the step that it wants next. A queue goes on in any
- * case. Returns OK, E_SERVER_GONE (no server listens), or the server's refusal: E_ARGUMENT (unknown
- * stream; replica out of range or in use), E_LAYOUT, E_PIPELINE, E_PLACE, E_SYSTEM, E_MEMORY. */
+ * A reader without a place begins an epoch, as a new iter(dataset) does, if the readers of this
+ * replica's group before it were closed: the first epoch that none of them had begun. It goes on
+ * where they stood if one of them died, was told that the server stops, or was closed while other
+ * replicas of its group go on; but never with the end of an epoch. A queue goes on in any case.
+ * Returns OK, E_SERVER_GONE (no server listens), or the server's refusal:
+ * E_ARGUMENT (unknown stream; replica out of range or in use), E_LAYOUT, E_PIPELINE, E_PLACE,
+ * E_SYSTEM, E_MEMORY. */
 TUNDISH_API tundish_status tundish_open(const tundish_options *options,
                                         tundish_reader **ret_reader);
 
@@ -222,18 +142,15 @@ TUNDISH_API void tundish_close(tundish_reader *reader);
 
 /* Borrow the next batch; wait up to timeout_ns (0: do not wait, TUNDISH_FOREVER: no limit).
  * Only OK sets *ret_batch.
- * Returns END once at the end of an epoch, on the same step in every replica; a reader of an
- * evaluation that was not there for several epochs gets none for these. END_OF_STREAM,
- * STOPPED and E_DATA are final. E_PEER_LOST is returned once for each lost replica; batches
- * continue if a replacement attaches in time, otherwise the status is final. At most slot_count - 2
- * batches may be held: one more is E_ARGUMENT at once, not a deadlock. A held batch keeps its slot;
- * slot_count batches later the next one needs this slot and waits for the release. Readers of a
- * queue share its slots, of which an END takes one while a batch before it is held: when they hold
- * all others together, each waits until one of them gives a batch back. They get END as soon as no
- * batch of the epoch is left for them, also while they or others hold some: if a holder dies then,
- * its batch goes to a reader that has not had that END, or to the next that attaches, until its
- * slot is needed. E_SERVER_GONE comes after all published batches are read; the next call attaches
- * again, waits up to server_timeout_ns, and continues where this reader stopped. */
+ * Returns END once at the end of an epoch, on the same step in every replica; of a queue, when no
+ * batch of the epoch is left for this reader. END_OF_STREAM, STOPPED and E_DATA are final.
+ * E_PEER_LOST is returned once for each lost replica; batches continue if a replacement attaches in
+ * time, otherwise the status is final. E_SERVER_GONE comes after all published batches are read;
+ * the next call attaches again, waits up to server_timeout_ns, and continues where this reader
+ * stopped.
+ * At most slot_count - 2 batches may be held: one more is E_ARGUMENT at once, not a deadlock. A
+ * held batch keeps its slot; slot_count batches later the next one needs this slot and waits for
+ * the release. Readers of a queue share its slots. */
 TUNDISH_API tundish_status tundish_next(tundish_reader *reader, int64_t timeout_ns,
                                         const tundish_batch **ret_batch);
 
@@ -246,27 +163,20 @@ TUNDISH_API tundish_status tundish_next_optional(tundish_reader *reader, int64_t
  * epoch is about to begin. The successor of a reader that died may be in the midst of one: call
  * this first to get whole epochs. Held batches stay valid. In an evaluation
  * (distribute.evaluation_shards) the readers still in the epoch get every shard that this reader
- * did not receive completely; the next epoch begins after they finish, or at once if there are
- * none, as after a reader's death. A reader is in an epoch once it has asked for a batch of it; one
- * that stops before anything was returned to it is not. A shard is finished when its last batch is
- * released; a reader that holds this batch and waits for more gets END all the same. If it dies
- * with the batch while others are still in the epoch, they get the shard again. A reader that has
- * returned no batch yet stays in an epoch in which no shard is finished, and shares it with the
- * others. */
+ * did not receive completely; the next epoch begins after they finish. A shard is finished when its
+ * last batch is released. */
 TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 
 /* Return a batch, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */
 TUNDISH_API void tundish_release(tundish_reader *reader, const tundish_batch *batch);
 
-/* Make a held batch the caller's own: its pages are replaced in place by a private copy,
- * so that it and its tensors stay where they are, also while other threads read them. The slot goes
- * back to the server. The batch no longer counts as held, and is valid until tundish_release, also
- * after tundish_close: until then the reader serves for tundish_release and tundish_tensor_*.
- * Called by the thread that uses the reader, and not while another thread releases the batch. For
- * those who hold a batch longer than the lane can bear: a copy costs a pass over the batch and, for
- * the next batches, the mapping of the lane again. Keeping twice is keeping once. Returns OK,
- * E_ARGUMENT (not held), E_MEMORY, or E_SYSTEM (the kernel cannot replace the pages); on failure
- * the batch is held as before. */
+/* Make a held batch the caller's own: a private copy replaces its pages in place, so that it and
+ * its tensors stay where they are, also while other threads read them. The slot goes back to the
+ * server. The batch no longer counts as held, and is valid until tundish_release, also after
+ * tundish_close. Called by the thread that uses the reader, and not while another thread releases
+ * the batch. A copy costs a pass over the batch and, for the next batches, the mapping of the lane
+ * again. Returns OK (also if it was kept before), E_ARGUMENT (not held), E_MEMORY, or E_SYSTEM (the
+ * kernel cannot replace the pages); on failure the batch is held as before. */
 TUNDISH_API tundish_status tundish_keep(tundish_reader *reader, const tundish_batch *batch);
 
 /* A column of a batch: in shared memory if possible, else decoded on first use into memory that the
@@ -276,24 +186,6 @@ TUNDISH_API tundish_status tundish_tensor_at(const tundish_batch *batch, uint32_
                                              const tundish_tensor **ret_tensor);
 TUNDISH_API tundish_status tundish_tensor_named(const tundish_batch *batch, const char *name,
                                                 const tundish_tensor **ret_tensor);
-
-/* How the values of a column lie in their slot, for a library that expands them elsewhere, on a
- * device say. */
-typedef struct tundish_stored {
-    const void *bytes; /* aligned to 64, read-only */
-    uint64_t byte_count;
-    int32_t is_packed; /* 0: bytes are the tensor's data. Else value i is base plus bits i * bits ..
-                        * (i + 1) * bits - 1 of them, least significant first, modulo 2^32 or 2^64
-                        * as the dtype has 4 or 8 bytes */
-    uint32_t bits;     /* 0 to 32 */
-    int64_t base;
-} tundish_stored;
-
-/* As tundish_tensor_at, but values that are packed stay so: data is NULL then. Offsets,
- * splits and indices are decoded and checked. Lives as long as the batch. */
-TUNDISH_API tundish_status tundish_tensor_stored(const tundish_batch *batch, uint32_t index,
-                                                 const tundish_tensor **ret_tensor,
-                                                 tundish_stored *ret_stored);
 
 /* deliver.widen: write value * widen_scale + widen_offset as widen_dtype to the caller's memory (on
  * the way to a device, say), in the order of tundish_tensor_at, or with widen_layout NCHW as an
@@ -306,64 +198,6 @@ TUNDISH_API tundish_status tundish_tensor_widen(const tundish_batch *batch, uint
 /* The columns of every batch. Lives as long as the reader. */
 TUNDISH_API tundish_status tundish_element_spec(tundish_reader *reader,
                                                 const tundish_spec **ret_spec);
-
-/* A column by index, or NULL. Uses the library's size of the struct, not the header's. */
-static inline const tundish_column_spec *
-tundish_column_spec_at(const tundish_spec *spec, uint32_t index)
-{
-    if (index >= spec->column_count)
-        return NULL;
-    return (const tundish_column_spec *)(const void *)((const char *)spec->columns +
-                                                       (size_t)index * spec->column_bytes);
-}
-
-/* For libraries that bring batches to a device, as tundish_cuda.h's does. */
-
-/* How batches get to the device: through memory of the reader's process, or out of the server's
- * shared memory, where that could be registered. */
-typedef enum tundish_device_mode {
-    TUNDISH_DEVICE_COPY = 1,
-    TUNDISH_DEVICE_PIN = 2
-} tundish_device_mode;
-
-typedef enum tundish_device_why {
-    TUNDISH_DEVICE_ASKED = 1,       /* the program asked for that mode */
-    TUNDISH_DEVICE_REGISTERED = 2,  /* PIN: the driver took the server's memory */
-    TUNDISH_DEVICE_UNSUPPORTED = 3, /* COPY: the device needs memory that may be written to */
-    TUNDISH_DEVICE_REFUSED = 4,     /* COPY: the memory could not be registered */
-    TUNDISH_DEVICE_SLOW = 5         /* COPY: the driver took too long to take it */
-} tundish_device_why;
-
-/* A device's work so far. */
-typedef struct tundish_device_figures {
-    size_t size; /* set by the caller */
-    tundish_device_mode mode;
-    tundish_device_why why;
-    uint64_t copied_bytes; /* to the device */
-    uint64_t copy_ns;      /* during which it copied */
-    uint64_t kernel_ns;    /* during which it expanded what was copied */
-    uint64_t waited_ns;    /* during which the program waited for a batch on the device */
-} tundish_device_figures;
-
-/* Tell the server, for its metrics. While a reader does so, the server packs its columns, since the
- * device expands them (deliver.compression: auto). Never blocks. */
-TUNDISH_API tundish_status tundish_tell_device(tundish_reader *reader,
-                                               const tundish_device_figures *figures);
-
-/* The shared memory that the reader's batches lie in, but for those that are too large for it. The
- * `number` differs for each mapping that this process ever had; a reader that attaches to another
- * server has a new one. The memory stays mapped, and the descriptor open, until the next
- * tundish_next. */
-typedef struct tundish_mapping {
-    size_t size; /* set by the caller */
-    const void *bytes;
-    uint64_t byte_count;
-    uint64_t number;
-    int32_t descriptor; /* of the memory, the reader's own; -1: there is none */
-} tundish_mapping;
-
-TUNDISH_API tundish_status tundish_get_mapping(tundish_reader *reader,
-                                               tundish_mapping *ret_mapping);
 
 /* A reader's replica on its node, the replicas there, and the slots of its lane. */
 typedef struct tundish_info {
@@ -391,11 +225,10 @@ TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info
  * returned. Sets *ret_bytes to the size needed; E_ARGUMENT if capacity is smaller. If all replicas
  * of a group have taken the same number of steps (tundish_get_standing), any one's place serves all
  * of them; those that no collective keeps together save one each, also on SIGTERM. With another
- * number of nodes or replicas, all must have: the rows of a step go to other trainers then, and
- * tundish_open answers E_PLACE to a trainer whose place is of another step. Where each node has
- * batches of its own (FILE; queues and broadcasts of several nodes), another number of nodes is
- * E_PLACE. So is a replica without a place beside one that opened at its own, at its next
- * tundish_next: until then it may close, and open again at its place. */
+ * number of nodes or replicas, all must have: tundish_open answers E_PLACE to a place of another
+ * step. Where each node has batches of its own (FILE; queues and broadcasts of several nodes),
+ * another number of nodes is E_PLACE. So is a replica without a place beside one that opened at its
+ * own, at its next tundish_next. */
 TUNDISH_API tundish_status tundish_place_save(tundish_reader *reader, void *bytes, size_t capacity,
                                               size_t *ret_bytes);
 
@@ -416,13 +249,12 @@ typedef struct tundish_standing {
     uint64_t highest_epoch, highest_step;
 } tundish_standing;
 
-/* Ask the server, which asks those of the other nodes; wait for their answers up to timeout_ns. It
- * is not known where replicas stand of which one has no trainer, or is read ahead of its program
- * for a device (tundish_tell_device), where nodes take no steps together (broadcast,
- * from_function), in evaluations, of an older server, or if the time is over: that is OK, too. The
- * others may go on meanwhile: the answer is good for a checkpoint after a collective, or as long as
- * all wait. Called by the thread that uses the reader. Returns OK, E_TIMEOUT (as
- * tundish_place_save: nothing came before), E_ARGUMENT (a queue), E_SERVER_GONE or E_CORRUPT. */
+/* Ask the server, which asks those of the other nodes; wait for their answers up to timeout_ns. The
+ * answer holds after a collective, or as long as all wait. is_known is 0 where a replica has no
+ * trainer, or is read ahead of its program for a device, where nodes take no steps together
+ * (broadcast, from_function), in evaluations, of an older server, or if the time is over. Called by
+ * the thread that uses the reader. Returns OK, E_TIMEOUT (nothing came before), E_ARGUMENT (a
+ * queue), E_SERVER_GONE or E_CORRUPT. */
 TUNDISH_API tundish_status tundish_get_standing(tundish_reader *reader, int64_t timeout_ns,
                                                 tundish_standing *ret_standing);
 

@@ -41,7 +41,7 @@
 #ifndef TUNDISH_CUDA_H
 #define TUNDISH_CUDA_H
 
-#include "tundish/tundish.h"
+#include "tundish/tundish_device.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "rig/numbers.h"
-#include "tundish/tundish.h"
+#include "tundish/tundish_device.h"
 #include "unit/test_file.h"
 
 #define SECOND INT64_C(1000000000)
