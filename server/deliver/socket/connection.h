@@ -18,7 +18,7 @@ struct connection {
     int socket;
     int pid; /* 0: not known (another PID namespace) */
     struct tnd_lock lock;
-    bool broken;                                      /* no more is sent; the hub will close it */
+    _Atomic bool broken; /* no more is sent, and the hub closes it: it looks without the lock */
     void (*backed_up)(struct connection *connection); /* called when messages wait; any thread */
     struct outgoing *first, *last;                    /* not sent yet */
     uint32_t outgoing_count;
