@@ -35,6 +35,7 @@ struct session_dealing {
     uint32_t flags;               /* likewise */
     _Atomic bool awaits_shards;   /* the reader asks, and others have what is left of the epoch */
     uint64_t number;              /* of the step being dealt */
+    uint32_t near_steps;          /* that are dealt in any case; 0: there are no others */
     int64_t now_ns;               /* as worker.now_ns */
     int64_t deals_since_ns;       /* what was done before is counted; 0: this is not counted */
     uint64_t skipped;             /* rows that the order has left out, as of the last step */

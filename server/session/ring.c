@@ -51,6 +51,13 @@ ring_is_open(const struct ring *ring)
 }
 
 uint32_t
+ring_count_steps(const struct session *session)
+{
+    must_hold(&session->ring.lock);
+    return session->ring.count;
+}
+
+uint32_t
 ring_steps_ahead(const struct ring *ring)
 {
     return ring->capacity + ring->few;

@@ -123,7 +123,8 @@ bool ring_has_idle_workers(const struct session *session);
 bool ring_has_more_work(const struct session *session);
 bool ring_is_first(struct session *session, const struct step *step);
 
-/* Step `index` of those in the ring. */
+/* How many steps are in the ring; step `index` of them. */
+uint32_t ring_count_steps(const struct session *session);
 struct step *ring_step(struct session *session, uint32_t index);
 
 /* The stream ends with this error, at the first step that is not published. Any thread, without the

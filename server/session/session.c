@@ -25,6 +25,7 @@
 #include "session/session_private.h"
 #include "session/session_spec.h"
 #include "session/session_split.h"
+#include "source/files/ask_ahead.h"
 #include "source/files/listed.h"
 
 enum { THREADS_MAX = 256 };
@@ -162,20 +163,35 @@ open_feed(struct session *session, uint64_t server_generation)
 }
 
 static uint32_t
-lookahead(const struct session *session)
+steps_of(const struct session *session, uint64_t total_bytes)
 {
-    uint64_t bytes = session->step_bytes, steps = LOOKAHEAD_BYTES / (bytes > 0 ? bytes : 1);
+    uint64_t bytes = session->step_bytes, steps = total_bytes / (bytes > 0 ? bytes : 1);
 
     return steps < LOOKAHEAD_MIN   ? LOOKAHEAD_MIN
            : steps > LOOKAHEAD_MAX ? LOOKAHEAD_MAX
                                    : (uint32_t)steps;
 }
 
+/* Where the rows to come have no room, those of more steps are looked at: of as many as have
+ * room. */
+static uint32_t
+far_lookahead(const struct session *session)
+{
+    uint32_t near = steps_of(session, LOOKAHEAD_BYTES);
+    uint32_t far = steps_of(session, session->plan->stream->deliver.memory_limit);
+
+    return ask_ahead_keeps_rows(session->files) && far > near ? far : near;
+}
+
 static void
 size_ring(struct session *session)
 {
-    ring_size(&session->ring, session->plan->stream->deliver.slots + LOOKAHEAD_MIN,
-              lookahead(session) - LOOKAHEAD_MIN, session->worker_count, session->plan->replicas);
+    uint32_t few = session->plan->stream->deliver.slots + LOOKAHEAD_MIN;
+    uint32_t near = steps_of(session, LOOKAHEAD_BYTES), far = far_lookahead(session);
+
+    session->dealing.near_steps = far > near ? few + near - LOOKAHEAD_MIN : 0;
+    ring_size(&session->ring, few, far - LOOKAHEAD_MIN, session->worker_count,
+              session->plan->replicas);
 }
 
 tundish_status

@@ -28,6 +28,14 @@ is_too_much_asked(const struct session *session)
     return ask_ahead_bytes(session->files) > ASKED_BYTES_MAX;
 }
 
+/* Steps beyond the near ones are dealt only for what they tell. The ring's lock is held. */
+static bool
+is_too_far(const struct session *session)
+{
+    return ring_count_steps(session) >= session->dealing.near_steps &&
+           !ask_ahead_wants_rows(session->files);
+}
+
 /* Ask for the step's rows on other nodes, once the earlier steps hold few enough such bytes. */
 static void
 ask_ahead(struct session *session, struct deal_round *round)
@@ -37,6 +45,10 @@ ask_ahead(struct session *session, struct deal_round *round)
         ring_await_while(session, is_too_much_asked);
     }
     dealer_ask_round(session->plan, session->files, round);
+    if (session->dealing.near_steps > 0) {
+        count_dealing(session, round->step);
+        ring_await_while(session, is_too_far);
+    }
 }
 
 static tundish_status

@@ -6,6 +6,7 @@
 #ifndef SOURCE_FILES_ASK_AHEAD_H
 #define SOURCE_FILES_ASK_AHEAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct source_files;
@@ -22,6 +23,11 @@ void ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes);
  * forgotten. */
 void ask_ahead_end(struct ask_ahead *asking, uint64_t epoch, uint64_t step);
 void ask_ahead_forget(struct source_files *files, uint64_t epoch, uint64_t step);
+
+/* Are there files of which rows of dealt steps are kept, where room is short? Is there room for
+ * those of more steps? */
+bool ask_ahead_keeps_rows(const struct source_files *files);
+bool ask_ahead_wants_rows(const struct source_files *files);
 
 /* The bytes of all rows asked for and not forgotten. */
 uint64_t ask_ahead_bytes(const struct source_files *files);

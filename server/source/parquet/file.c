@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "core/read_write.h"
 #include "core/status.h"
+#include "source/parquet/taken.h"
 
 void
 parquet_columns_close(struct parquet_columns *columns)
@@ -139,6 +140,7 @@ parquet_file_open(const struct parquet_input *input, const struct parquet_column
         return status;
     }
     file->groups = tnd_zalloc(file->footer.group_count, sizeof *file->groups);
+    file->taken = tnd_zalloc(file->footer.group_count, sizeof *file->taken);
     file->are_there = tnd_zalloc(file->footer.group_count, sizeof *file->are_there);
     *ret_file = file;
     return TUNDISH_OK;
@@ -149,8 +151,11 @@ parquet_file_close(struct parquet_file *file)
 {
     if (file == NULL)
         return;
+    for (uint32_t i = 0; file->taken != NULL && i < file->footer.group_count; i++)
+        parquet_taken_close(file->taken[i]);
     parquet_footer_close(&file->footer);
     free(file->leaves);
+    free(file->taken);
     free(file->groups);
     free(file->are_there);
     free(file);

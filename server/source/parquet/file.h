@@ -4,6 +4,7 @@
 
 #include "source/parquet/footer.h"
 
+struct parquet_taken;
 struct row_group;
 struct source_file;
 
@@ -26,9 +27,11 @@ void parquet_columns_close(struct parquet_columns *columns); /* accepts zeros */
 struct parquet_file {
     struct parquet_footer footer;
     const struct parquet_columns *columns;
-    uint32_t *leaves;          /* of the columns */
-    struct row_group **groups; /* those in memory; the cache's (row_groups.h) */
-    _Atomic bool *are_there;   /* of each: is it among them? */
+    uint32_t *leaves;             /* of the columns */
+    struct row_group **groups;    /* those in memory; the cache's (row_groups.h) */
+    struct parquet_taken **taken; /* of each row group, or NULL; the cache's, too */
+    _Atomic bool *are_there;      /* of each: is it among them? */
+    _Atomic bool is_seen;         /* a step had rows of it */
 };
 
 /* Reads exactly that number of bytes of a file. */

@@ -40,7 +40,7 @@ struct row_group {
     bool is_changing;              /* into tuples, or into fewer */
     bool is_replaced;              /* it is decoded again, and goes with its last hold */
     struct parquet_tuples *tuples; /* NULL: it is columns */
-    struct parquet_taken taken;    /* zeros: it is columns */
+    struct parquet_kept kept;      /* zeros: it is columns */
     uint32_t column_count;
     struct row_group_column {
         struct parquet_column column;
@@ -72,11 +72,33 @@ void row_groups_release(struct row_groups *cache, const struct row_group *group)
  * not. */
 bool row_groups_expect(struct row_groups *cache, struct source_file *file, uint32_t number);
 
+/* A row of a step that was dealt. */
+struct row_group_row {
+    struct source_file *file;
+    uint32_t number; /* of the row group */
+    uint32_t row;    /* in it */
+};
+
+struct row_group_step {
+    uint64_t epoch, step;
+    struct row_group_row *rows;
+    size_t count;
+};
+
+/* Rows of a file are wanted. Is there no room for all row groups of such files? Then the cache is
+ * told which rows each step has that is dealt and takes them here and there, and when the step is
+ * over: it keeps these longest. The array becomes the cache's. */
+void row_groups_see(struct row_groups *cache, struct source_file *file);
+bool row_groups_is_short(const struct row_groups *cache);
+void row_groups_deal(struct row_groups *cache, const struct row_group_step *dealt);
+bool row_groups_wants_steps(struct row_groups *cache); /* there is room for rows of more */
+void row_groups_end_step(struct row_groups *cache, uint64_t epoch, uint64_t step);
+
 /* Where a row that is wanted lies in the columns and tuples of a row group that is held. */
 static inline uint64_t
 row_group_place(const struct row_group *group, uint64_t row)
 {
-    return parquet_taken_place(&group->taken, row);
+    return parquet_kept_place(&group->kept, row);
 }
 
 #endif

@@ -496,7 +496,7 @@ take_stretch(const struct taking *taking, const struct stretch *stretch)
         reject_rows(taking, stretch);
         return TUNDISH_OK;
     }
-    if (group->taken.kept != NULL) {
+    if (group->kept.rows != NULL) {
         found = find_rows(taking, stretch, group);
         stretch = &found;
     }

@@ -8,7 +8,7 @@
 
 /* A column on its way. */
 struct shrinking {
-    struct parquet_tuples *tuples; /* those that stay */
+    struct parquet_tuples *tuples; /* those that stay; NULL: values are in the column */
     const struct parquet_field *field;
     struct parquet_column *column;
     size_t width; /* of a value in the column */
@@ -39,6 +39,41 @@ moved(void *from, uint64_t begin, uint64_t count, uint64_t to, size_t width)
 {
     memmove((uint8_t *)from + to * width, (uint8_t *)from + begin * width, count * width);
     return to + count;
+}
+
+static bool
+is_in_column(const struct shrinking *of)
+{
+    return of->tuples == NULL || of->column->splits != NULL;
+}
+
+/* Values move towards the beginning; rows ascend. Inlined for each width. */
+static inline __attribute__((always_inline)) void
+keep_width(const struct parquet_stay *stay, uint8_t *values, size_t width)
+{
+    for (uint32_t i = 0; i < stay->count; i++)
+        memcpy(values + i * width, values + stay->rows[i] * width, width);
+}
+
+static void
+keep_values(const struct shrinking *of)
+{
+    struct parquet_column *column = of->column;
+    void *values = column->words != NULL ? (void *)column->numbers : column->values;
+
+    if (of->width == 1)
+        keep_width(of->stay, values, 1);
+    else if (of->width == 2)
+        keep_width(of->stay, values, 2);
+    else if (of->width == 4)
+        keep_width(of->stay, values, 4);
+    else
+        keep_width(of->stay, values, 8);
+    values = tnd_realloc(values, (uint64_t)of->stay->count + 8, of->width);
+    if (column->words != NULL)
+        column->numbers = values;
+    else
+        column->values = values;
 }
 
 /* Lists move towards the beginning, so where the next one begins is not overwritten yet. */
@@ -85,7 +120,7 @@ text_at(const struct shrinking *of, uint64_t value)
     struct parquet_text text;
     uint64_t bits;
 
-    if (of->column->splits != NULL)
+    if (is_in_column(of))
         return ((const struct parquet_text *)of->column->values)[value];
     bits = parquet_tuple_value(of->tuples, of->field, value);
     memcpy(&text, &bits, sizeof text);
@@ -98,7 +133,7 @@ put_text(const struct shrinking *of, uint64_t value, struct parquet_text text)
     uint64_t bits;
 
     memcpy(&bits, &text, sizeof bits);
-    if (of->column->splits != NULL)
+    if (is_in_column(of))
         ((struct parquet_text *)of->column->values)[value] = text;
     else
         put_value(of, value, bits);
@@ -134,8 +169,8 @@ keep_texts(const struct shrinking *of, uint64_t room)
 static uint32_t
 number_at(const struct shrinking *of, uint64_t value)
 {
-    return of->column->splits != NULL ? of->column->numbers[value]
-                                      : (uint32_t)parquet_tuple_value(of->tuples, of->field, value);
+    return is_in_column(of) ? of->column->numbers[value]
+                            : (uint32_t)parquet_tuple_value(of->tuples, of->field, value);
 }
 
 /* The words that have a new number, which begins at 1. */
@@ -186,7 +221,7 @@ keep_words(const struct shrinking *of)
     if (count > 0 && count < words->words.count / 2 && bytes < words->bytes) {
         fewer = copy_words(words, numbers, count, bytes);
         for (uint64_t i = 0; i < column->value_count; i++)
-            if (column->splits != NULL)
+            if (is_in_column(of))
                 column->numbers[i] = numbers[column->numbers[i]] - 1;
             else
                 put_value(of, i, numbers[number_at(of, i)] - 1);
@@ -203,9 +238,8 @@ plain_bytes(const struct shrinking *of)
     const struct parquet_column *column = of->column;
 
     return column->value_count * (column->nulls != NULL) +
-           (column->splits != NULL
-                ? column->row_count * sizeof *column->splits + column->value_count * of->width
-                : 0);
+           (column->splits != NULL ? column->row_count * sizeof *column->splits : 0) +
+           (is_in_column(of) ? column->value_count * of->width : 0);
 }
 
 static void
@@ -217,6 +251,8 @@ keep_column(const struct shrinking *of)
     column->row_count = column->value_count = of->stay->count;
     if (column->splits != NULL)
         keep_lists(of);
+    else if (of->tuples == NULL)
+        keep_values(of);
     keep_nulls(of);
     if (column->words != NULL)
         keep_words(of);
@@ -225,21 +261,29 @@ keep_column(const struct shrinking *of)
     column->bytes = plain_bytes(of) + room + (column->words != NULL ? column->words->bytes : 0);
 }
 
+static size_t
+width_of(const struct parquet_member *member)
+{
+    return member->column->words != NULL ? sizeof *member->column->numbers
+                                         : parquet_value_bytes(member->dtype);
+}
+
+void
+parquet_column_shrink(const struct parquet_member *member, const struct parquet_stay *stay)
+{
+    keep_column(
+        &(struct shrinking){ .column = member->column, .width = width_of(member), .stay = stay });
+}
+
 void
 parquet_tuples_shrink(struct parquet_tuples *tuples, const struct parquet_member *members,
                       uint32_t member_count, const struct parquet_stay *stay)
 {
     keep_tuples(tuples, stay);
-    for (uint32_t i = 0; i < member_count; i++) {
-        const struct parquet_column *column = members[i].column;
-
-        keep_column(&(struct shrinking){
-            .tuples = tuples,
-            .field = &tuples->fields[i],
-            .column = members[i].column,
-            .width = column->words != NULL ? sizeof *column->numbers
-                                           : parquet_value_bytes(members[i].dtype),
-            .stay = stay,
-        });
-    }
+    for (uint32_t i = 0; i < member_count; i++)
+        keep_column(&(struct shrinking){ .tuples = tuples,
+                                         .field = &tuples->fields[i],
+                                         .column = members[i].column,
+                                         .width = width_of(&members[i]),
+                                         .stay = stay });
 }

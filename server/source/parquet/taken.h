@@ -1,40 +1,86 @@
-/* taken.h - which rows of a row group were taken, and which still have a tuple. No lock, no thread.
- */
+/* taken.h - which rows of a row group were taken, which are to come, and which still have a tuple.
+ * No lock, no thread.
+ *
+ * An order takes each row once a round. Rounds may overlap: a shuffle over a repeat takes rows of
+ * the next one while some of this one are left. */
 #ifndef SOURCE_PARQUET_TAKEN_H
 #define SOURCE_PARQUET_TAKEN_H
 
 #include "source/parquet/shrink.h"
 
+/* Bits, one for each row. They outlive the tuples. */
 struct parquet_taken {
     uint64_t row_count;
-    uint32_t tuple_count, unused; /* tuples, and those that were not taken yet */
-    uint64_t *used;               /* of each row, a bit: it was taken; NULL: nobody counts */
-    uint64_t *kept;               /* of each row, a bit: it has a tuple; NULL: all have */
-    uint32_t *kept_before;        /* tuples of rows before those of each word of `kept` */
+    uint64_t *used;  /* it was taken in this round */
+    uint64_t *late;  /* not in the round before, either: it comes twice */
+    uint64_t *dealt; /* a step that was dealt has it */
+    uint64_t *again; /* another one has it, too */
+    uint64_t unused, late_count, dealt_count;
+    uint64_t period;   /* the round is of: as row_groups counts epochs */
+    bool lacks_others; /* rows to come that are not dealt lost their tuples */
 };
 
 /* All rows have a tuple, and none was taken. No more than UINT32_MAX rows. */
-void parquet_taken_open(struct parquet_taken *taken, uint64_t row_count);
-void parquet_taken_close(struct parquet_taken *taken); /* accepts one of zeros */
+struct parquet_taken *parquet_taken_open(uint64_t row_count);
+void parquet_taken_close(struct parquet_taken *taken); /* accepts NULL */
+
+/* No row is known to come before the next round: nothing is to be remembered. */
+bool parquet_taken_is_over(const struct parquet_taken *taken);
+
+/* Tuples of a row group in memory. */
+struct parquet_kept {
+    uint64_t row_count;
+    uint32_t tuple_count;
+    uint32_t spare;        /* tuples of rows that are not to come in this round */
+    uint64_t *rows;        /* of each row, a bit: it has a tuple; NULL: all have */
+    uint32_t *rows_before; /* tuples of rows before those of each word of `rows` */
+};
+
+void parquet_kept_open(struct parquet_kept *kept, const struct parquet_taken *taken);
+void parquet_kept_close(struct parquet_kept *kept); /* accepts one of zeros */
 
 /* Where the row's tuple lies. One of zeros: all rows have theirs. */
 static inline uint64_t
-parquet_taken_place(const struct parquet_taken *taken, uint64_t row)
+parquet_kept_place(const struct parquet_kept *kept, uint64_t row)
 {
-    if (taken->kept == NULL)
+    if (kept->rows == NULL)
         return row;
-    return taken->kept_before[row / 64] +
-           (uint64_t)__builtin_popcountll(taken->kept[row / 64] & ((UINT64_C(1) << row % 64) - 1));
+    return kept->rows_before[row / 64] +
+           (uint64_t)__builtin_popcountll(kept->rows[row / 64] & ((UINT64_C(1) << row % 64) - 1));
 }
 
-bool parquet_taken_has_tuple(const struct parquet_taken *taken, uint64_t row);
+bool parquet_kept_has(const struct parquet_kept *kept, uint64_t row);
 
-/* A row that was taken and is wanted again is one of the next epoch, so all others are to come,
- * too. Ignored by one of zeros. */
-void parquet_taken_note(struct parquet_taken *taken, uint64_t row);
+/* A row was taken, after an epoch has begun or not: true, a round begins. A step that was dealt has
+ * it, or no more: true, that is new. `kept` are the row group's tuples, or NULL where it has none.
+ */
+bool parquet_taken_note(struct parquet_taken *taken, struct parquet_kept *kept, uint64_t row,
+                        bool is_new_epoch);
+bool parquet_taken_deal(struct parquet_taken *taken, struct parquet_kept *kept, uint64_t row);
+bool parquet_taken_drop(struct parquet_taken *taken, struct parquet_kept *kept, uint64_t row);
 
-/* Shrink the tuples to those that were not taken yet. */
-void parquet_taken_shrink(struct parquet_taken *taken, struct parquet_tuples *tuples,
-                          const struct parquet_member *members, uint32_t member_count);
+/* How many tuples are of rows that no step has? */
+uint32_t parquet_kept_count_others(const struct parquet_kept *kept,
+                                   const struct parquet_taken *taken);
+
+/* Which tuples are to stay: those of rows to come, or of these the dealt ones. */
+struct parquet_kept parquet_kept_choose(const struct parquet_kept *kept,
+                                        const struct parquet_taken *taken, bool only_dealt);
+
+/* The row group is not decoded yet: keep dealt rows, and these. */
+void parquet_kept_expect(struct parquet_kept *kept, const struct parquet_taken *taken,
+                         const struct parquet_row *rows, uint32_t count);
+
+/* Shrink a column that was just decoded. */
+void parquet_kept_shrink_column(const struct parquet_kept *kept,
+                                const struct parquet_member *member);
+
+/* Shrink the tuples to those that were chosen, which are then what is kept. */
+void parquet_kept_shrink(struct parquet_kept *kept, struct parquet_kept *chosen,
+                         struct parquet_tuples *tuples, const struct parquet_member *members,
+                         uint32_t member_count);
+
+/* With what was taken meanwhile. */
+void parquet_kept_count_spare(struct parquet_kept *kept, const struct parquet_taken *taken);
 
 #endif

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "batch/references.h"
+#include "core/memory.h"
 #include "order/run.h"
 #include "source/files/ask_ahead.h"
 #include "source/files/files_private.h"
@@ -160,7 +161,9 @@ rows_here_and_there_make_tuples_of_a_row_group(void **state)
 
 enum { GROUPS = 8, PER_GROUP = 1000, FIRST = 900, THREADS = 4 };
 
-enum { SHORT_BYTES = 12000 }; /* for a row group that is decoded, and tuples of two */
+enum { SHORT_BYTES = 12000 };  /* for a row group that is decoded, and tuples of two */
+enum { LARGER_BYTES = 18000 }; /* ... and of half of the rows */
+enum { STEP_ROWS = 10 };       /* of each row group */
 
 /* A file of eight row groups, with room for some. */
 struct short_room {
@@ -258,6 +261,79 @@ rows_not_taken_yet_stay_where_room_is_short(void **state)
     for (uint32_t i = 0; i < GROUPS; i++)
         assert_int_equal(take_rows(&room, i, 0, PER_GROUP), 0);
     assert_int_equal(bytes_read(&room) - once, once - before);
+    short_room_close(&room);
+}
+
+/* As of a shuffle over a repeat: rows that are left over from one round come in the next one, too,
+ * and are not missing there. */
+static void
+rows_left_over_from_a_round_do_not_go_in_the_next(void **state)
+{
+    struct short_room room;
+    uint64_t before, once;
+
+    (void)state;
+    short_room_open(&room, LARGER_BYTES, 0);
+    before = bytes_read(&room);
+    for (uint32_t i = 0; i < GROUPS; i++)
+        assert_int_equal(take_rows(&room, i, 0, FIRST), 0);
+    once = bytes_read(&room) - before;
+    for (uint32_t i = 0; i < GROUPS; i++) {
+        assert_int_equal(take_rows(&room, i, 0, FIRST / 2), 0);
+        assert_int_equal(take_rows(&room, i, FIRST, PER_GROUP), 0);
+    }
+    for (uint32_t i = 0; i < GROUPS; i++)
+        assert_int_equal(take_rows(&room, i, FIRST / 2, PER_GROUP), 0);
+    assert_in_range(bytes_read(&room) - before, once, 2 * once);
+    short_room_close(&room);
+}
+
+/* The steps of an order that takes rows of all row groups in turn: tell those of one. */
+static void
+deal_step(const struct short_room *room, uint32_t step)
+{
+    struct row_group_step dealt = {
+        .step = step, .rows = tnd_alloc((size_t)GROUPS * STEP_ROWS * sizeof *dealt.rows)
+    };
+
+    for (uint32_t i = 0; i < GROUPS; i++)
+        for (uint32_t row = step * STEP_ROWS; row < (step + 1) * STEP_ROWS; row++)
+            dealt.rows[dealt.count++] =
+                (struct row_group_row){ room->file, i, row * 7 % PER_GROUP };
+    row_groups_deal(files_row_groups(room->files), &dealt);
+}
+
+static void
+take_step(const struct short_room *room, uint32_t step)
+{
+    for (uint32_t i = 0; i < GROUPS; i++)
+        assert_int_equal(take_rows(room, i, step * STEP_ROWS, (step + 1) * STEP_ROWS), 0);
+    row_groups_end_step(files_row_groups(room->files), 0, step);
+}
+
+/* Each row group has rows for each step, and only two have room. Those of a tenth of all rows have
+ * room. */
+static void
+rows_of_steps_that_were_dealt_are_decoded_at_a_time(void **state)
+{
+    struct short_room room;
+    struct row_groups *cache;
+    uint64_t before, once;
+
+    (void)state;
+    short_room_open(&room, SHORT_BYTES, 0);
+    cache = files_row_groups(room.files);
+    before = bytes_read(&room);
+    assert_int_equal(take_rows(&room, 0, 0, STEP_ROWS), 0);
+    once = GROUPS * (bytes_read(&room) - before);
+    assert_false(row_groups_is_short(cache));
+    row_groups_see(cache, room.file);
+    assert_true(row_groups_is_short(cache));
+    for (uint32_t step = 0; step < PER_GROUP / STEP_ROWS; step++)
+        deal_step(&room, step);
+    for (uint32_t step = 0; step < PER_GROUP / STEP_ROWS; step++)
+        take_step(&room, step);
+    assert_in_range(bytes_read(&room) - before, once, 12 * once);
     short_room_close(&room);
 }
 
@@ -464,6 +540,8 @@ TEST_FILE(test_source_parquet)
         cmocka_unit_test(row_groups_are_decoded_again_when_they_were_thrown_out),
         cmocka_unit_test(rows_here_and_there_make_tuples_of_a_row_group),
         cmocka_unit_test(rows_not_taken_yet_stay_where_room_is_short),
+        cmocka_unit_test(rows_left_over_from_a_round_do_not_go_in_the_next),
+        cmocka_unit_test(rows_of_steps_that_were_dealt_are_decoded_at_a_time),
         cmocka_unit_test(threads_take_rows_of_row_groups_that_become_smaller),
         cmocka_unit_test(a_row_group_that_is_expected_is_decoded_ahead),
         cmocka_unit_test(no_row_group_is_decoded_ahead_where_there_is_no_room),
