@@ -40,6 +40,13 @@ struct evaluation_counters {
     uint64_t running_count;
 };
 
+/* An element that was made to cut a slice from it, for the other slices that the same task cuts. */
+struct evaluated_whole {
+    const struct plan_node *node; /* that cuts; NULL: none was made */
+    const uint64_t *words;        /* the element's, of the request that made it */
+    struct frame frame;           /* in the evaluation's scratch, never changed */
+};
+
 /* One thread's means. */
 struct evaluation {
     struct source_files *files;
@@ -52,6 +59,7 @@ struct evaluation {
     void *observations;                  /* handed to every frame */
     const struct file_notes *file_notes; /* frame.file_notes */
     struct kept_rows *kept;              /* of looks, or NULL */
+    struct evaluated_whole *whole;       /* while slices of one element are cut, else NULL */
 };
 
 struct evaluate_request {

@@ -23,6 +23,32 @@ cut_column(const struct evaluation *evaluation, tundish_dtype dtype, int64_t sli
     column_slice(column, dtype, begin, end, evaluation->scratch, column);
 }
 
+/* Make the element to be cut, or take the one that the slice before was cut from. */
+static tundish_status
+evaluate_uncut(struct evaluation *evaluation, const struct plan_node *node,
+               const struct evaluate_request *element, struct frame *ret_frame)
+{
+    struct evaluated_whole *whole = evaluation->whole;
+    size_t words_bytes = node->inputs[0]->width * sizeof *element->words;
+    tundish_status status = TUNDISH_OK;
+    struct column *columns;
+
+    if (whole == NULL || element->outer != NULL || element->destinations != NULL)
+        return evaluate(evaluation, node->inputs[0], element, ret_frame);
+    if (whole->node == node && memcmp(whole->words, element->words, words_bytes) == 0) {
+        *ret_frame = whole->frame;
+    } else {
+        status = evaluate(evaluation, node->inputs[0], element, ret_frame);
+        if (status != TUNDISH_OK)
+            return status;
+        *whole = (struct evaluated_whole){ node, element->words, *ret_frame };
+    }
+    columns = evaluate_take(evaluation, ret_frame->column_count, sizeof *columns);
+    memcpy(columns, ret_frame->columns, ret_frame->column_count * sizeof *columns);
+    ret_frame->columns = columns;
+    return TUNDISH_OK;
+}
+
 static tundish_status
 evaluate_slice(struct evaluation *evaluation, const struct plan_node *node,
                const struct evaluate_request *element, struct frame *ret_frame)
@@ -30,7 +56,7 @@ evaluate_slice(struct evaluation *evaluation, const struct plan_node *node,
     const struct slices_arguments *arguments = node->arguments;
     int64_t slice = (int64_t)element->words[node->width - 1];
     uint64_t skipped = evaluation->skipped;
-    tundish_status status = evaluate(evaluation, node->inputs[0], element, ret_frame);
+    tundish_status status = evaluate_uncut(evaluation, node, element, ret_frame);
 
     if (status != TUNDISH_OK)
         return status;

@@ -490,6 +490,23 @@ wait_for_work(struct session *session, struct worker *worker)
     wake_on_return(&session->ring.wake, polls);
 }
 
+/* Where a step's slices are cut from the content of one batch, the worker that makes it cuts those
+ * that are left. */
+static void
+take_rest(const struct session *session, struct part *part)
+{
+    const struct plan_node *root = session->plan->graph->root;
+    struct step *step = part->step;
+
+    must_hold(&session->ring.lock);
+    if (!root->cuts_content || root->order->form != ORDER_SLICES || step->next_share == UINT32_MAX)
+        return;
+    must_in_debug(step->next_share == part->replica + 1 && step->unfinished > 1);
+    part->more = session->plan->replicas - step->next_share;
+    step->next_share = UINT32_MAX;
+    step->unfinished--; /* the count for the parts to come */
+}
+
 bool
 ring_take(struct worker *worker, struct part *ret_part)
 {
@@ -520,6 +537,7 @@ ring_take(struct worker *worker, struct part *ret_part)
         ring_unlock_due(session);
         return true;
     }
+    take_rest(session, ret_part);
     must_in_debug(ret_part->step->state == STEP_OPEN && ret_part->step->unfinished > 0);
     wakes = wake_on_take(worker->part_ns, has_parts_left(session, ret_part->step));
     if (wakes)

@@ -74,37 +74,51 @@ note_bytes(struct worker *worker, struct share *share)
 }
 
 static tundish_status
-make_whole(struct worker *worker, const struct part *part)
+make_whole(struct worker *worker, struct step *step, uint32_t replica)
 {
-    struct step *step = part->step;
-    struct share *share = &step->shares[part->replica];
+    struct share *share = &step->shares[replica];
     struct health *health = &worker->session->counters.health;
     struct filled filled;
     tundish_status status;
 
     must_in_debug(!share->reserved && step->state == STEP_OPEN);
     step_name_slot(step, share);
-    reserve_ahead(worker, share, part->replica);
+    reserve_ahead(worker, share, replica);
     filled.reserved = share->reserved ? worker->expected_bytes : NULL;
     status = fill_make(share->fill, &worker->evaluation, worker->context,
-                       &step->round.slices[part->replica], &share->slot, &filled);
+                       &step->round.slices[replica], &share->slot, &filled);
     if (status != TUNDISH_OK)
         return status;
     if (share->reserved &&
         !fill_fits(share->fill, worker->evaluation.scratch, &filled, &share->slot)) {
-        lane_cancel(feed_lane(worker->session->feed, part->replica), &share->slot);
+        lane_cancel(feed_lane(worker->session->feed, replica), &share->slot);
         share->reserved = false;
     }
     if (health_is_due(health, worker->now_ns))
         health_look(health, filled.columns, worker->now_ns);
     if (!share->reserved)
-        status = session_reserve_whole(worker, share, part->replica);
+        status = session_reserve_whole(worker, share, replica);
     if (status != TUNDISH_OK)
         return status;
     share->reserved = true;
     fill_copy(share->fill, &filled, &share->slot);
     note_bytes(worker, share);
     return TUNDISH_OK;
+}
+
+/* Slices that are cut from one batch have it made once. */
+static tundish_status
+make_slices(struct worker *worker, const struct part *part)
+{
+    struct evaluated_whole whole = { 0 };
+    tundish_status status = TUNDISH_OK;
+
+    must_in_debug(part->replica + part->more < worker->session->plan->replicas);
+    worker->evaluation.whole = part->more > 0 ? &whole : NULL;
+    for (uint32_t i = 0; i <= part->more && status == TUNDISH_OK; i++)
+        status = make_whole(worker, part->step, part->replica + i);
+    worker->evaluation.whole = NULL;
+    return status;
 }
 
 tundish_status
@@ -117,7 +131,7 @@ session_make_part(struct worker *worker, const struct part *part)
 
     must_in_debug(step->state == STEP_OPEN);
     if (!share->fill->in_place)
-        return make_whole(worker, part);
+        return make_slices(worker, part);
     status = fill_part(share->fill, &worker->evaluation, &step->round.slices[part->replica],
                        part->begin, part->end, &share->slot);
     if (status == TUNDISH_OK && health_is_due(health, worker->now_ns))

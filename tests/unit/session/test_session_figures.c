@@ -129,6 +129,53 @@ bad_rows_are_counted(void **state)
     served_close(served);
 }
 
+/* Slices of a padded batch are as wide as the batch, so they are cut from it. */
+static void
+a_batch_that_is_cut_is_made_once(void **state)
+{
+    static const struct served_options options = {
+        .stages =
+            "{text_line: rows.txt}, {decode_json: {features: {a: {type: Ragged, dtype: int64}}}}, "
+            "{padded_batch: 6}",
+        .distribute = "replicas: 3",
+        .deliver = "epochs: 1",
+        .threads = 2,
+    };
+    static const char *const expected[3][4] = {
+        { "0.0 a=1,0,2,3", "0.1 a=7,0,8,9", "END", NULL },
+        { "0.0 a=4,0,5,0", "0.1 a=10,0,11,0", "END", NULL },
+        { "0.0 a=6,0,0,0", "0.1 a=12,0,0,0", "END", NULL },
+    };
+    const struct watch_set *stage = NULL;
+    struct served *served;
+    tundish_reader *readers[3];
+    uint64_t rows = 0;
+    struct look look;
+
+    (void)state;
+    served_write("rows.txt", "{\"a\": [1]}\n{\"a\": [2, 3]}\n{\"a\": [4]}\n{\"a\": [5]}\n"
+                             "{\"a\": [6]}\n{\"a\": []}\n{\"a\": [7]}\n{\"a\": [8, 9]}\n"
+                             "{\"a\": [10]}\n{\"a\": [11]}\n{\"a\": [12]}\n{\"a\": []}\n");
+    served = served_open(&options);
+    for (int r = 0; r < 3; r++)
+        readers[r] = served_reader(served, &(struct wanted){ .replica = r });
+    for (int r = 0; r < 3; r++)
+        served_expect(readers[r], expected[r]);
+    look_at_steps(served, 2, &look);
+    while ((stage = watch_next(&look.snapshot, "stage", stage)) != NULL) {
+        char name[64];
+
+        watch_label(stage, "stage", name, sizeof name);
+        if (strcmp(name, "decode_json") == 0)
+            rows = watch_value(stage, "rows");
+    }
+    assert_int_equal(rows, 12);
+    look_away(&look);
+    for (int r = 0; r < 3; r++)
+        tundish_close(readers[r]);
+    served_close(served);
+}
+
 /* The lane has room for one of these batches. */
 static void
 a_stream_that_is_stopped_without_room_has_not_failed(void **state)
@@ -211,6 +258,7 @@ TEST_FILE(test_session_figures)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_trainers_took_is_counted),
         cmocka_unit_test(bad_rows_are_counted),
+        cmocka_unit_test(a_batch_that_is_cut_is_made_once),
         cmocka_unit_test(a_stream_that_is_stopped_without_room_has_not_failed),
         cmocka_unit_test(columns_are_stored_smaller_where_memory_is_short),
     };
