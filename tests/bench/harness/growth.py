@@ -36,9 +36,12 @@ class Run:
             TUNDISH_STREAM="train",
         )
 
-    def write(self, stages, deliver="{epochs: 1}"):
+    def write(self, stages, deliver="{epochs: 1}", replicas=1):
         lines = "".join(f"      - {stage}\n" for stage in stages)
-        self.file.write_text(f"streams:\n  train:\n    dataset:\n{lines}    deliver: {deliver}\n")
+        self.file.write_text(
+            f"streams:\n  train:\n    dataset:\n{lines}    deliver: {deliver}\n"
+            f"    distribute: {{replicas: {replicas}}}\n"
+        )
 
     def tundish(self, *words, again=False):
         """A command of it: what it costs, and in a second run its calls. `again`: what it kept is there."""
@@ -115,9 +118,16 @@ class Run:
             figures["calls"] = int(lines[-1].split()[3])
         return figures
 
-    def read(self):
+    def read(self, replicas=1):
         command = [self.consume, "--unchecked"]
-        subprocess.run(command, env=self.environment, stdout=subprocess.DEVNULL, check=True)
+        readers = [
+            subprocess.Popen(
+                command, env={**self.environment, "TUNDISH_REPLICA": str(replica)}, stdout=subprocess.DEVNULL
+            )
+            for replica in range(replicas)
+        ]  # fmt: skip
+        if any([reader.wait() for reader in readers]):
+            raise SystemExit("bench: growth: a reader failed")
 
 
 def _figures(cpu_s, memory_kb, **more):
@@ -264,6 +274,23 @@ def _batches(run, size):
     return run.serve(use)
 
 
+def _replicas(run, size):
+    """Replicas, whose slices are cut from a batch that is padded to its longest row."""
+    row = '{{"a":[{}]}}\n'
+    lines = (row.format(",".join(str(k) for k in range(i * 7919 % 60))) for i in range(64 * 2000))
+    (run.folder / "rows.jsonl").write_text("".join(lines))
+    run.write(
+        ["text_line: rows.jsonl", "decode_json: {features: {a: {type: Ragged, dtype: int64}}}", "padded_batch: 2000"],
+        replicas=size,
+    )
+
+    def use(pid):
+        run.read(size)
+        return _figures(_cpu_s(pid), int(_status(pid)["VmHWM"]))
+
+    return run.serve(use)
+
+
 def _streams(run, size):
     """Streams that nobody reads."""
     stream = "  s{}:\n    dataset:\n      - range: 1000000\n      - batch: 512\n"
@@ -321,6 +348,7 @@ AXES = {
     "vocabulary": (_terms, (100000, 1000000, 10000000)),
     "filter": (_filter, (10000, 100000, 1000000)),
     "batch": (_batches, (10000, 100000, 1000000)),
+    "replicas": (_replicas, (1, 4, 16)),
     "streams": (_streams, (8, 64, 256)),
     "processes": (_processes, (15, 150, 1500)),
 }
