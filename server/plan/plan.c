@@ -46,6 +46,9 @@ build(struct plan_builder *builder)
     plan->rows_apart = plan->graph->root->width == 1 && plan->graph->root->run_words == 1 &&
                        !order_gathered(plan->graph->root, 0).in_pieces &&
                        !build_is_wide(plan->graph->root);
+    plan->cuts_batches = plan->graph->root->order != NULL &&
+                         plan->graph->root->order->form == ORDER_SLICES &&
+                         plan->graph->root->cuts_content;
     schema_pass_all(&plan->element_spec, &plan->graph->root->schema);
     /* With several workers a slice may be empty on any step, so its row count is never static. */
     for (uint32_t i = 0; plan->options.worker_count > 1 && i < plan->element_spec.count; i++)

@@ -69,6 +69,7 @@ struct plan {
     struct schema element_spec; /* of a slice, as TensorFlow reports it */
     struct plan_widen *widen;   /* one a column of element_spec */
     bool rows_apart;            /* a slice is one run, whose rows may be made apart */
+    bool cuts_batches;          /* the slices of a step are cut from the content of one batch */
 
     /* The first stage that draws random numbers by the rows that its own worker has read; NULL: no
      * draw depends on the number of workers. */

@@ -495,11 +495,10 @@ wait_for_work(struct session *session, struct worker *worker)
 static void
 take_rest(const struct session *session, struct part *part)
 {
-    const struct plan_node *root = session->plan->graph->root;
     struct step *step = part->step;
 
     must_hold(&session->ring.lock);
-    if (!root->cuts_content || root->order->form != ORDER_SLICES || step->next_share == UINT32_MAX)
+    if (!session->plan->cuts_batches || step->next_share == UINT32_MAX)
         return;
     must_in_debug(step->next_share == part->replica + 1 && step->unfinished > 1);
     part->more = session->plan->replicas - step->next_share;
