@@ -145,24 +145,70 @@ read_bytes(const struct source_read *read, struct source_file *file, void *to, s
     return file_read(file, to, bytes, offset);
 }
 
+/* Bytes [begin, end) of a file, in scratch. */
+static tundish_status
+read_to_scratch(const struct source_read *read, uint32_t file, uint64_t begin, uint64_t end,
+                uint8_t **ret_bytes)
+{
+    uint8_t *bytes = scratch_alloc(read->output->scratch, (size_t)(end - begin));
+    struct source_file *found = files_file(read->files, file);
+    tundish_status status;
+
+    must(found != NULL);
+    status = read_bytes(read, found, bytes, (size_t)(end - begin), begin);
+    if (status != TUNDISH_OK)
+        return status;
+    count_up(&files_services(read->files)->counters.bytes_read, end - begin);
+    *ret_bytes = bytes;
+    return TUNDISH_OK;
+}
+
 static tundish_status
 read_group(const struct source_read *read, const struct wanted *group, size_t count, uint64_t end,
            struct byte_view *ret_views)
 {
     uint64_t begin = group[0].offset;
-    uint8_t *bytes = scratch_alloc(read->output->scratch, (size_t)(end - begin));
-    struct source_file *file = files_file(read->files, group[0].file);
-    tundish_status status;
+    uint8_t *bytes;
+    tundish_status status = read_to_scratch(read, group[0].file, begin, end, &bytes);
 
-    must(file != NULL);
-    status = read_bytes(read, file, bytes, (size_t)(end - begin), begin);
-    if (status != TUNDISH_OK)
-        return status;
-    count_up(&files_services(read->files)->counters.bytes_read, end - begin);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && status == TUNDISH_OK; i++)
         ret_views[group[i].row] =
             (struct byte_view){ bytes + (group[i].offset - begin), group[i].bytes };
-    return TUNDISH_OK;
+    return status;
+}
+
+/* Is each row as long as the first, and begins where the one before ends? Records of one length do
+ * so, in the order of their file. */
+static bool
+are_one_stretch(const struct source_read *read)
+{
+    const uint64_t *first = fetch_words(read, 0);
+    uint64_t bytes = reference_length(first), offset = first[0];
+
+    if (bytes == 0 || (uint64_t)read->count > READ_BYTES_MAX / bytes)
+        return false;
+    for (int64_t i = 1; i < read->count; i++) {
+        const uint64_t *words = fetch_words(read, i);
+
+        offset += bytes;
+        if (words[0] != offset || words[1] != first[1])
+            return false;
+    }
+    return true;
+}
+
+static tundish_status
+fetch_stretch(const struct source_read *read, struct byte_view *ret_views)
+{
+    const uint64_t *words = fetch_words(read, 0);
+    uint64_t bytes = reference_length(words), count = (uint64_t)read->count;
+    uint8_t *at;
+    tundish_status status =
+        read_to_scratch(read, reference_file(words), words[0], words[0] + count * bytes, &at);
+
+    for (uint64_t i = 0; i < count && status == TUNDISH_OK; i++, at += bytes)
+        ret_views[i] = (struct byte_view){ at, bytes };
+    return status;
 }
 
 static inline void
@@ -266,8 +312,8 @@ put_peers_last(const struct source_read *read, struct wanted *rows, size_t count
     return near_count;
 }
 
-tundish_status
-fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret_views)
+static tundish_status
+fetch_each(const struct source_read *read, uint32_t extra, struct byte_view *ret_views)
 {
     size_t count = (size_t)read->count;
     struct wanted *rows = scratch_array(read->output->scratch, count + 1, sizeof *rows);
@@ -307,6 +353,17 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         status = read_group(read, &rows[i], next - i, end, ret_views);
         i = next;
     }
+    return status;
+}
+
+tundish_status
+fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret_views)
+{
+    bool is_stretch =
+        extra == 0 && read->count > 1 && files_peers(read->files) == NULL && are_one_stretch(read);
+    tundish_status status =
+        is_stretch ? fetch_stretch(read, ret_views) : fetch_each(read, extra, ret_views);
+
     count_up(&files_services(read->files)->counters.rows_read, (uint64_t)read->count);
     return status;
 }

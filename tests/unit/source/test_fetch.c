@@ -161,6 +161,29 @@ rows_of_windows_are_read_once(void **state)
     teardown(&reading);
 }
 
+/* Rows that lie one after the other, but for one: another one, the same of another file, the one
+ * before once more, or none. */
+static void
+a_row_out_of_line_is_the_one_asked_for(void **state)
+{
+    enum { FIRST = 10, COUNT = 190 };
+    static const uint32_t last[] = { 600, FIRST + COUNT - 1 + FILE_ROWS, FIRST + COUNT - 2,
+                                     FIRST + COUNT - 1 };
+
+    (void)state;
+    setup(&reading);
+    for (size_t k = 0; k < sizeof last / sizeof *last; k++) {
+        uint64_t rows = last[k] == FIRST + COUNT - 2 ? COUNT - 1 : COUNT;
+
+        for (uint32_t i = 0; i < COUNT; i++)
+            ask(&reading, i, i + 1 < COUNT ? FIRST + i : last[k]);
+        assert_int_equal(fetch(&reading, COUNT), rows * ROW_BYTES);
+        for (uint32_t i = 0; i < COUNT; i++)
+            assert_is_row(&reading.views[i], i + 1 < COUNT ? FIRST + i : last[k]);
+    }
+    teardown(&reading);
+}
+
 static void
 one_row_and_none_are_read(void **state)
 {
@@ -179,6 +202,7 @@ TEST_FILE(test_fetch)
         cmocka_unit_test(scattered_rows_of_several_files_are_those_asked_for),
         cmocka_unit_test(rows_asked_for_twice_are_read_once),
         cmocka_unit_test(rows_of_windows_are_read_once),
+        cmocka_unit_test(a_row_out_of_line_is_the_one_asked_for),
         cmocka_unit_test(one_row_and_none_are_read),
     };
 
