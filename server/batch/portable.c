@@ -21,15 +21,17 @@ struct run_head {
     uint8_t in_pieces, has_parent, shares, reserved;
 };
 
-/* The first node that is in the way, and why. */
+/* The first node that is in the way, and why. Slices that are cut from one batch are made together,
+ * which is not so once they are of several nodes. */
 static char *
-node_obstacle(const struct plan_node *node)
+node_obstacle(const struct plan *plan, const struct plan_node *node)
 {
+    bool makes_rows = node->cuts_content && !(plan->cuts_batches && node == plan->graph->root);
     const char *why = NULL;
 
     if (node->source != NULL && node->source->words == WORDS_OF_HERE)
         why = "has rows that only this server has";
-    else if (node->cuts_content || (node->order != NULL && node->order->form == ORDER_UNBATCHES))
+    else if (makes_rows || (node->order != NULL && node->order->form == ORDER_UNBATCHES))
         why = "makes rows of content";
     else if (node->content != NULL && node->content->code_hash != NULL)
         why = "runs code of your own";
@@ -41,14 +43,14 @@ node_obstacle(const struct plan_node *node)
 }
 
 static char *
-graph_obstacle(const struct plan_graph *graph)
+graph_obstacle(const struct plan *plan, const struct plan_graph *graph)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
-        char *why = node_obstacle(node);
+        char *why = node_obstacle(plan, node);
 
         if (why == NULL && node->body != NULL)
-            why = graph_obstacle(node->body);
+            why = graph_obstacle(plan, node->body);
         if (why != NULL)
             return why;
     }
@@ -60,7 +62,7 @@ portable_obstacle(const struct plan *plan)
 {
     if (plan_has_owners(plan))
         return tnd_strdup("each file has one node that reads it");
-    return graph_obstacle(plan->graph);
+    return graph_obstacle(plan, plan->graph);
 }
 
 void

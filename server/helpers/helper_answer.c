@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "helpers/helper_serve_private.h"
+#include "order/arguments.h"
 #include "order/run.h"
 
 /* To say the rest of a request once it has begun, and to take an answer, whose memory others may
@@ -62,23 +63,74 @@ make_rows(struct helper_connection *connection, const struct helper_ask *ask,
     return status;
 }
 
+/* The slice's buffers become pieces of the answer, and its head is written. */
 static tundish_status
 make_slice(struct helper_connection *connection, const struct fill *fill,
-           const struct deal_slice *slice, uint64_t *ret_bytes)
+           const struct deal_slice *slice, struct iovec *ret_places)
 {
     struct filled filled = { .reserved = NULL };
-    tundish_status status = fill_make(fill, &connection->evaluation, connection->context, slice,
-                                      &connection->slot, &filled);
+    struct slot *slot = &connection->slot;
+    tundish_status status =
+        fill_make(fill, &connection->evaluation, connection->context, slice, slot, &filled);
 
     if (status != TUNDISH_OK)
         return status;
     if (place_buffers(connection) > HELPER_ANSWER_BYTES)
         return tnd_fail(TUNDISH_E_DATA, "the slice takes too many bytes");
-    fill_copy(fill, &filled, &connection->slot);
-    connection->answer.used = 0;
-    helper_write_table(&connection->slot, &connection->answer);
-    *ret_bytes = helper_table_bytes(&connection->slot);
+    fill_copy(fill, &filled, slot);
+    helper_write_head(slot, &connection->answer);
+    for (uint32_t i = 0; i < slot->buffer_count; i++)
+        ret_places[i] = (struct iovec){ slot->buffers[i].data, slot->buffers[i].stored_bytes };
     return TUNDISH_OK;
+}
+
+/* Has the batch as many slices, from the one that is asked for on? */
+static bool
+has_slices(const struct plan *plan, const uint64_t *words, uint32_t more)
+{
+    const struct plan_node *root = plan->graph->root;
+    const struct slices_arguments *arguments = root->arguments;
+    uint64_t first;
+
+    if (!plan->cuts_batches)
+        return more == 0;
+    first = words[root->width - 1];
+    return first < (uint64_t)arguments->slices && more < (uint64_t)arguments->slices - first;
+}
+
+/* The slice and `ask->more` after it, which are cut from one batch, that is made once. */
+static tundish_status
+make_slices(struct helper_connection *connection, const struct helper_ask *ask,
+            struct byte_view packed, uint64_t *words, uint64_t *ret_bytes)
+{
+    const struct helped *stream = connection->stream;
+    struct deal_slice slice = { .present = true, .words = words };
+    struct evaluated_whole whole = { 0 };
+    uint32_t each = connection->slot.buffer_count;
+    const struct fill *fill = &stream->fills[ask->packed != 0];
+    tundish_status status = TUNDISH_OK;
+
+    if (!has_slices(stream->plan, words, ask->more))
+        return helper_makes_no_sense();
+    connection->places = tnd_realloc(connection->places, (size_t)each * (ask->more + 1) + 3,
+                                     sizeof *connection->places);
+    connection->answer.used = 0;
+    connection->evaluation.whole = &whole;
+    for (uint32_t i = 0; i <= ask->more && status == TUNDISH_OK; i++) {
+        if (i > 0) {
+            fill = &stream->fills[packed.data[i - 1] != 0];
+            words[stream->plan->graph->root->width - 1]++;
+        }
+        status = fill->columns == NULL
+                     ? helper_makes_no_sense()
+                     : make_slice(connection, fill, &slice, connection->places + 1 + each * i);
+    }
+    connection->evaluation.whole = NULL;
+    connection->places[0] = (struct iovec){ connection->answer.bytes, connection->answer.used };
+    *ret_bytes = 0;
+    for (uint32_t i = 0; i <= each * (ask->more + 1) && status == TUNDISH_OK; i++)
+        *ret_bytes += connection->places[i].iov_len;
+    return status;
 }
 
 /* Make what is asked for into the slot, whose pieces are then the answer. */
@@ -90,19 +142,23 @@ make_part(struct helper_connection *connection, const struct helper_ask *ask, ui
     struct byte_view from = { connection->asked.bytes, ask->bytes };
     uint64_t words[PLAN_WIDTH_MAX];
     struct deal_slice slice = { .present = true, .words = words };
+    struct byte_view packed;
     tundish_status status = TUNDISH_OK;
 
     connection->is_unsure = false;
     connection->reads.used = 0;
-    if (fill->columns == NULL || (ask->in_place != 0) != fill->in_place)
+    if (fill->columns == NULL || (ask->in_place != 0) != fill->in_place ||
+        ask->more > (fill->in_place ? 0 : from.size))
         return helper_makes_no_sense();
+    from.size -= ask->more;
+    packed = (struct byte_view){ from.data + from.size, ask->more };
     status = helper_enter_names(connection, ask->name_count, &from);
     if (status == TUNDISH_OK)
         status = helper_read_elements(connection, from, words);
     if (status != TUNDISH_OK)
         return status;
     status = fill->in_place ? make_rows(connection, ask, fill, &slice, ret_bytes)
-                            : make_slice(connection, fill, &slice, ret_bytes);
+                            : make_slices(connection, ask, packed, words, ret_bytes);
     run_words_release(words, 1, root->width, root->run_words);
     if (status == TUNDISH_OK && connection->reads.used > HELPER_READS_BYTES)
         status = tnd_fail(TUNDISH_E_DATA, "the names of the rows' files take too many bytes");
@@ -119,20 +175,13 @@ check_skips(const struct helper_connection *connection, uint64_t skipped)
     return tnd_fail(TUNDISH_E_DATA, "%s", connection->evaluation.skipped_text);
 }
 
-/* The columns as they were made, one after the other. Returns how many pieces they are. */
+/* How many pieces of the answer have been made. */
 static int
-answer_pieces(struct helper_connection *connection, const struct helper_ask *ask)
+answer_pieces(const struct helper_connection *connection, const struct helper_ask *ask)
 {
-    struct iovec *to = connection->places;
-    int count = 0;
-
-    if (ask->in_place) /* make_rows has put them there */
+    if (ask->in_place)
         return (int)connection->stream->plan->element_spec.count;
-    to[count++] = (struct iovec){ connection->answer.bytes, connection->answer.used };
-    for (uint32_t i = 0; i < connection->slot.buffer_count; i++)
-        to[count++] = (struct iovec){ connection->slot.buffers[i].data,
-                                      connection->slot.buffers[i].stored_bytes };
-    return count;
+    return 1 + (int)(connection->slot.buffer_count * (ask->more + 1));
 }
 
 static tundish_status

@@ -1,4 +1,4 @@
-/* helper_columns.c - the columns of a whole slice as bytes: all shapes, sizes and codecs, then the
+/* helper_columns.c - the columns of whole slices as bytes: all shapes, sizes and codecs, then the
  * buffers one after the other. */
 #include <string.h>
 
@@ -11,21 +11,11 @@ struct buffer_head {
     uint64_t decoded_bytes, stored_bytes;
 };
 
-static uint64_t
-head_bytes(const struct slot *slot)
+uint64_t
+helper_head_bytes(const struct slot *slot)
 {
     return slot->column_count * sizeof slot->columns->shape +
            slot->buffer_count * sizeof(struct buffer_head);
-}
-
-uint64_t
-helper_table_bytes(const struct slot *slot)
-{
-    uint64_t bytes = head_bytes(slot);
-
-    for (uint32_t i = 0; i < slot->buffer_count; i++)
-        bytes += slot->buffers[i].stored_bytes;
-    return bytes;
 }
 
 /* Only values are encoded; of others the slot states no decoded size. */
@@ -36,7 +26,7 @@ is_values(const struct slot *slot, uint32_t column, uint32_t buffer)
 }
 
 void
-helper_write_table(const struct slot *slot, struct portable_bytes *to)
+helper_write_head(const struct slot *slot, struct portable_bytes *to)
 {
     for (uint32_t i = 0; i < slot->column_count; i++) {
         const struct slot_column *column = &slot->columns[i];
@@ -233,30 +223,29 @@ check_column(const struct fill *fill, uint32_t index, const struct slot_column *
 }
 
 tundish_status
-helper_read_columns(const struct fill *fill, struct byte_view from, struct slot *slot)
+helper_read_columns(const struct fill *fill, struct byte_view *heads, struct byte_view *buffers,
+                    struct slot *slot)
 {
     tundish_status status = TUNDISH_OK;
 
     for (uint32_t i = 0; i < slot->column_count; i++) {
         struct slot_column *column = &slot->columns[i];
 
-        if (!portable_take(&from, column->shape, sizeof column->shape))
+        if (!portable_take(heads, column->shape, sizeof column->shape))
             return tnd_fail(TUNDISH_E_CORRUPT, "the columns are cut off");
         for (uint32_t k = 0; k < column->buffer_count; k++)
-            if (!take_head(&from, &column->buffers[k], is_values(slot, i, k)))
+            if (!take_head(heads, &column->buffers[k], is_values(slot, i, k)))
                 return tnd_fail(TUNDISH_E_CORRUPT, "the columns are cut off");
     }
     for (uint32_t i = 0; i < slot->buffer_count; i++) {
         struct slot_buffer *buffer = &slot->buffers[i];
 
-        if (buffer->stored_bytes > from.size)
+        if (buffer->stored_bytes > buffers->size)
             return tnd_fail(TUNDISH_E_CORRUPT, "the columns are cut off");
-        buffer->data = (void *)(uintptr_t)from.data;
-        from.data += buffer->stored_bytes;
-        from.size -= buffer->stored_bytes;
+        buffer->data = (void *)(uintptr_t)buffers->data;
+        buffers->data += buffer->stored_bytes;
+        buffers->size -= buffer->stored_bytes;
     }
-    if (from.size != 0)
-        return tnd_fail(TUNDISH_E_CORRUPT, "%llu bytes too many", (unsigned long long)from.size);
     for (uint32_t i = 0; status == TUNDISH_OK && i < slot->column_count; i++)
         status = check_column(fill, i, &slot->columns[i]);
     return status;

@@ -48,6 +48,20 @@ is_same_buffer(const struct slot_buffer *one, const struct slot_buffer *other)
            (one->stored_bytes == 0 || memcmp(one->data, other->data, one->stored_bytes) == 0);
 }
 
+static bool
+is_same_slice(const struct share *share, const struct slot *came)
+{
+    for (uint32_t i = 0; i < came->column_count; i++)
+        if (memcmp(share->slot.columns[i].shape, came->columns[i].shape,
+                   (size_t)share->fill->plan->element_spec.columns[i].rank *
+                       sizeof *came->columns[i].shape) != 0)
+            return false;
+    for (uint32_t i = 0; i < came->buffer_count; i++)
+        if (!is_same_buffer(&share->slot.buffers[i], &came->buffers[i]))
+            return false;
+    return true;
+}
+
 bool
 helper_line_is_same(const struct helper_line *line, const struct part *part)
 {
@@ -64,13 +78,8 @@ helper_line_is_same(const struct helper_line *line, const struct part *part)
         }
         return true;
     }
-    for (uint32_t i = 0; i < share->slot.column_count; i++)
-        if (memcmp(share->slot.columns[i].shape, line->slot.columns[i].shape,
-                   (size_t)share->fill->plan->element_spec.columns[i].rank *
-                       sizeof *line->slot.columns[i].shape) != 0)
-            return false;
-    for (uint32_t i = 0; i < share->slot.buffer_count; i++)
-        if (!is_same_buffer(&share->slot.buffers[i], &line->slot.buffers[i]))
+    for (uint32_t i = 0; i <= part->more; i++)
+        if (!is_same_slice(&share[i], &line->slots[i]))
             return false;
     return true;
 }

@@ -5,11 +5,22 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/must.h"
 #include "core/printable.h"
 #include "helpers/helper_reads.h"
 #include "source/files/files_private.h"
 #include "source/scan/scan.h"
 #include "source/source.h"
+
+static void
+make_room_for_slices(struct helper_line *line, uint32_t count)
+{
+    if (count <= line->slot_count)
+        return;
+    line->slots = tnd_realloc(line->slots, count, sizeof *line->slots);
+    while (line->slot_count < count)
+        lane_slot_init_as(&line->session->spec, &line->slots[line->slot_count++]);
+}
 
 void
 helper_line_open(struct helper_line *line, struct session *session, struct byte_view key,
@@ -22,7 +33,7 @@ helper_line_open(struct helper_line *line, struct session *session, struct byte_
         .wire = { .socket = -1, .stop = &session->stop },
         .places = tnd_zalloc(session->plan->element_spec.count + 2, sizeof *line->places),
     };
-    lane_slot_init_as(&session->spec, &line->slot);
+    make_room_for_slices(line, 1);
 }
 
 void
@@ -47,7 +58,9 @@ helper_line_close(struct helper_line *line)
     free(line->answer.bytes);
     free(line->reads.bytes);
     free(line->places);
-    lane_slot_fini(&line->slot);
+    for (uint32_t i = 0; i < line->slot_count; i++)
+        lane_slot_fini(&line->slots[i]);
+    free(line->slots);
 }
 
 static bool
@@ -205,6 +218,18 @@ rows_of_part(const struct part *part, const struct deal_slice *slice)
                     (uint64_t)(part->end - part->begin));
 }
 
+/* The slices after the first differ from it in their number alone. */
+static void
+add_more(struct helper_line *line, const struct part *part)
+{
+    for (uint32_t i = 1; i <= part->more; i++) {
+        uint8_t packed = part->step->shares[part->replica + i].fill == &line->session->packed;
+
+        must_in_debug(part->step->round.slices[part->replica + i].present);
+        portable_add(&line->elements, &packed, sizeof packed);
+    }
+}
+
 static tundish_status
 write_elements(struct helper_line *line, const struct part *part)
 {
@@ -226,6 +251,7 @@ write_elements(struct helper_line *line, const struct part *part)
     line->row_count = 0;
     add_sums(line);
     portable_write(&elements, &line->elements);
+    add_more(line, part);
     return portable_visit(&visit, root, elements.words, root->width, 1);
 }
 
@@ -241,8 +267,10 @@ send_ask(struct helper_line *line, const struct part *part)
         .name_count = line->name_count,
         .packed = fill == &line->session->packed,
         .in_place = fill->in_place,
+        .more = part->more,
     };
 
+    line->slice_count = 1 + part->more;
     if (status == TUNDISH_OK && ask.bytes > HELPER_ASK_BYTES)
         status = tnd_fail(TUNDISH_E_PLACE, "the references of a batch are too many");
     if (status == TUNDISH_OK)
@@ -302,7 +330,7 @@ take_apart(struct helper_line *line, const struct helper_answer *answer,
 {
     tundish_status status;
 
-    if (answer->bytes > HELPER_ANSWER_BYTES)
+    if (answer->bytes > HELPER_ANSWER_BYTES * line->slice_count)
         return tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes",
                         (unsigned long long)answer->bytes);
     status = helper_receive_stated(&line->wire, bytes_after(answer), &line->answer);
@@ -311,6 +339,24 @@ take_apart(struct helper_line *line, const struct helper_answer *answer,
     if (status == TUNDISH_OK && line->reads.used > 0)
         memcpy(line->reads.bytes, line->answer.bytes + answer->bytes + answer->skipped_bytes,
                line->reads.used);
+    return status;
+}
+
+static tundish_status
+read_slices(struct helper_line *line, const struct part *part, uint64_t bytes)
+{
+    const struct share *shares = &part->step->shares[part->replica];
+    uint64_t head_bytes = helper_head_bytes(line->slots) * line->slice_count;
+    struct byte_view heads = { line->answer.bytes, head_bytes < bytes ? head_bytes : bytes };
+    struct byte_view buffers = { heads.data + heads.size, bytes - heads.size };
+    tundish_status status = TUNDISH_OK;
+
+    make_room_for_slices(line, line->slice_count);
+    for (uint32_t i = 0; i < line->slice_count && status == TUNDISH_OK; i++)
+        status = helper_read_columns(shares[i].fill, &heads, &buffers, &line->slots[i]);
+    if (status == TUNDISH_OK && buffers.size != 0)
+        status =
+            tnd_fail(TUNDISH_E_CORRUPT, "%llu bytes too many", (unsigned long long)buffers.size);
     return status;
 }
 
@@ -336,8 +382,7 @@ take_columns(struct helper_line *line, const struct part *part, bool apart,
     status = share->fill->in_place && !apart ? take_in_place(line, answer, came)
                                              : take_apart(line, answer, came);
     if (status == TUNDISH_OK && !share->fill->in_place)
-        status = helper_read_columns(
-            share->fill, (struct byte_view){ line->answer.bytes, answer->bytes }, &line->slot);
+        status = read_slices(line, part, answer->bytes);
     if (status == TUNDISH_OK)
         note_sentence(came, answer->skipped_bytes, ret_text);
     return status;
@@ -352,10 +397,10 @@ has_rows(const struct helper_line *line, const struct part *part, uint64_t skipp
     int64_t most = fill_rows(share->fill, &part->step->round.slices[part->replica]);
 
     for (uint32_t i = 0; i < schema->count; i++) {
-        int64_t rows = line->slot.columns[i].shape[0];
+        int64_t rows = line->slots->columns[i].shape[0];
 
         if (schema->columns[i].rank < 1 || rows > most || (rows < most && skipped == 0) ||
-            rows != line->slot.columns[0].shape[0])
+            rows != line->slots->columns[0].shape[0])
             return false;
     }
     return true;
@@ -432,7 +477,7 @@ helper_line_drop(struct helper_line *line, int64_t deadline_ns)
 
     line->wire.deadline_ns = deadline_ns;
     status = take_head(line, &answer);
-    if (status == TUNDISH_OK && answer.bytes > HELPER_ANSWER_BYTES)
+    if (status == TUNDISH_OK && answer.bytes > HELPER_ANSWER_BYTES * line->slice_count)
         status = tnd_fail(TUNDISH_E_CORRUPT, "its answer has %llu bytes",
                           (unsigned long long)answer.bytes);
     if (status == TUNDISH_OK)

@@ -23,8 +23,10 @@ struct helper_line {
     uint64_t asked;                /* on this connection */
     struct portable_bytes names, elements, answer, reads;
     uint32_t name_count;
-    uint64_t row_count; /* of sources, in the part that was sent */
-    struct slot slot;   /* of a whole slice that came */
+    uint64_t row_count;   /* of sources, in the part that was sent */
+    uint32_t slice_count; /* of the part that was sent */
+    struct slot *slots;   /* of the whole slices that came; at least one */
+    uint32_t slot_count;
     struct iovec *places;
 };
 
@@ -57,9 +59,9 @@ tundish_status helper_line_ask(struct helper_line *line, const struct part *part
 /* Has the answer begun to come? E_TIMEOUT: not until then. */
 tundish_status helper_line_await(struct helper_line *line, int64_t until_ns);
 
-/* Take it. In place: the rows are then in the slot, or if `apart`, in line->answer. Whole: they are
- * line->slot. E_CORRUPT: the answer does not fit; E_DATA: the helper could not make it (the
- * connection is good). */
+/* Take it. In place: the rows are then in the slot, or if `apart`, in line->answer. Whole: the
+ * slices are line->slots. E_CORRUPT: the answer does not fit; E_DATA: the helper could not make it
+ * (the connection is good). */
 tundish_status helper_line_take(struct helper_line *line, const struct part *part, bool apart,
                                 int64_t deadline_ns, struct helper_made *ret_made);
 
@@ -70,7 +72,7 @@ tundish_status helper_line_drop(struct helper_line *line, int64_t deadline_ns);
  * was taken last? As helper_reads_compare. */
 tundish_status helper_line_compare_reads(const struct helper_line *line, bool *ret_differs);
 
-/* Is the part in its slot the one that came? */
+/* Is the part in its slots the one that came? */
 bool helper_line_is_same(const struct helper_line *line, const struct part *part);
 
 #endif

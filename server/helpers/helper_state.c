@@ -171,6 +171,19 @@ note_step(struct helper *helper, const struct step *step)
     tnd_stats_set(&stats->last_step, last->last.number);
 }
 
+/* The rows of the part that came. */
+static uint64_t
+rows_of(const struct line *line, const struct part *part)
+{
+    int64_t rows = 0;
+
+    if (part->step->shares[part->replica].fill->in_place)
+        return (uint64_t)(part->end - part->begin);
+    for (uint32_t i = 0; i <= part->more; i++)
+        rows += line->wire.slots[i].columns[0].shape[0];
+    return (uint64_t)rows;
+}
+
 tundish_status
 helper_count(struct line *line, const struct part *part, const struct helper_made *made,
              int64_t took_ns)
@@ -188,9 +201,7 @@ helper_count(struct line *line, const struct part *part, const struct helper_mad
     helper->pause_ns = HELPER_PAUSE_NS;
     note_step(helper, part->step);
     tnd_stats_add(&stats->parts, 1);
-    tnd_stats_add(&stats->rows, part->step->shares[part->replica].fill->in_place
-                                    ? (uint64_t)(part->end - part->begin)
-                                    : (uint64_t)line->wire.slot.columns[0].shape[0]);
+    tnd_stats_add(&stats->rows, rows_of(line, part));
     /* It says so itself, but it was no longer busy than it was waited for. */
     tnd_stats_add(&stats->busy,
                   made->busy_ns < (uint64_t)took_ns ? made->busy_ns : (uint64_t)took_ns);

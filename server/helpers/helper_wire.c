@@ -36,7 +36,7 @@ enum { MS_NS = 1000000, LOOK_MS = 20, PIECES = 64, TOGETHER_BYTES = 256 << 10 };
 /* So much is taken for bytes that were stated and have not come. */
 enum { STATED_BYTES = 1 << 20 };
 
-const char helper_greeting[HELPER_GREETING_BYTES] = "tundish-helper3";
+const char helper_greeting[HELPER_GREETING_BYTES] = "tundish-helper4";
 
 tundish_status
 helper_key(struct byte_view *ret_key)

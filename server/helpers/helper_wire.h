@@ -40,7 +40,7 @@ enum {
     HELPER_THREADS_MAX = 65536
 };
 
-/* An ask, and an answer, have no more bytes than these. */
+/* An ask, and each slice of an answer, have no more bytes than these. */
 #define HELPER_ASK_BYTES (UINT64_C(64) << 20)
 #define HELPER_ANSWER_BYTES (UINT64_C(1) << 30)
 
@@ -74,6 +74,8 @@ struct helper_ask {
     uint32_t name_count; /* struct helper_name each, before the references */
     uint8_t packed, in_place;
     uint8_t reserved[2];
+    uint32_t more; /* slices of the same batch; after the references a byte each: is it packed? */
+    uint32_t reserved_too;
 };
 
 /* A file or a path that references name by a number; its name follows. */
@@ -85,8 +87,9 @@ struct helper_name {
     uint64_t name_bytes;
 };
 
-/* OK: the columns follow, `bytes` of them, the sentence about the last row that was left out, and
- * the files that rows name (helper_reads.h); else a sentence. */
+/* OK: the columns follow, `bytes` of them (of whole slices: all their heads, and then the buffers
+ * of one after the other), the sentence about the last row that was left out, and the files that
+ * rows name (helper_reads.h); else a sentence. */
 struct helper_answer {
     uint64_t number;
     uint64_t bytes;
@@ -155,15 +158,16 @@ tundish_status helper_receive_stated(struct helper_wire *wire, uint64_t bytes,
 tundish_status helper_wire_check(const struct helper_wire *wire);
 void helper_wire_close(struct helper_wire *wire);
 
-/* The columns of a whole slice, as they lie in its slot. */
+/* The columns of a whole slice, as they lie in its slot: a head of as many bytes for each slice of
+ * a stream, and the buffers. */
 struct slot;
-uint64_t helper_table_bytes(const struct slot *slot);
-void helper_write_table(const struct slot *slot, struct portable_bytes *to);
+uint64_t helper_head_bytes(const struct slot *slot);
+void helper_write_head(const struct slot *slot, struct portable_bytes *to);
 
-/* Read such columns: sets shapes, sizes, codecs, and where the buffers lie in `from`. E_CORRUPT:
- * they are none of these columns, or do not fit together. */
+/* Take such columns from both views: sets shapes, sizes, codecs, and where the buffers lie.
+ * E_CORRUPT: they are none of these columns, or do not fit together. */
 struct fill;
-tundish_status helper_read_columns(const struct fill *fill, struct byte_view from,
-                                   struct slot *slot);
+tundish_status helper_read_columns(const struct fill *fill, struct byte_view *heads,
+                                   struct byte_view *buffers, struct slot *slot);
 
 #endif

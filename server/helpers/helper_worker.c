@@ -68,14 +68,13 @@ wait_for_wish(struct helpers *helpers)
 
 /* The whole slice that came, into its slot. */
 static tundish_status
-take_whole(struct line *line, const struct part *part)
+take_whole(struct line *line, struct step *step, uint32_t replica, const struct slot *came)
 {
-    struct share *share = &part->step->shares[part->replica];
+    struct share *share = &step->shares[replica];
     const struct schema *schema = &line->worker.session->plan->element_spec;
-    const struct slot *came = &line->wire.slot;
     tundish_status status;
 
-    step_name_slot(part->step, share);
+    step_name_slot(step, share);
     for (uint32_t i = 0; i < came->column_count; i++)
         memcpy(share->slot.columns[i].shape, came->columns[i].shape,
                (size_t)schema->columns[i].rank * sizeof *came->columns[i].shape);
@@ -86,7 +85,7 @@ take_whole(struct line *line, const struct part *part)
         buffer->decoded_bytes = came->buffers[i].decoded_bytes;
         buffer->codec = came->buffers[i].codec;
     }
-    status = session_reserve_whole(&line->worker, share, part->replica);
+    status = session_reserve_whole(&line->worker, share, replica);
     if (status != TUNDISH_OK)
         return status;
     share->reserved = true;
@@ -95,6 +94,25 @@ take_whole(struct line *line, const struct part *part)
             memcpy(share->slot.buffers[i].data, came->buffers[i].data,
                    came->buffers[i].stored_bytes);
     return TUNDISH_OK;
+}
+
+/* All slices of the part, or none. */
+static tundish_status
+take_slices(struct line *line, const struct part *part)
+{
+    tundish_status status = TUNDISH_OK;
+    uint32_t i = 0;
+
+    for (; i <= part->more && status == TUNDISH_OK; i++)
+        status = take_whole(line, part->step, part->replica + i, &line->wire.slots[i]);
+    while (status != TUNDISH_OK && i-- > 0) {
+        struct share *share = &part->step->shares[part->replica + i];
+
+        if (share->reserved)
+            lane_cancel(feed_lane(line->worker.session->feed, part->replica + i), &share->slot);
+        share->reserved = false;
+    }
+    return status;
 }
 
 static void
@@ -222,7 +240,7 @@ take(struct line *line, const struct part *part, const struct helper_made *made)
     tundish_status status = helper_count(line, part, made, line->took_ns);
 
     if (status == TUNDISH_OK && !part->step->shares[part->replica].fill->in_place)
-        status = take_whole(line, part);
+        status = take_slices(line, part);
     if (status != TUNDISH_OK)
         return status;
     line->refusals = 0;

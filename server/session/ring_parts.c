@@ -173,7 +173,10 @@ take_of_step(const struct session *session, struct step *step, struct part *ret_
                             : share->rows;
         share->next_row = ret_part->end;
     } else {
-        step->next_share++;
+        /* Who makes a batch to cut a slice from it cuts all its slices. */
+        if (session->plan->cuts_batches)
+            ret_part->more = session->plan->replicas - 1 - step->next_share;
+        step->next_share += 1 + ret_part->more;
     }
     /* The count for parts to come goes to the last one, so that the worker that makes it publishes
      * the step as soon as it is back. */
@@ -490,22 +493,6 @@ wait_for_work(struct session *session, struct worker *worker)
     wake_on_return(&session->ring.wake, polls);
 }
 
-/* Where a step's slices are cut from the content of one batch, the worker that makes it cuts those
- * that are left. */
-static void
-take_rest(const struct session *session, struct part *part)
-{
-    struct step *step = part->step;
-
-    must_hold(&session->ring.lock);
-    if (!session->plan->cuts_batches || step->next_share == UINT32_MAX)
-        return;
-    must_in_debug(step->next_share == part->replica + 1 && step->unfinished > 1);
-    part->more = session->plan->replicas - step->next_share;
-    step->next_share = UINT32_MAX;
-    step->unfinished--; /* the count for the parts to come */
-}
-
 bool
 ring_take(struct worker *worker, struct part *ret_part)
 {
@@ -536,7 +523,6 @@ ring_take(struct worker *worker, struct part *ret_part)
         ring_unlock_due(session);
         return true;
     }
-    take_rest(session, ret_part);
     must_in_debug(ret_part->step->state == STEP_OPEN && ret_part->step->unfinished > 0);
     wakes = wake_on_take(worker->part_ns, has_parts_left(session, ret_part->step));
     if (wakes)

@@ -38,7 +38,7 @@ session_reserve_whole(struct worker *worker, struct share *share, uint32_t repli
         status = feed_reserve(session->feed, replica, &share->slot);
     }
     ended_ns = tnd_clock_ns();
-    worker->part_waited_ns = ended_ns - began_ns;
+    worker->part_waited_ns += ended_ns - began_ns;
     worker_count_wait(worker, true, began_ns, ended_ns);
     return status;
 }

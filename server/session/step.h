@@ -60,7 +60,7 @@ struct part {
     struct order_look *look; /* or NULL: */
     struct step *step;
     uint32_t replica;
-    uint32_t more;      /* whole slices: those of this many replicas after it, too */
+    uint32_t more;      /* whole slices: those of `more` replicas after it, too */
     int64_t begin, end; /* rows; whole slices: not used */
 };
 

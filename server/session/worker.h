@@ -20,7 +20,7 @@ struct worker {
     bool started;
     int64_t now_ns;         /* as last read: one reading ends a thing and begins the next */
     int64_t part_ns;        /* the recent average for a part */
-    int64_t part_waited_ns; /* how long the last one waited for room */
+    int64_t part_waited_ns; /* how long it waited for room */
     enum worker_wait waits;
     int64_t waits_since_ns;
     struct worker_stats counters;

@@ -50,7 +50,7 @@ static void
 check_whole(const struct helper_pair *pair)
 {
     const struct schema *schema = &pair->session.plan->element_spec;
-    const struct slot *slot = &pair->line.slot;
+    const struct slot *slot = &pair->line.slots[0];
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < slot->column_count; i++) {

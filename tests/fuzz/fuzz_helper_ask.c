@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 
-enum { HEAD_BYTES = 4, PACKED = 1, IN_ANOTHER_WAY = 2, DIFFERENT_ROWS = 4 };
+enum { HEAD_BYTES = 4, PACKED = 1, IN_ANOTHER_WAY = 2, DIFFERENT_ROWS = 4, MORE = 8 };
 
 /* What an earlier input has named. */
 static void
@@ -39,6 +39,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
         head.in_place = !head.in_place;
     if ((data[2] & DIFFERENT_ROWS) != 0)
         head.rows = data[3];
+    if ((data[2] & MORE) != 0)
+        head.more = data[3];
     data += HEAD_BYTES;
     data_bytes -= HEAD_BYTES;
     head.bytes = data_bytes;

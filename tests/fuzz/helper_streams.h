@@ -17,6 +17,7 @@
 
 static const struct {
     const char *stages, *deliver;
+    uint32_t replicas;
 } helper_streams[] = {
     { "{text_line: lines}, {batch: 4}", "" },
     { "{tfrecord: data/content_bytes.tfrecord}, {shuffle: 3}, {batch: 2}", "" },
@@ -56,6 +57,7 @@ static const struct {
       "{random_brightness: {columns: [x], factor: 0.5, seed: 5}}, {batch: 2}",
       "" },
     { "{text_line: lines}, {padded_batch: 2}, {padded_batch: 2}", "" },
+    { "{text_line: lines}, {string_split: {sep: ' '}}, {padded_batch: 4}", "", 3 },
 };
 
 enum { HELPER_STREAMS = sizeof helper_streams / sizeof *helper_streams };
@@ -139,7 +141,8 @@ helper_stream(uint8_t number)
     if (helper_uses[i] == USES)
         helper_pair_close(pair);
     if (helper_uses[i] % USES == 0) {
-        helper_pair_open(pair, helper_folder, helper_streams[i].stages, helper_streams[i].deliver);
+        helper_pair_open_for(pair, helper_streams[i].replicas, helper_folder,
+                             helper_streams[i].stages, helper_streams[i].deliver);
         must(helper_pair_deal(pair));
         helper_uses[i] = 0;
     }

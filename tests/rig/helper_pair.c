@@ -15,9 +15,12 @@
 enum { SOCKET_BYTES = 4 << 20 };
 
 static void
-open_plan(struct helper_pair *pair, const char *folder, const char *stages, const char *deliver)
+open_plan(struct helper_pair *pair, uint32_t replicas, const char *folder, const char *stages,
+          const char *deliver)
 {
-    const struct plan_options options = { .worker_count = 1, .cache_folder = folder };
+    const struct plan_options options = { .worker_count = 1,
+                                          .replicas = replicas,
+                                          .cache_folder = folder };
     struct source_files_options files = { .root = folder, .cache_folder = folder };
     struct spec_errors errors = { 0 };
     struct session *session = &pair->session;
@@ -58,6 +61,7 @@ enter_stream(struct helper_pair *pair)
     const struct session *session = &pair->session;
     struct helper_hello hello = {
         .worker_count = 1,
+        .replicas = session->plan->options.replicas,
         .columns = session->plan->element_spec.count,
         .stream = "s",
     };
@@ -81,8 +85,15 @@ void
 helper_pair_open(struct helper_pair *pair, const char *folder, const char *stages,
                  const char *deliver)
 {
+    helper_pair_open_for(pair, 0, folder, stages, deliver);
+}
+
+void
+helper_pair_open_for(struct helper_pair *pair, uint32_t replicas, const char *folder,
+                     const char *stages, const char *deliver)
+{
     *pair = (struct helper_pair){ 0 };
-    open_plan(pair, folder, stages, deliver);
+    open_plan(pair, replicas, folder, stages, deliver);
     open_dealer(&pair->session);
     pair->sums = helper_sums_open();
     helper_line_open(&pair->line, &pair->session, (struct byte_view){ 0 }, pair->sums);

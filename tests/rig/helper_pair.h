@@ -30,6 +30,8 @@ struct helper_pair {
 /* A stream of these stages, in flow style, whose files are in the folder. */
 void helper_pair_open(struct helper_pair *pair, const char *folder, const char *stages,
                       const char *deliver);
+void helper_pair_open_for(struct helper_pair *pair, uint32_t replicas, const char *folder,
+                          const char *stages, const char *deliver);
 void helper_pair_close(struct helper_pair *pair);
 
 /* Deal the next slice, as a part. Its words are pair->step.round's. False: there is none. */

@@ -49,6 +49,13 @@ class HelpersRig(Rig):
         return self.pipeline([self.text_lines(), SHUFFLE, PARSED, SLOW, HASHED, "batch: 64"],
                              distribute, deliver)
 
+    def cut(self, deliver, replicas):
+        """A stream whose slices are cut from batches that are padded to their longest row."""
+        return self.pipeline(
+            [self.text_lines(), SHUFFLE, PARSED, SLOW, "string_split: {columns: [c0], sep: '-'}",
+             "padded_batch: 64"],
+            f"{{replicas: {replicas}}}", deliver)
+
     def helper(self, file, *options, listen="127.0.0.1:0"):
         """A helper and its port, once it can be called."""
         process, word = self.start_until(
@@ -67,21 +74,26 @@ class HelpersRig(Rig):
     def helper_log(self):
         return (self.path / "helper.log").read_text()
 
-    def received(self, name):
-        """The bytes of every column that a trainer is given."""
-        folder = self.path / name
-        folder.mkdir()
-        said = self.lines(self.start([RECEIVED, folder]))
-        self.assertRegex(said[-1], "^received [1-9]", said)
-        return {path.name: path.read_bytes() for path in folder.iterdir()}
+    def received(self, name, replicas=1):
+        """The bytes of every column that trainers are given."""
+        folders = [self.path / f"{name}.{replica}" for replica in range(replicas)]
+        for folder in folders:
+            folder.mkdir()
+        trainers = [self.start([RECEIVED, folder], TUNDISH_REPLICA=str(replica))
+                    for replica, folder in enumerate(folders)]
+        for said in self.all_lines(trainers):
+            self.assertRegex(said[-1], "^received [1-9]", said)
+        return [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
 
-    def read_on(self):
+    def read_on(self, replica=0, *options):
         """A trainer that reads as long as there is something."""
-        return self.start(["sh", "-c", f"exec {READER} >{self.path}/read"])
+        command = " ".join([READER, *options])
+        return self.start(["sh", "-c", f"exec {command} >>{self.path}/read.{replica}"],
+                          TUNDISH_REPLICA=str(replica))
 
-    def assert_epochs_are(self, expected):
+    def assert_epochs_are(self, expected, replica=0):
         """What read_on has read: whole epochs, each as expected, and a part of one more."""
-        found = batches((self.path / "read").read_text().splitlines())
+        found = batches((self.path / f"read.{replica}").read_text().splitlines())
         for i, (epoch, step, values) in enumerate(found):
             want = expected[i % len(expected)]
             self.assertEqual((epoch, step, values), (i // len(expected), *want[1:]))
@@ -139,6 +151,22 @@ class Helpers(HelpersRig):
     def test_make_columns_under_zstd(self):
         stages = [self.text_lines(), SHUFFLE, PARSED, "batch: 64"]
         self.assert_same_columns(stages, ", compression: zstd")
+
+    def test_make_a_batch_once_for_the_slices_that_are_cut_from_it(self):
+        file = self.cut("{epochs: 10}", 3)
+        server = self.serve(file, "--threads", "1")
+        expected = self.received("alone", 3)
+        stop(server)
+        _, port = self.helper(file)
+        for turn in range(1000):
+            server = self.serve_helped(file, [port])
+            self.wait_until(lambda: self.made("connections")[port])
+            self.assertEqual(self.received(f"helped.{turn}", 3), expected)
+            parts, steps, remade = (self.made(what)[port] for what in ("parts", "steps", "remade"))
+            stop(server)
+            self.assertEqual((parts, remade), (steps, 0), self.log())
+            if parts > 0:
+                break
 
     def test_draw_as_their_server_would(self):
         self.assert_same_columns([
@@ -287,12 +315,16 @@ class HelperDeaths(HelpersRig):
 
     def setUp(self):
         super().setUp()
-        self.file = self.hashed("{epochs: 100000}")
-        self.expected = self.peek(self.file, "--epochs", "1")[0]
-        self.assertEqual(sorted(v for _, _, vs in self.expected for v in vs), list(range(ROWS)))
+        self.start_stream(self.hashed("{epochs: 100000}"))
+
+    def start_stream(self, file):
+        self.file = file
+        self.expected = self.peek(self.file, "--epochs", "1")
+        rows = [v for slices in self.expected.values() for _, _, vs in slices for v in vs]
+        self.assertEqual(sorted(rows), list(range(ROWS)))
         self.ours, self.port = self.helper(self.file)
         self.server = self.serve_helped(self.file, [self.port])
-        self.trainer = self.read_on()
+        self.trainers = [self.read_on(replica) for replica in self.expected]
 
     def wait_for_parts(self):
         """Until the helper has made more of them."""
@@ -301,8 +333,9 @@ class HelperDeaths(HelpersRig):
 
     def finish(self):
         stop(self.server)
-        self.trainer.wait(timeout=DEADLINE_S)
-        self.assert_epochs_are(self.expected)
+        for replica, trainer in enumerate(self.trainers):
+            trainer.wait(timeout=DEADLINE_S)
+            self.assert_epochs_are(self.expected[replica], replica)
 
     def test_lose_no_row_when_they_are_killed(self):
         for _ in range(self.KILLS):
@@ -325,6 +358,14 @@ class HelperDeaths(HelpersRig):
         self.ours.send_signal(signal.SIGCONT)
         self.wait_for_parts()
         self.finish()
+
+
+class HelperDeathsOfCutBatches(HelperDeaths):
+    KILLS = 2
+
+    def setUp(self):
+        HelpersRig.setUp(self)
+        self.start_stream(self.cut("{epochs: 100000}", 3))
 
 
 class Relay:
@@ -432,7 +473,7 @@ class HelperStaleFiles(HelpersRig):
         figures = self.figures()["helpers"][0]
         stop(server)
         trainer.wait(timeout=DEADLINE_S)
-        found = batches((self.path / "read").read_text().splitlines())
+        found = batches((self.path / "read.0").read_text().splitlines())
         self.assertIn(f"It had made {figures['parts']} parts, in {figures['steps']} steps", self.log())
         return found, figures
 

@@ -84,24 +84,39 @@ class Run:
         )  # fmt: skip
         return int(table.read_text().strip().splitlines()[-1].split()[3])
 
-    def serve(self, use, again=False, under=()):
+    def serve(self, use, *options, again=False, under=()):
         """A server's figures, while or after `use` is called with its process. `again`: what it kept is there."""
         if not again:
             self._forget()
+        return self._run(lambda pid, _: use(pid), *under, self.server_program, "serve", self.file, *options)
+
+    def serve_helped(self, use):
+        """The same with a helper, whose process `use` is called with, too."""
+        self.environment["TUNDISH_HELPER_KEY"] = "a key that is long enough"
+        return self._run(
+            lambda helper, word: self.serve(
+                lambda pid: use(pid, helper), "--threads", "1", "--helpers", f"127.0.0.1:{word.split()[1]}"
+            ),
+            self.server_program, "helper", self.file, "--listen", "127.0.0.1:0", "--threads", "1",
+        )  # fmt: skip
+
+    def _run(self, use, *command):
+        """What `use` returns of the command's process and its word that it is ready."""
         read_end, write_end = os.pipe()
-        command = [*under, self.server_program, "serve", self.file, "--ready-fd", str(write_end)]
-        server = subprocess.Popen(
-            command, env=self.environment, stderr=subprocess.DEVNULL, pass_fds=[write_end]
-        )
+        process = subprocess.Popen(
+            [*command, "--ready-fd", str(write_end)],
+            env=self.environment, stderr=subprocess.DEVNULL, pass_fds=[write_end],
+        )  # fmt: skip
         os.close(write_end)
         try:
-            if os.read(read_end, 16) != b"ready\n":
-                raise SystemExit("bench: growth: the server did not start")
-            return use(server.pid)
+            word = os.read(read_end, 200).decode()
+            if not word.startswith("ready"):
+                raise SystemExit(f"bench: growth: {' '.join(map(str, command))} did not start")
+            return use(process.pid, word)
         finally:
             os.close(read_end)
-            server.send_signal(signal.SIGTERM)
-            server.wait()
+            process.send_signal(signal.SIGTERM)
+            process.wait()
 
     def serve_again(self):
         """The figures of a second start, until it is ready."""
@@ -274,8 +289,7 @@ def _batches(run, size):
     return run.serve(use)
 
 
-def _replicas(run, size):
-    """Replicas, whose slices are cut from a batch that is padded to its longest row."""
+def _cut(run, size):
     row = '{{"a":[{}]}}\n'
     lines = (row.format(",".join(str(k) for k in range(i * 7919 % 60))) for i in range(64 * 2000))
     (run.folder / "rows.jsonl").write_text("".join(lines))
@@ -284,11 +298,28 @@ def _replicas(run, size):
         replicas=size,
     )
 
+
+def _replicas(run, size):
+    """Replicas, whose slices are cut from a batch that is padded to its longest row."""
+    _cut(run, size)
+
     def use(pid):
         run.read(size)
         return _figures(_cpu_s(pid), int(_status(pid)["VmHWM"]))
 
     return run.serve(use)
+
+
+def _helped(run, size):
+    """The same of a server with a helper, both together."""
+    _cut(run, size)
+
+    def use(pid, helper):
+        run.read(size)
+        memory_kb = sum(int(_status(process)["VmHWM"]) for process in (pid, helper))
+        return _figures(_cpu_s(pid) + _cpu_s(helper), memory_kb)
+
+    return run.serve_helped(use)
 
 
 def _streams(run, size):
@@ -349,6 +380,7 @@ AXES = {
     "filter": (_filter, (10000, 100000, 1000000)),
     "batch": (_batches, (10000, 100000, 1000000)),
     "replicas": (_replicas, (1, 4, 16)),
+    "helped": (_helped, (1, 2, 4, 8)),
     "streams": (_streams, (8, 64, 256)),
     "processes": (_processes, (15, 150, 1500)),
 }

@@ -632,7 +632,7 @@ static void
 other_values_under_zstd_are_found(void **state)
 {
     struct helper_made made = { 0 };
-    const struct slot *came = &pair.line.slot;
+    const struct slot *came;
     struct slot_buffer *local;
 
     (void)state;
@@ -641,6 +641,7 @@ other_values_under_zstd_are_found(void **state)
     helper_pair_ask(&pair, &ask);
     assert_int_equal(answered(), TUNDISH_OK);
     assert_int_equal(helper_pair_take(&pair, view(&answer), true, &made), TUNDISH_OK);
+    came = &pair.line.slots[0];
     assert_int_equal(came->buffers[0].codec.number, TND_CODEC_ZSTD);
     memcpy(pair.share.slot.columns[0].shape, came->columns[0].shape, sizeof(int64_t));
     local = &pair.share.slot.buffers[0];
@@ -652,12 +653,62 @@ other_values_under_zstd_are_found(void **state)
     assert_false(helper_line_is_same(&pair.line, &pair.part));
 }
 
+static void
+expect_slice(uint32_t replica, const int64_t *values, size_t bytes)
+{
+    const struct slot *came = &pair.line.slots[replica];
+
+    assert_int_equal(came->columns[0].shape[0], bytes / 16);
+    assert_int_equal(came->columns[0].shape[1], 2);
+    assert_int_equal(came->buffers[0].stored_bytes, bytes);
+    assert_memory_equal(came->buffers[0].data, values, bytes);
+}
+
+/* They are cut from a batch that is as wide as its longest row. */
+static void
+slices_of_a_batch_are_made_together(void **state)
+{
+    static const int64_t slices[3][4] = { { 1, 0, 2, 3 }, { 4, 0, 5, 0 }, { 6, 0 } };
+    struct share shares[3];
+    struct helper_ask head;
+    struct helper_made made;
+
+    (void)state;
+    served_write("rows", "{\"a\": [1]}\n{\"a\": [2, 3]}\n{\"a\": [4]}\n{\"a\": [5]}\n"
+                         "{\"a\": [6]}\n{\"a\": \"x\"}\n");
+    helper_pair_open_for(&pair, 3, served_folder,
+                         "{text_line: rows}, {decode_json: {features: {a: {type: Ragged, dtype: "
+                         "int64}}}}, {padded_batch: 6}",
+                         "on_error: skip");
+    assert_true(helper_pair_deal(&pair));
+    for (int r = 0; r < 3; r++)
+        shares[r] = (struct share){ .fill = &pair.session.fill };
+    pair.step.shares = shares;
+    pair.part.more = 2;
+    made = make_part();
+    assert_int_equal(made.skipped, 1);
+    expect_slice(0, slices[0], 32);
+    expect_slice(1, slices[1], 32);
+    expect_slice(2, slices[2], 16);
+    memcpy(&head, ask.bytes, sizeof head);
+    assert_int_equal(head.more, 2);
+    head.more = UINT32_MAX;
+    memcpy(ask.bytes, &head, sizeof head);
+    assert_int_equal(answered(), TUNDISH_E_CORRUPT);
+    head.more = 3; /* one more than there is */
+    head.bytes++;
+    memcpy(ask.bytes, &head, sizeof head);
+    portable_add(&ask, "", 1);
+    assert_int_equal(answered(), TUNDISH_E_CORRUPT);
+}
+
 #define OF_PAIR(test) cmocka_unit_test_teardown(test, forget_pair)
 
 TEST_FILE(test_helper_wire)
 {
     const struct CMUnitTest tests[] = {
         OF_PAIR(rows_of_tensors_are_made),
+        OF_PAIR(slices_of_a_batch_are_made_together),
         OF_PAIR(tensors_that_are_not_there_are_refused),
         OF_PAIR(slices_of_an_outer_column_that_it_has_not_are_refused),
         OF_PAIR(an_ask_for_no_rows_is_refused),
