@@ -239,6 +239,13 @@ order_landmarks_note(struct order_landmarks *landmarks, struct order_landmark_li
     landmarks->noted++;
 }
 
+void
+order_landmarks_cut(struct order_landmark_list *list, uint64_t taken)
+{
+    if (taken / list->step < list->count)
+        list->count = (uint32_t)(taken / list->step);
+}
+
 bool
 order_landmarks_before(const struct order_landmark_list *list, uint64_t count,
                        struct order_landmark *ret_landmark)

@@ -1,11 +1,13 @@
 /* landmarks.h - how many elements a stage has brought, by how many of its input: noted while it
- * looks at their content, so that a later run which passes over them need not look again.
+ * looks at their content, so that a later run which passes over them need not look again. A stage
+ * that draws, or makes batches, counts those instead.
  *
  * A list is of one pass through one stage at the top of a plan. Where nothing before the stage
  * draws or counts, all its passes are one; else a pass is told by what was counted when it began.
  * A list ends before the first element that fails or is left out: those count where they are met.
  *
- * A stage that holds elements notes which ones, as its state (held.h).
+ * A stage that holds elements notes which ones, as its state (held.h); one that has several inputs
+ * how far each was taken (branches.h).
  *
  * The thread of the order calls.
  */
@@ -74,6 +76,9 @@ void order_landmarks_note(struct order_landmarks *landmarks, struct order_landma
 
 /* Elements between two landmarks, at first. */
 uint64_t order_landmarks_step(const struct order_landmarks *landmarks);
+
+/* Forget those after more than the first `taken` elements. */
+void order_landmarks_cut(struct order_landmark_list *list, uint64_t taken);
 
 /* The last landmark before the element that passes as the `count`th, of those that have a state if
  * the stage has any. False: there is none. */

@@ -28,6 +28,14 @@ order_noting_end(struct order_noting *noting)
     noting->next = UINT64_MAX;
 }
 
+void
+order_noting_take_back(struct order_noting *noting, uint64_t taken)
+{
+    if (noting->list != NULL)
+        order_landmarks_cut(noting->list, taken);
+    order_noting_end(noting);
+}
+
 bool
 order_noting_wants(struct order_noting *noting, const struct order_iterator *iterator,
                    uint64_t taken)

@@ -20,6 +20,10 @@ void order_noting_begin(struct order_noting *noting, const struct order_iterator
 /* Note no more: at the end, or where an element fails. */
 void order_noting_end(struct order_noting *noting);
 
+/* The same, where an element after the first `taken` ones turns out to fail: what was noted beyond
+ * those does not hold. */
+void order_noting_take_back(struct order_noting *noting, uint64_t taken);
+
 /* Where taken == noting->next: is a landmark wanted here? */
 bool order_noting_wants(struct order_noting *noting, const struct order_iterator *iterator,
                         uint64_t taken);

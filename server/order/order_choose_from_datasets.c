@@ -1,21 +1,16 @@
 /* order_choose_from_datasets.c - a dataset of numbers (the last input of the plan node) chooses the
  * input of each element. As DirectedInterleave does, the iterators of all inputs are made at once.
  */
+#include "order/branches.h"
 #include "order/columns.h"
 #include "order/noting.h"
 #include "order/peek.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-
-#include "core/memory.h"
 
 struct choose {
     struct order_peek choices;
-    struct order_iterator **inputs; /* NULL: at its end */
-    uint32_t input_count, open_count;
-    bool stop_on_empty;
-    uint64_t *taken; /* elements of each */
+    struct order_branches branches;
     struct order_noting noting;
 };
 
@@ -32,17 +27,12 @@ choose_open(struct order_iterator *iterator)
     const struct plan_node *node = iterator->node;
     tundish_status status;
 
-    choose->input_count = choose->open_count = node->input_count - 1;
-    choose->inputs = tnd_zalloc(choose->input_count, sizeof(struct order_iterator *));
-    choose->taken = tnd_zalloc(choose->input_count, sizeof *choose->taken);
+    order_branches_begin(&choose->branches, iterator, node->input_count - 1);
     order_noting_begin(&choose->noting, iterator, false);
-    choose->stop_on_empty = spec_bool(node->stage, "stop_on_empty_dataset");
-    choose->choices.node = node->inputs[choose->input_count];
+    choose->choices.node = node->inputs[choose->branches.count];
     choose->choices.kind = PEEK_INT64;
     status = order_peek_open(&choose->choices, choose->choices.node, iterator->instance);
-    for (uint32_t i = 0; i < choose->input_count && status == TUNDISH_OK; i++)
-        status = order_open(node->inputs[i], iterator->instance, &choose->inputs[i]);
-    return status;
+    return status == TUNDISH_OK ? order_branches_open(&choose->branches, iterator) : status;
 }
 
 static enum order_result
@@ -57,11 +47,11 @@ next_choice(struct order_iterator *iterator, size_t max, uint32_t *ret_choice)
     if (result != ORDER_OK)
         return result;
     run_words_release(words, 1, node->width, node->run_words);
-    if (choice < 0 || choice >= choose->input_count) {
+    if (choice < 0 || choice >= choose->branches.count) {
         order_fail(iterator, TUNDISH_E_DATA,
                    "choice_dataset yields %" PRId64
                    ", but there are only %u datasets, numbered from 0",
-                   choice, choose->input_count);
+                   choice, choose->branches.count);
         return ORDER_FAILED;
     }
     *ret_choice = (uint32_t)choice;
@@ -81,10 +71,7 @@ note(struct order_iterator *iterator)
     if (choose->noting.list == NULL || !order_noting_wants(&choose->noting, iterator, taken))
         return;
     state = order_noting_state(iterator);
-    for (uint32_t i = 0; i < choose->input_count; i++) {
-        order_state_put(state, choose->taken[i]);
-        order_state_put(state, choose->inputs[i] == NULL);
-    }
+    order_branches_write(&choose->branches, NULL, state);
     order_noting_note(&choose->noting, iterator, taken, state);
 }
 
@@ -108,16 +95,16 @@ choose_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         if (result != ORDER_OK)
             return result;
         /* DirectedInterleave skips choices of an exhausted input without an error. */
-        if (choose->inputs[choice] == NULL)
+        if (choose->branches.inputs[choice] == NULL)
             continue;
         /* One element per choice: pulling more would advance an input farther than tf.data does. */
-        result = order_next(choose->inputs[choice], element, 1, &count);
+        result = order_next(choose->branches.inputs[choice], element, 1, &count);
         if (result == ORDER_FAILED) {
             order_noting_end(&choose->noting);
             return result;
         }
         if (result == ORDER_OK) {
-            choose->taken[choice]++;
+            choose->branches.taken[choice]++;
             choose->noting.passed++;
             order_spread(element, 1, node->inputs[choice]->width, node->width,
                          node->inputs[choice]->first_word);
@@ -125,58 +112,10 @@ choose_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
             ++*ret_count;
             continue;
         }
-        order_drop(&choose->inputs[choice]);
-        if (--choose->open_count == 0 || choose->stop_on_empty)
+        if (order_branches_end(&choose->branches, choice))
             return ORDER_END;
     }
     return ORDER_OK;
-}
-
-/* Read how far each input was taken, which is together as far as elements passed. One is left, or
- * nothing would have been noted. */
-static bool
-read_taken(const struct choose *choose, const struct order_landmark *landmark, uint64_t *ret_taken,
-           bool *ret_ended)
-{
-    struct order_state_reader reader = { landmark->state, landmark->state + landmark->state_bytes,
-                                         false };
-    uint64_t left = landmark->passed, ended_count = 0;
-
-    for (uint32_t i = 0; i < choose->input_count && !reader.is_bad; i++) {
-        uint64_t ended;
-
-        ret_taken[i] = order_state_get(&reader);
-        ended = order_state_get(&reader);
-        ret_ended[i] = ended == 1;
-        reader.is_bad |= ret_taken[i] > left || ended > 1;
-        left -= ret_taken[i];
-        ended_count += ended;
-    }
-    return order_state_is_whole(&reader) && left == 0 &&
-           (choose->stop_on_empty ? ended_count == 0 : ended_count < choose->input_count);
-}
-
-/* Go on to the `taken`th element of an input, or to its end after that. */
-static tundish_status
-go_to(struct order_iterator *iterator, uint32_t input, uint64_t taken, bool ended)
-{
-    struct choose *choose = state_of(iterator);
-    uint64_t passed;
-    tundish_status status = TUNDISH_OK;
-
-    if (taken > 0)
-        status = order_noting_skip(iterator, choose->inputs[input], taken);
-    choose->taken[input] = taken;
-    if (status != TUNDISH_OK || !ended)
-        return status;
-    if (order_pass_over(choose->inputs[input], 1, &passed) != ORDER_END)
-        return order_fail(iterator, TUNDISH_E_DATA,
-                          "an earlier run had fewer elements of dataset %u: empty the cache folder "
-                          "if files have changed",
-                          input);
-    order_drop(&choose->inputs[input]);
-    choose->open_count--;
-    return TUNDISH_OK;
 }
 
 static enum order_result
@@ -184,23 +123,15 @@ choose_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
 {
     struct choose *choose = state_of(iterator);
     struct order_landmark landmark;
-    uint64_t *taken;
-    bool *ended, is_read;
-    tundish_status status = TUNDISH_OK;
+    tundish_status status;
 
     if (choose->choices.taken > 0 || !order_noting_before(&choose->noting, count, &landmark))
         return ORDER_OK;
-    taken = tnd_zalloc(choose->input_count, sizeof *taken);
-    ended = tnd_zalloc(choose->input_count, sizeof *ended);
-    is_read = read_taken(choose, &landmark, taken, ended);
-    if (is_read)
+    status = order_branches_go_to(iterator, &choose->branches, &landmark);
+    if (status == TUNDISH_OK)
         status = order_noting_skip(iterator, choose->choices.input, landmark.taken);
-    for (uint32_t i = 0; is_read && i < choose->input_count && status == TUNDISH_OK; i++)
-        status = go_to(iterator, i, taken[i], ended[i]);
-    free(taken);
-    free(ended);
-    if (!is_read || status != TUNDISH_OK)
-        return is_read ? ORDER_FAILED : ORDER_OK;
+    if (status != TUNDISH_OK)
+        return status == TUNDISH_NO_VALUE ? ORDER_OK : ORDER_FAILED;
     choose->choices.taken = landmark.taken;
     order_noting_stand_at(&choose->noting, iterator, &landmark, 0);
     *ret_passed = landmark.passed;
@@ -220,10 +151,7 @@ choose_close(struct order_iterator *iterator)
 {
     struct choose *choose = state_of(iterator);
 
-    for (uint32_t i = 0; choose->inputs != NULL && i < choose->input_count; i++)
-        order_close(choose->inputs[i]);
-    free(choose->inputs);
-    free(choose->taken);
+    order_branches_close(&choose->branches);
     order_noting_end(&choose->noting);
     order_peek_close(&choose->choices);
 }

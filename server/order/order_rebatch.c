@@ -5,9 +5,12 @@
  * The output is a run of pieces (run.h), one for each input batch that gives rows. The row
  * count of an input batch comes from its runs, from the type (rebatch_arguments.rows), or from its
  * content.
+ *
+ * Landmarks are by batches made: then one batch of the input is held at most.
  */
 #include "order/arguments.h"
 #include "order/columns.h"
+#include "order/noting.h"
 #include "order/peek.h"
 
 #include <inttypes.h>
@@ -25,9 +28,11 @@ struct rebatch {
 
     uint64_t batch[PLAN_WIDTH_MAX]; /* rows [taken, rows) are left */
     uint64_t taken, rows;           /* equal: no batch is held */
+    uint64_t pulled;                /* batches of the input */
 
     uint64_t *pieces; /* of the batch being made */
     size_t piece_count, piece_room;
+    struct order_noting noting; /* counts the batches made */
 };
 
 static struct rebatch *
@@ -69,6 +74,7 @@ rebatch_open(struct order_iterator *iterator)
     if (status != TUNDISH_OK)
         return status;
     rebatch->drop_remainder = spec_bool(iterator->node->stage, "drop_remainder");
+    order_noting_begin(&rebatch->noting, iterator, false);
     return order_open(iterator->node->inputs[0], iterator->instance, &rebatch->input);
 }
 
@@ -94,6 +100,7 @@ deal_carry_open(struct order_iterator *iterator)
     rebatch->sizes = tnd_alloc(rebatch->size_count * sizeof *rebatch->sizes);
     for (size_t i = 0; i < rebatch->size_count; i++)
         rebatch->sizes[i] = carried_size(arguments, (int64_t)i);
+    order_noting_begin(&rebatch->noting, iterator, false);
     return order_open(iterator->node->inputs[0], iterator->instance, &rebatch->input);
 }
 
@@ -110,10 +117,15 @@ count_rows(struct order_iterator *iterator)
     struct rebatch *rebatch = state_of(iterator);
     const struct rebatch_arguments *arguments = iterator->node->arguments;
     const struct plan_node *input = iterator->node->inputs[0];
-    bool is_left_out;
+    bool is_left_out = false;
+    tundish_status status;
 
-    if (arguments->rows < 0)
-        return order_peek_rows(iterator, rebatch->batch, &rebatch->rows, &is_left_out);
+    if (arguments->rows < 0) {
+        status = order_peek_rows(iterator, rebatch->batch, &rebatch->rows, &is_left_out);
+        if (is_left_out)
+            order_noting_end(&rebatch->noting);
+        return status;
+    }
     rebatch->rows = (uint64_t)arguments->rows;
     if (rebatch->rows > 0 ||
         run_words_rows(rebatch->batch, input->width, input->run_words, &rebatch->rows))
@@ -122,28 +134,36 @@ count_rows(struct order_iterator *iterator)
                       "the columns of a batch differ in their number of rows");
 }
 
+/* Hold the next batch, unless it has no rows. */
+static enum order_result
+hold_next(struct order_iterator *iterator)
+{
+    struct rebatch *rebatch = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    size_t count;
+    enum order_result result = order_next(rebatch->input, rebatch->batch, 1, &count);
+    tundish_status status;
+
+    if (result != ORDER_OK)
+        return result;
+    rebatch->pulled++;
+    rebatch->taken = 0;
+    status = count_rows(iterator);
+    if (status != TUNDISH_OK || rebatch->rows == 0)
+        release_batch(rebatch, input);
+    return status == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;
+}
+
 /* Hold a batch that has rows: empty ones are skipped, as they would give an empty piece. */
 static enum order_result
 fetch(struct order_iterator *iterator)
 {
-    struct rebatch *rebatch = state_of(iterator);
-    const struct plan_node *input = iterator->node->inputs[0];
+    const struct rebatch *rebatch = state_of(iterator);
+    enum order_result result = ORDER_OK;
 
-    while (rebatch->taken == rebatch->rows) {
-        size_t count;
-        enum order_result result = order_next(rebatch->input, rebatch->batch, 1, &count);
-
-        if (result != ORDER_OK)
-            return result;
-        rebatch->taken = 0;
-        if (count_rows(iterator) != TUNDISH_OK) {
-            release_batch(rebatch, input);
-            return ORDER_FAILED;
-        }
-        if (rebatch->rows == 0)
-            release_batch(rebatch, input);
-    }
-    return ORDER_OK;
+    while (rebatch->taken == rebatch->rows && result == ORDER_OK)
+        result = hold_next(iterator);
+    return result;
 }
 
 /* Words of a piece: those of the element, and if content is cut the first row and the row count. */
@@ -195,6 +215,22 @@ take_piece(struct rebatch *rebatch, const struct plan_node *node, uint64_t rows)
         release_batch(rebatch, node->inputs[0]);
 }
 
+/* So many batches were pulled; and how many rows of the last one are taken, if some are left? */
+static void
+note(struct order_iterator *iterator)
+{
+    struct rebatch *rebatch = state_of(iterator);
+    uint64_t made = rebatch->noting.passed;
+    struct order_state_writer *state;
+
+    if (!order_noting_wants(&rebatch->noting, iterator, made))
+        return;
+    state = order_noting_state(iterator);
+    order_state_put(state, rebatch->pulled);
+    order_state_put(state, rebatch->taken < rebatch->rows ? rebatch->taken : 0);
+    order_noting_note(&rebatch->noting, iterator, made, state);
+}
+
 static enum order_result
 next_batch(struct order_iterator *iterator, uint64_t *word)
 {
@@ -207,6 +243,8 @@ next_batch(struct order_iterator *iterator, uint64_t *word)
         enum order_result result = fetch(iterator);
         uint64_t rows;
 
+        if (result == ORDER_FAILED)
+            order_noting_end(&rebatch->noting);
         /* A failure discards the rows that were already in the new batch. */
         if (result == ORDER_FAILED || (result == ORDER_END && rebatch->drop_remainder))
             release_pieces(rebatch, node);
@@ -224,6 +262,8 @@ next_batch(struct order_iterator *iterator, uint64_t *word)
     *word = run_word(run_join(rebatch->pieces, rebatch->piece_count, piece_width(node),
                               node->inputs[0]->run_words, found));
     rebatch->piece_count = 0;
+    if (++rebatch->noting.passed == rebatch->noting.next)
+        note(iterator);
     return ORDER_OK;
 }
 
@@ -237,6 +277,74 @@ rebatch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
         *ret_count += result == ORDER_OK;
     }
     return result;
+}
+
+/* Hold the batch that a landmark says has `taken` rows taken, and others left. */
+static enum order_result
+hold_again(struct order_iterator *iterator, uint64_t taken)
+{
+    struct rebatch *rebatch = state_of(iterator);
+    enum order_result result = hold_next(iterator);
+
+    if (result == ORDER_FAILED)
+        return result;
+    if (result == ORDER_END || taken >= rebatch->rows) {
+        order_fail(iterator, TUNDISH_E_DATA,
+                   "an earlier run had a batch of more than %" PRIu64
+                   " rows: empty the cache folder if files have changed",
+                   taken);
+        return ORDER_FAILED;
+    }
+    rebatch->taken = taken;
+    return ORDER_OK;
+}
+
+static enum order_result
+go_to(struct order_iterator *iterator, uint64_t pulled, uint64_t taken)
+{
+    struct rebatch *rebatch = state_of(iterator);
+
+    rebatch->pulled = pulled - (taken > 0);
+    if (rebatch->pulled > 0 &&
+        order_noting_skip(iterator, rebatch->input, rebatch->pulled) != TUNDISH_OK)
+        return ORDER_FAILED;
+    return taken > 0 ? hold_again(iterator, taken) : ORDER_OK;
+}
+
+static enum order_result
+rebatch_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct rebatch *rebatch = state_of(iterator);
+    struct order_landmark landmark;
+    struct order_state_reader reader;
+    uint64_t pulled, taken;
+
+    if (rebatch->noting.passed > 0 || rebatch->pulled > 0 ||
+        !order_noting_before(&rebatch->noting, count, &landmark))
+        return ORDER_OK;
+    reader =
+        (struct order_state_reader){ landmark.state, landmark.state + landmark.state_bytes, false };
+    pulled = order_state_get(&reader);
+    taken = order_state_get(&reader);
+    if (!order_state_is_whole(&reader) || (taken > 0 && pulled == 0) ||
+        landmark.passed != landmark.taken)
+        return ORDER_OK;
+    if (go_to(iterator, pulled, taken) != ORDER_OK)
+        return ORDER_FAILED;
+    rebatch->size_at = landmark.passed % rebatch->size_count;
+    order_noting_stand_at(&rebatch->noting, iterator, &landmark, 0);
+    *ret_passed = landmark.passed;
+    return ORDER_OK;
+}
+
+static uint64_t
+rebatch_surely(struct order_iterator *iterator)
+{
+    const struct rebatch *rebatch = state_of(iterator);
+
+    return rebatch->noting.passed == 0 && rebatch->pulled == 0
+               ? order_noting_reach(&rebatch->noting)
+               : 0;
 }
 
 static struct order_gathered
@@ -256,6 +364,7 @@ rebatch_close(struct order_iterator *iterator)
     release_pieces(rebatch, iterator->node);
     free(rebatch->pieces);
     free(rebatch->sizes);
+    order_noting_end(&rebatch->noting);
     order_close(rebatch->input);
 }
 
@@ -328,11 +437,14 @@ const struct order_ops order_rebatch = {
     .form = ORDER_REBATCHES,
     .arguments_bytes = sizeof(struct rebatch_arguments),
     .search = ORDER_SEARCH_INPUT,
+    .counts_through = true,
     .gathers = "batch_size",
     .state_bytes = sizeof(struct rebatch),
     .open = rebatch_open,
     .next = rebatch_next,
     .close = rebatch_close,
+    .pass_over = rebatch_pass_over,
+    .surely = rebatch_surely,
     .gathered = rebatch_gathered,
     .columns = rebatch_columns,
 };
@@ -342,10 +454,13 @@ const struct order_ops order_deal_carry = {
     .form = ORDER_REBATCHES,
     .arguments_bytes = sizeof(struct rebatch_arguments),
     .search = ORDER_SEARCH_INPUT,
+    .counts_through = true,
     .state_bytes = sizeof(struct rebatch),
     .open = deal_carry_open,
     .next = rebatch_next,
     .close = rebatch_close,
+    .pass_over = rebatch_pass_over,
+    .surely = rebatch_surely,
     .gathered = rebatch_gathered,
     .print = deal_carry_print,
 };

@@ -4,8 +4,12 @@
  * compares 52 bits with the cumulative weights. They repeat in every iterator, as tf.data's do by
  * default. If the drawn input is exhausted, another is drawn. The iterators of all inputs are made
  * at once. Datasets of weight 0 are not inputs.
+ *
+ * Landmarks are by draws, those of inputs that are used up included.
  */
+#include "order/branches.h"
 #include "order/columns.h"
+#include "order/noting.h"
 #include "order/rewind.h"
 
 #include <math.h>
@@ -23,16 +27,15 @@ static const double SQRT_HALF = 0x1.6a09e667f3bcdp-1;
 enum { DRAWS_FIRST = 16, DRAWS_MAX = 256 };
 
 struct sample {
-    struct order_iterator **inputs; /* NULL: at its end */
-    uint64_t *taken;                /* elements of each */
-    double *limits;                 /* input i is drawn by numbers in [limits[i - 1], limits[i]) */
-    uint32_t open_count;
-    bool stop_on_empty;
+    struct order_branches branches;
+    double *limits; /* input i is drawn by numbers in [limits[i - 1], limits[i]) */
     struct tnd_philox random;
+    uint64_t draws;           /* that have been used */
     uint32_t drawn_count, at; /* of them those before `at` have been used */
     uint32_t drawn[DRAWS_MAX];
     char **errors; /* of elements passed over, still to be told of */
     uint32_t error_count;
+    struct order_noting noting;
 };
 
 static struct sample *
@@ -122,21 +125,15 @@ sample_open(struct order_iterator *iterator)
     struct sample *sample = state_of(iterator);
     const struct plan_node *node = iterator->node;
     bool is_empty = weights_of(node->stage) != NULL && node->input_count == 1;
-    tundish_status status = TUNDISH_OK;
 
-    sample->inputs = tnd_zalloc(node->input_count, sizeof(struct order_iterator *));
-    sample->taken = tnd_zalloc(node->input_count, sizeof *sample->taken);
+    order_branches_begin(&sample->branches, iterator, node->input_count);
     sample->limits = tnd_zalloc(node->input_count, sizeof *sample->limits);
     sample->random = tnd_philox_of_seeds(node->seed, node->seed2);
-    sample->stop_on_empty = spec_bool(node->stage, "stop_on_empty_dataset");
     if (is_empty) /* all weights are 0: a single dataset would not have made a node */
         return TUNDISH_OK;
     read_weights(node, sample->limits);
-    for (uint32_t i = 0; i < node->input_count && status == TUNDISH_OK; i++) {
-        status = order_open(node->inputs[i], iterator->instance, &sample->inputs[i]);
-        sample->open_count++;
-    }
-    return status;
+    order_noting_begin(&sample->noting, iterator, false);
+    return order_branches_open(&sample->branches, iterator);
 }
 
 /* The first input whose limit is above the number. Limits do not fall: where there are few, those
@@ -178,7 +175,22 @@ draw(struct sample *sample, uint32_t input_count)
 {
     if (sample->at == sample->drawn_count)
         draw_some(sample, input_count);
+    sample->draws++;
     return sample->drawn[sample->at++];
+}
+
+/* So many elements were taken of each input, `more` ahead of those; and was its end met? */
+static void
+note(struct order_iterator *iterator, const uint64_t *more)
+{
+    struct sample *sample = state_of(iterator);
+    struct order_state_writer *state;
+
+    if (!order_noting_wants(&sample->noting, iterator, sample->draws))
+        return;
+    state = order_noting_state(iterator);
+    order_branches_write(&sample->branches, more, state);
+    order_noting_note(&sample->noting, iterator, sample->draws, state);
 }
 
 static enum order_result
@@ -199,30 +211,36 @@ sample_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
 
     if (sample->error_count > 0)
         return tell_error(sample);
-    while (*ret_count < max && sample->open_count > 0) {
+    while (*ret_count < max && sample->branches.open_count > 0) {
         uint64_t *element = words + *ret_count * node->width;
-        uint32_t drawn = draw(sample, node->input_count);
-        const struct plan_node *input = node->inputs[drawn];
+        const struct plan_node *input;
         enum order_result result;
+        uint32_t drawn;
         size_t count;
 
-        if (sample->inputs[drawn] == NULL) /* used up */
+        if (sample->draws == sample->noting.next)
+            note(iterator, NULL);
+        drawn = draw(sample, node->input_count);
+        input = node->inputs[drawn];
+        if (sample->branches.inputs[drawn] == NULL) /* used up */
             continue;
-        result = order_next(sample->inputs[drawn], element, 1, &count);
-        if (result == ORDER_FAILED)
+        result = order_next(sample->branches.inputs[drawn], element, 1, &count);
+        if (result == ORDER_FAILED) {
+            order_noting_end(&sample->noting);
             return result;
+        }
         if (result == ORDER_OK) {
-            sample->taken[drawn]++;
+            sample->branches.taken[drawn]++;
+            sample->noting.passed++;
             order_spread(element, 1, input->width, node->width, input->first_word);
             element[0] = drawn;
             ++*ret_count;
             continue;
         }
-        order_drop(&sample->inputs[drawn]);
-        if (--sample->open_count == 0 || sample->stop_on_empty)
+        if (order_branches_end(&sample->branches, drawn))
             return ORDER_END;
     }
-    return sample->open_count > 0 ? ORDER_OK : ORDER_END;
+    return sample->branches.open_count > 0 ? ORDER_OK : ORDER_END;
 }
 
 /* So many elements are surely left of the input; 0: it is not known. Where a pass has an element
@@ -230,8 +248,8 @@ sample_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
 static uint64_t
 surely_left(const struct sample *sample, const struct plan_node *node, uint32_t input)
 {
-    struct order_iterator *iterator = sample->inputs[input];
-    uint64_t count, taken = sample->taken[input];
+    struct order_iterator *iterator = sample->branches.inputs[input];
+    uint64_t count, taken = sample->branches.taken[input];
 
     if (iterator == NULL)
         return 0;
@@ -249,24 +267,30 @@ surely_left(const struct sample *sample, const struct plan_node *node, uint32_t 
 
 /* Draw at most `count` elements, up to the first that may not be there. Returns how many. */
 static uint64_t
-count_draws(struct sample *sample, const struct plan_node *node, uint64_t count,
-            uint64_t *ret_counts)
+count_draws(struct order_iterator *iterator, uint64_t count, uint64_t *ret_counts)
 {
+    struct sample *sample = state_of(iterator);
+    const struct plan_node *node = iterator->node;
     uint64_t *left = tnd_zalloc(node->input_count, sizeof *left);
     uint64_t drawn = 0;
 
     for (uint32_t i = 0; i < node->input_count; i++)
         left[i] = surely_left(sample, node, i);
-    while (drawn < count && sample->open_count > 0) {
-        uint32_t input = draw(sample, node->input_count);
+    while (drawn < count && sample->branches.open_count > 0) {
+        uint32_t input;
 
-        if (sample->inputs[input] == NULL) /* used up */
+        if (sample->draws == sample->noting.next)
+            note(iterator, ret_counts);
+        input = draw(sample, node->input_count);
+        if (sample->branches.inputs[input] == NULL) /* used up */
             continue;
         if (ret_counts[input] == left[input]) {
             sample->at--; /* to be drawn again */
+            sample->draws--;
             break;
         }
         ret_counts[input]++;
+        sample->noting.passed++;
         drawn++;
     }
     free(left);
@@ -280,9 +304,9 @@ pass_over_input(struct sample *sample, uint32_t input, uint64_t count)
     uint64_t passed, failed = 0;
     enum order_result result = ORDER_OK;
 
-    sample->taken[input] += count;
+    sample->branches.taken[input] += count;
     while (count > 0 && result != ORDER_END) {
-        result = order_pass_over(sample->inputs[input], count, &passed);
+        result = order_pass_over(sample->branches.inputs[input], count, &passed);
         count -= passed + (result == ORDER_FAILED);
         if (result != ORDER_FAILED)
             continue;
@@ -294,23 +318,66 @@ pass_over_input(struct sample *sample, uint32_t input, uint64_t count)
     return failed + count;
 }
 
-/* The draws are counted, and each input passes over as many elements as it was drawn. */
+/* Stand where `draws` of them have been used. Each block of random words is for two. */
+static void
+seek_draws(struct sample *sample, uint64_t draws, uint32_t input_count)
+{
+    tnd_philox_skip(&sample->random, draws / 2);
+    if (draws % 2 != 0)
+        (void)draw(sample, input_count);
+    sample->draws = draws;
+}
+
+/* NO_VALUE: no stage can have left the landmark. */
+static tundish_status
+leap(struct order_iterator *iterator, const struct order_landmark *landmark)
+{
+    struct sample *sample = state_of(iterator);
+    tundish_status status = order_branches_go_to(iterator, &sample->branches, landmark);
+
+    if (status != TUNDISH_OK)
+        return status;
+    seek_draws(sample, landmark->taken, iterator->node->input_count);
+    order_noting_stand_at(&sample->noting, iterator, landmark, 0);
+    return TUNDISH_OK;
+}
+
+/* The draws are counted, and each input passes over as many elements as it was drawn. Notes made
+ * meanwhile hold if none of them fails. */
 static enum order_result
 sample_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
     struct sample *sample = state_of(iterator);
     const struct plan_node *node = iterator->node;
-    uint64_t *counts;
+    struct order_landmark landmark;
+    uint64_t *counts, draws = sample->draws;
+    tundish_status status = TUNDISH_NO_VALUE;
 
-    if (sample->error_count > 0 || sample->open_count == 0)
+    if (sample->error_count > 0 || sample->branches.open_count == 0)
         return ORDER_OK;
+    if (draws == 0 && order_noting_before(&sample->noting, count, &landmark))
+        status = leap(iterator, &landmark);
+    if (status != TUNDISH_NO_VALUE) {
+        *ret_passed = sample->noting.passed;
+        return status == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;
+    }
     counts = tnd_zalloc(node->input_count, sizeof *counts);
-    *ret_passed = count_draws(sample, node, count, counts);
+    *ret_passed = count_draws(iterator, count, counts);
     for (uint32_t i = 0; i < node->input_count; i++)
         if (counts[i] > 0)
             *ret_passed -= pass_over_input(sample, i, counts[i]);
+    if (sample->error_count > 0)
+        order_noting_take_back(&sample->noting, draws);
     free(counts);
     return ORDER_OK;
+}
+
+static uint64_t
+sample_surely(struct order_iterator *iterator)
+{
+    const struct sample *sample = state_of(iterator);
+
+    return sample->draws == 0 ? order_noting_reach(&sample->noting) : 0;
 }
 
 static void
@@ -318,14 +385,12 @@ sample_close(struct order_iterator *iterator)
 {
     struct sample *sample = state_of(iterator);
 
-    for (uint32_t i = 0; sample->inputs != NULL && i < iterator->node->input_count; i++)
-        order_close(sample->inputs[i]);
     while (sample->error_count > 0)
         free(sample->errors[--sample->error_count]);
     free(sample->errors);
-    free(sample->inputs);
-    free(sample->taken);
     free(sample->limits);
+    order_noting_end(&sample->noting);
+    order_branches_close(&sample->branches);
 }
 
 static tundish_status
@@ -387,6 +452,7 @@ const struct order_ops order_sample_from_datasets = {
     .next = sample_next,
     .close = sample_close,
     .pass_over = sample_pass_over,
+    .surely = sample_surely,
     .gathered = order_gathered_united,
     .check_stage = sample_check_stage,
     .takes = sample_takes,

@@ -145,6 +145,7 @@ plan_resume_cost(const struct plan *plan, char **ret_sentence)
 {
     const struct plan_node *node = most_expensive(plan->graph, NULL), *sought = NULL;
     enum cost cost = node_cost(node);
+    const char *noted;
     char *stage;
 
     /* It is not sought behind a stage that pulls its elements again, nor among several nodes. */
@@ -155,6 +156,7 @@ plan_resume_cost(const struct plan *plan, char **ret_sentence)
         cost = COST_MAKING;
     }
     stage = where(node);
+    noted = is_noted(plan, node) ? ", but for rows noted in the cache folder" : "";
 
     if (cost == COST_NOTHING)
         *ret_sentence = tnd_strdup("at once: every stage supports seeking");
@@ -165,13 +167,13 @@ plan_resume_cost(const struct plan *plan, char **ret_sentence)
             stage);
     else if (cost == COST_COUNTING)
         *ret_sentence = tnd_sprintf("the order is replayed from the epoch's start, for %s: "
-                                    "references only, tens of millions per second",
-                                    stage);
+                                    "references only, tens of millions per second%s",
+                                    stage, noted);
     else if (cost == COST_LOOKING)
         *ret_sentence = tnd_sprintf(
             "the order is replayed from the epoch's start, and %s reads its columns again%s: "
             "resuming takes as long as reading them",
-            stage, is_noted(plan, node) ? ", but for rows noted in the cache folder" : "");
+            stage, noted);
     else
         *ret_sentence = making_sentence(node, stage);
     free(stage);

@@ -167,8 +167,8 @@ tell_leap(struct session *session)
         return;
     tnd_log(
         TND_LOG_NOTICE, "resume",
-        "stream %s: of %llu elements the cache folder says how many pass, so they are not looked "
-        "at again",
+        "stream %s: of %llu elements the cache folder says how many pass, so they are not decided "
+        "again",
         session->plan->stream->name, (unsigned long long)landmarks->leapt);
     landmarks->leapt = 0;
 }

@@ -14,6 +14,9 @@ ROWS = [
 ]
 
 
+NUMBERS = ["text_line: rows.txt", "string_to_number: {out_type: int64}"]
+
+
 class Places(Rig):
     def taken_after(self, file, count, *options):
         server = self.serve(file, *options)
@@ -50,8 +53,13 @@ class Places(Rig):
     def assert_few_are_decided_again(self, stages, steps, at_least):
         """Resumed after `steps` with the notes of a run, with notes that are damaged, and with those of a server
         that was killed."""
+        self.write_rows()
+        self.assert_noted_order_goes_on(self.pipeline([*NUMBERS, *stages]), steps, at_least)
+
+    def write_rows(self):
         (self.path / "rows.txt").write_text("".join(f"{row}\n" for row in range(30000)))
-        file = self.pipeline(["text_line: rows.txt", "string_to_number: {out_type: int64}", *stages])
+
+    def assert_noted_order_goes_on(self, file, steps, at_least):
         expected = self.peek(file)[0]
         token = self.taken_after(file, steps)
         stop(self.serve_through(file))  # it notes all landmarks
@@ -91,6 +99,20 @@ class Places(Rig):
             ['map: {length: "value * 7919 % 1000"}',
              "bucket_by_sequence_length: {column: length, bucket_boundaries: [100, 300, 700], "
              "bucket_batch_sizes: [10, 20, 40, 80]}"], 700, 20000)
+
+    def test_deep_in_batches_of_other_sizes_make_few_again(self):
+        self.assert_few_are_decided_again(
+            ['filter: "value % 3 != 1"', "batch: 7", "unbatch: {}", "batch: 5", "rebatch: 8"], 2200, 28000)
+
+    def test_deep_in_datasets_that_are_drawn_from_draw_few_again(self):
+        self.write_rows()
+        first = f"[{', '.join('{' + stage + '}' for stage in NUMBERS)}, {{filter: \"value % 3 != 1\"}}]"
+        second = f"[{', '.join('{' + stage + '}' for stage in NUMBERS)}]"
+        file = self.pipeline([
+            f"sample_from_datasets: {{datasets: [{first}, {second}], weights: [0.4, 0.6], seed: 5}}",
+            "shuffle: {buffer_size: 50}", "repeat: 2", "batch: 20",
+        ])  # fmt: skip
+        self.assert_noted_order_goes_on(file, 2000, 40000)
 
     def test_of_changed_files_are_refused_by_name(self):
         stages = [

@@ -217,11 +217,12 @@ def _resume_files(run, size):
     return run.tundish("explain", "--step", str(size), again=True)
 
 
-def _resume_noted(*stages):
-    """The step that stages which look at rows are resumed at, where an earlier run has come so far."""
+def _resume_noted(*stages, first="range: 1000000000"):
+    """The step that stages which look at rows, or draw or count them, are resumed at, where an earlier run has
+    come so far."""
 
     def measure(run, size):
-        run.write(["range: 1000000000", *stages])
+        run.write([first, *stages])
         return run.tundish("explain", "--step", str(size), again=True)
 
     return measure
@@ -374,6 +375,13 @@ AXES = {
         ),
         (1000, 10000, 100000),
     ),
+    "resume-draws": (
+        _resume_noted(
+            "batch: 64", first="sample_from_datasets: {datasets: [[{range: 1000000000}], [{range: 1000000000}]], seed: 1}"
+        ),
+        (1000, 10000, 100000),
+    ),
+    "resume-rebatch": (_resume_noted("batch: 48", "rebatch: 64"), (1000, 10000, 100000)),
     "discretization": (_rows, (10000, 100000, 1000000)),
     "stft": (_lengths, (100, 1000, 10000)),
     "vocabulary": (_terms, (100000, 1000000, 10000000)),
