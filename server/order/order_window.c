@@ -29,6 +29,7 @@ struct window {
 
 /* A series has room for some spans: a window that is kept keeps all of it. */
 enum { ROOM_AT_FIRST = 64, SPANS = 4 };
+enum { VIEW_WORDS = sizeof(struct run) / sizeof(uint64_t) };
 
 static struct window *
 state_of(struct order_iterator *iterator)
@@ -88,14 +89,24 @@ bytes_each(const struct order_iterator *iterator)
     return iterator->node->inputs[0]->width * sizeof(uint64_t) + sizeof(char *);
 }
 
+/* As many windows as begin in a series lie there, but in no more memory than its elements: a window
+ * that is kept keeps all of it. */
+static uint64_t
+views_of(const struct window *window, const struct plan_node *input, size_t room)
+{
+    uint64_t windows = room / window->shift + 1, fit = room * input->width / VIEW_WORDS;
+
+    return !window->shares ? 0 : windows < fit ? windows : fit;
+}
+
 /* Leave the elements before the next window to the windows that have them. */
 static void
 begin_series(struct window *window, const struct plan_node *input, size_t room)
 {
     struct run *before = window->series;
-    struct run *series = run_begin(input->width, input->run_words, room);
+    struct run *series =
+        run_begin_series(input->width, input->run_words, room, views_of(window, input, room));
 
-    series->is_series = true;
     series->element_count = window->held;
     if (window->held > 0) {
         const uint64_t *words = before->words + window->begin * input->width;
@@ -118,7 +129,7 @@ move_to_front(struct window *window, const struct plan_node *input, size_t room)
         memmove(series->storage, series->storage + window->begin * input->width,
                 window->held * input->width * sizeof *series->storage);
     series->element_count = window->held;
-    window->series = room > window->room ? run_grow(series, room) : series;
+    window->series = run_grow_series(series, room, views_of(window, input, room));
 }
 
 static void

@@ -100,10 +100,9 @@ free_run(struct run *run)
         put_spare(run, bytes);
 }
 
-struct run *
-run_begin(uint32_t width, uint64_t run_words, uint64_t room)
+static struct run *
+begin(uint32_t width, uint64_t run_words, size_t bytes)
 {
-    size_t bytes = bytes_of(width, room);
     struct run *run = bytes >= LARGE_BYTES ? take_spare(bytes) : NULL;
 
     if (run == NULL)
@@ -116,6 +115,12 @@ run_begin(uint32_t width, uint64_t run_words, uint64_t room)
         .words = run->storage,
     };
     return run;
+}
+
+struct run *
+run_begin(uint32_t width, uint64_t run_words, uint64_t room)
+{
+    return begin(width, run_words, bytes_of(width, room));
 }
 
 struct run *
@@ -183,11 +188,50 @@ run_view(struct run *parent, uint64_t begin, uint64_t count)
     return view;
 }
 
+static size_t
+bytes_of_series(uint32_t width, uint64_t room, uint64_t views)
+{
+    size_t bytes = bytes_of(width, room);
+
+    must(views < (SIZE_MAX - bytes) / sizeof(struct run));
+    return bytes + (size_t)views * sizeof(struct run);
+}
+
+struct run *
+run_begin_series(uint32_t width, uint64_t run_words, uint64_t room, uint64_t views)
+{
+    struct run *series = begin(width, run_words, bytes_of_series(width, room, views));
+
+    series->is_series = true;
+    series->room = room;
+    series->views_left = views;
+    return series;
+}
+
+struct run *
+run_grow_series(struct run *series, uint64_t room, uint64_t views)
+{
+    must_in_debug(series->is_series && run_is_unshared(series));
+    if (room > series->room) {
+        series = tnd_realloc(series, bytes_of_series(series->width, room, views), 1);
+        series->words = series->storage;
+        series->room = room;
+    }
+    series->views_left = views;
+    return series;
+}
+
 struct run *
 run_of_series(struct run *series, uint64_t begin, uint64_t count)
 {
-    struct run *view = tnd_alloc(sizeof *view);
+    bool lies_in_parent = series->views_left > 0;
+    struct run *view;
 
+    if (lies_in_parent)
+        view = (struct run *)(void *)(series->storage + series->room * series->width) +
+               --series->views_left;
+    else
+        view = tnd_alloc(sizeof *view);
     must(series->is_series && begin + count >= begin && begin + count <= series->element_count);
     note_living(1);
     *view = (struct run){
@@ -195,6 +239,7 @@ run_of_series(struct run *series, uint64_t begin, uint64_t count)
         .width = series->width,
         .run_words = series->run_words,
         .element_count = count,
+        .lies_in_parent = lies_in_parent,
         .row_count = count,
         .words = series->words + begin * series->width,
         .parent = run_retain(series),
@@ -349,19 +394,32 @@ run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, uint6
     }
 }
 
+/* The last owner need not count down: nobody else can take one more. acquire and acq_rel: the
+ * thread that frees sees everything that other owners did with the run. */
+static bool
+is_given_up(struct run *run)
+{
+    return atomic_load_explicit(&run->count_of_owners, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(&run->count_of_owners, 1, memory_order_acq_rel) == 1;
+}
+
 void
 run_release(struct run *run)
 {
-    /* acq_rel: the thread that frees sees everything that other owners did with the run. */
-    if (run == NULL ||
-        atomic_fetch_sub_explicit(&run->count_of_owners, 1, memory_order_acq_rel) != 1)
+    struct run *parent;
+    bool lies_in_parent;
+
+    if (run == NULL || !is_given_up(run))
         return;
+    parent = run->parent;
+    lies_in_parent = run->lies_in_parent;
     /* A view does not own its elements: they lie in the parent, which it retains. A slice of pieces
      * owns its pieces. */
-    if (run->parent == NULL || run->in_pieces)
+    if (parent == NULL || run->in_pieces)
         run_words_release(run->words, run->element_count, run->width, run->run_words);
-    run_release(run->parent);
-    free_run(run);
+    if (!lies_in_parent)
+        free_run(run);
+    run_release(parent);
     note_living(-1);
 }
 

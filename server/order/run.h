@@ -28,11 +28,18 @@ struct run {
     uint32_t width;     /* words of an element in here */
     uint64_t run_words; /* bit i: word i of each element owns a run */
     uint64_t element_count;
-    bool in_pieces;     /* the elements are pieces */
-    bool is_series;     /* windows are views of it; it goes on beyond them */
-    bool is_large;      /* it is finished, and worth keeping for the next one (run_drop_spares) */
-    uint64_t row_count; /* rows of the batch: element_count, unless in pieces */
-    uint64_t repeated;  /* of them the last ones, which run_fill has added */
+    bool in_pieces;      /* the elements are pieces */
+    bool is_series;      /* windows are views of it; it goes on beyond them */
+    bool is_large;       /* it is finished, and worth keeping for the next one (run_drop_spares) */
+    bool lies_in_parent; /* a view that lies in the memory of its series */
+    union {
+        uint64_t row_count; /* rows of the batch: element_count, unless in pieces */
+        uint64_t room;      /* of a series: of elements */
+    };
+    union {
+        uint64_t repeated;   /* the last ones of those rows, which run_fill has added */
+        uint64_t views_left; /* of a series: how many more views can lie in it */
+    };
     struct run *parent; /* of a slice: the whole batch. A view's elements lie in there; the pieces
                            of a run of pieces are its own */
     const uint64_t *words; /* element_count * width */
@@ -53,8 +60,14 @@ struct run *run_new(const uint64_t *words, uint64_t element_count, uint32_t widt
  * view hangs on the first). count 0 is an empty slice that still knows its batch. */
 struct run *run_view(struct run *parent, uint64_t begin, uint64_t count);
 
-/* Elements [begin, begin + count) of a run whose maker has not finished it, and goes on filling it:
- * those who have them never look beyond them. */
+/* A series: a run that its maker does not finish, but goes on filling while others have views of
+ * it. `views` of these lie behind its elements, so that they take no memory of their own. */
+struct run *run_begin_series(uint32_t width, uint64_t run_words, uint64_t room, uint64_t views);
+
+/* The same for a series that nobody has a view of; it becomes no smaller. */
+struct run *run_grow_series(struct run *series, uint64_t room, uint64_t views);
+
+/* Elements [begin, begin + count) of a series. Who has them never looks beyond them. */
 struct run *run_of_series(struct run *series, uint64_t begin, uint64_t count);
 
 /* True: nobody has it or a view of it but the caller. */

@@ -40,11 +40,10 @@ a_view_keeps_its_batch(void **state)
 static void
 a_window_of_a_series_is_a_batch(void **state)
 {
-    struct run *series = run_begin(1, 1, 8);
+    struct run *series = run_begin_series(1, 1, 8, 0);
     struct run *window, *slice, *empty;
 
     (void)state;
-    series->is_series = true;
     while (series->element_count < 4)
         series->storage[series->element_count++] = run_word(run_of(0, 1));
     assert_true(run_is_unshared(series));
@@ -64,6 +63,57 @@ a_window_of_a_series_is_a_batch(void **state)
     run_release(window);
     run_release(slice);
     run_release(empty);
+}
+
+/* The third has memory of its own, and outlives the series. */
+static void
+windows_lie_in_their_series_while_there_is_room(void **state)
+{
+    struct run *series = run_begin_series(2, 0, 4, 2);
+    struct run *windows[3];
+    const uint8_t *end = (const uint8_t *)(series->storage + 8) + 2 * sizeof *series;
+
+    (void)state;
+    for (; series->element_count < 4; series->element_count++)
+        series->storage[2 * series->element_count] = series->element_count;
+    for (uint64_t i = 0; i < 3; i++)
+        windows[i] = run_of_series(series, i, 2);
+    for (uint64_t i = 0; i < 3; i++) {
+        const uint8_t *at = (const uint8_t *)windows[i];
+
+        assert_int_equal(at >= (const uint8_t *)(series->storage + 8) && at < end, i < 2);
+        assert_int_equal(windows[i]->words[0], i);
+        assert_int_equal(windows[i]->row_count, 2);
+        assert_int_equal(windows[i]->repeated, 0);
+    }
+    run_release(series);
+    run_release(windows[0]);
+    run_release(windows[1]);
+    assert_int_equal(windows[2]->words[2], 3);
+    run_release(windows[2]);
+}
+
+static void
+a_series_that_no_window_is_of_grows(void **state)
+{
+    struct run *series = run_begin_series(1, 1, 2, 1);
+
+    (void)state;
+    series->storage[series->element_count++] = run_word(run_of(0, 1));
+    run_release(run_of_series(series, 0, 1));
+    series = run_grow_series(series, 3, 2);
+    while (series->element_count < 3)
+        series->storage[series->element_count++] = run_word(run_of(0, 1));
+    for (uint64_t i = 0; i < 2; i++) {
+        struct run *window = run_of_series(series, i, 2);
+
+        assert_true((const uint64_t *)window >= series->storage + 3);
+        assert_ptr_equal(window->words, series->storage + i);
+        run_release(window);
+    }
+    series = run_grow_series(series, 1, 1);
+    assert_int_equal(series->room, 3);
+    run_release(series);
 }
 
 static void
@@ -135,6 +185,8 @@ TEST_FILE(test_run)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_view_keeps_its_batch),
         cmocka_unit_test(a_window_of_a_series_is_a_batch),
+        cmocka_unit_test(windows_lie_in_their_series_while_there_is_room),
+        cmocka_unit_test(a_series_that_no_window_is_of_grows),
         cmocka_unit_test(a_joined_run_is_cut_by_rows),
         cmocka_unit_test(rows_must_agree),
         cmocka_unit_test(a_large_run_leaves_its_memory_to_the_next),
