@@ -42,13 +42,21 @@ copy_name(const char *what, const char *wanted, const char *variable, char name[
     return TUNDISH_OK;
 }
 
+/* torchrun and its like number the trainers of a node, too. Those that name a session or a group
+ * may have one each, and a replica 0 in each. */
 static tundish_status
-choose_replica(int32_t wanted, uint32_t *ret_replica)
+choose_replica(const tundish_reader *reader, int32_t wanted, uint32_t *ret_replica)
 {
-    const char *text = getenv("TUNDISH_REPLICA");
+    bool is_apart = reader->session[0] != '\0' || reader->group[0] != '\0';
+    const char *variable = "TUNDISH_REPLICA";
+    const char *text = getenv(variable);
     char *end;
     long number;
 
+    if ((text == NULL || text[0] == '\0') && !is_apart) {
+        variable = "LOCAL_RANK";
+        text = getenv(variable);
+    }
     if (wanted >= 0 || text == NULL || text[0] == '\0') {
         *ret_replica = wanted > 0 ? (uint32_t)wanted : 0;
         return TUNDISH_OK;
@@ -56,8 +64,7 @@ choose_replica(int32_t wanted, uint32_t *ret_replica)
     errno = 0;
     number = strtol(text, &end, 10);
     if (errno != 0 || *end != '\0' || number < 0 || number > INT32_MAX)
-        return tnd_fail(TUNDISH_E_ARGUMENT, "TUNDISH_REPLICA is \"%.40s\", not a number from 0",
-                        text);
+        return tnd_fail(TUNDISH_E_ARGUMENT, "%s is \"%.40s\", not a number from 0", variable, text);
     *ret_replica = (uint32_t)number;
     return TUNDISH_OK;
 }
@@ -124,7 +131,7 @@ take_options(tundish_reader *reader, const tundish_options *options)
     if (status == TUNDISH_OK)
         status = copy_name("group", options->group, "TUNDISH_GROUP", reader->group);
     if (status == TUNDISH_OK)
-        status = choose_replica(options->replica, &reader->replica);
+        status = choose_replica(reader, options->replica, &reader->replica);
     if (status == TUNDISH_OK && options->place != NULL)
         status = take_place(reader, options->place, options->place_bytes);
     else if (status == TUNDISH_OK && options->place_token != NULL)

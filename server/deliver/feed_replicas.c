@@ -16,9 +16,10 @@ check_replica(struct feed *feed, const struct feed_request *request)
     must_hold(&feed->lock);
     if (request->replica >= feed->config.replica_count)
         return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "stream %s has %u replicas on this server (distribute.replicas): there is "
-                        "no replica %u",
-                        feed->stream, feed->config.replica_count, request->replica);
+                        "stream %s has %u replica%s on this server, so there is no replica %u: "
+                        "distribute.replicas, or `tundish serve --replicas`, says how many",
+                        feed->stream, feed->config.replica_count,
+                        feed->config.replica_count == 1 ? "" : "s", request->replica);
     member = group == NULL ? NULL : &group->members[request->replica];
     if (member != NULL && member->connection != NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT,

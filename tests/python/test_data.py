@@ -9,7 +9,9 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
+from unittest import mock
 
 import rig
 import tundish
@@ -505,6 +507,17 @@ class Server(unittest.TestCase):
         with tundish.open(Dataset.range(6).map(lambda x: x * 2).batch(3)) as reader:
             self.assertEqual([batch["value"].tolist() for batch in reader], [[0, 2, 4], [6, 8, 10]])
             self.assertEqual(len(list(reader)), 2)
+
+    def test_ranks_are_told_that_each_reads_all_rows_unless_they_shard(self):
+        rows = Dataset.range(6)
+        with mock.patch.dict(os.environ, {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}):
+            with self.assertWarnsRegex(RuntimeWarning, "each of the 2 ranks reads all rows"):
+                with tundish.open(rows.batch(3)) as reader:
+                    self.assertEqual(reader.next()["value"].tolist(), [0, 1, 2])
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with tundish.open(rows.shard(2, 1).batch(3)) as reader:
+                    self.assertEqual(reader.next()["value"].tolist(), [1, 3, 5])
 
     def test_the_package_needs_neither_tensorflow_nor_numpy_to_build(self):
         program = (

@@ -241,7 +241,7 @@ class Servers(unittest.TestCase):
             with self.assertRaisesRegex(tundish.ArgumentError, "there is a server already"):
                 tundish.open(file, server="/nowhere")
             os.environ["WORLD_SIZE"] = "2"
-            with self.assertRaisesRegex(tundish.ArgumentError, f"tundish-launch {file} -- python TRAINER"):
+            with self.assertRaisesRegex(tundish.ArgumentError, f"tundish-launch {file} --replicas 2 -- python TRAINER"):
                 tundish.open(file)
             os.environ["TUNDISH_SERVER"] = "/nowhere"
             with self.assertRaisesRegex(tundish.ArgumentError, "there is a server already"):

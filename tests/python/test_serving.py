@@ -1,5 +1,6 @@
 """tundish.serve, peek and plan: what they give, what they say, and that nothing of them stays behind."""
 
+import contextlib
 import gc
 import io
 import os
@@ -192,6 +193,33 @@ class Served(Case):
         tempfile.tempdir = str(deep)
         with tundish.serve(text=PIPELINE) as server, server.open() as reader:
             self.assertEqual(reader.next().step, 0)
+
+    def test_ranks_of_torchrun_are_replicas_of_a_server_that_they_share(self):
+        text = rig.pipeline("range: {stop: 12}", "batch: 4", replicas=2)
+        got = {}
+        with tundish.serve(text=text) as server, contextlib.ExitStack() as readers:
+            for rank in ("0", "1"):
+                with mock.patch.dict(os.environ, {"LOCAL_RANK": rank}):
+                    got[rank] = readers.enter_context(tundish.open("train", server=server.socket))
+            rows = {rank: [batch["value"].tolist() for batch in reader] for rank, reader in got.items()}
+            with mock.patch.dict(os.environ, {"LOCAL_RANK": "2"}):
+                with self.assertRaisesRegex(tundish.ArgumentError, "2 replicas .* no replica 2: .*--replicas"):
+                    tundish.open("train", server=server.socket)
+        self.assertEqual(rows, {"0": [[0, 1], [4, 5], [8, 9]], "1": [[2, 3], [6, 7], [10, 11]]})
+
+    def test_ranks_with_a_session_or_a_group_each_have_its_first_replica(self):
+        text = rig.pipeline("range: {stop: 2}", "batch: 2", distribute="groups: 2")
+        with tundish.serve(text=text) as server, mock.patch.dict(os.environ, {"LOCAL_RANK": "1"}):
+            with tundish.open("train", server=server.socket, group="second") as reader:
+                self.assertEqual(reader.info.replica, 0)
+            with tundish.open("train", server=server.socket, session="other") as reader:
+                self.assertEqual(reader.info.replica, 0)
+
+    def test_a_replica_of_the_environment_is_of_another_server(self):
+        for name in ("TUNDISH_REPLICA", "LOCAL_RANK"):
+            with mock.patch.dict(os.environ, {name: "1"}), tundish.serve(text=PIPELINE) as server:
+                with server.open() as reader:
+                    self.assertEqual(reader.next().step, 0)
 
     def test_a_rank_of_an_mpi_job_has_a_server_of_its_own(self):
         for name in ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "SLURM_NTASKS"):

@@ -96,7 +96,8 @@ typedef struct tundish_options {
     const char *session; /* jobs with the same session get the same batches; default
                           * TUNDISH_SESSION, then the stream's name */
     const char *group;   /* the replicas of one job; default TUNDISH_GROUP, then "default" */
-    int32_t replica;     /* on this node, from 0; -1: TUNDISH_REPLICA, else 0 */
+    int32_t replica;     /* on this node, from 0; -1: TUNDISH_REPLICA, else LOCAL_RANK if neither
+                          * session nor group is named, else 0 */
     int32_t check;       /* not 0: verify a column's deliver.checksums on first use */
     const void *place;   /* resume here: the bytes of tundish_place_save, or a token; */
     size_t place_bytes;  /* default: see tundish_open */

@@ -358,7 +358,8 @@ def open(
     In place of a stream, a pipeline file ("photos.yaml"), a tundish.data.Dataset, or what has __len__ and
     __getitem__ (Dataset.from_indexable, item by item): a server of its own, which ends with the reader.
     stream, server, session, group, replica: which batches; each from the environment (TUNDISH_STREAM,
-    TUNDISH_SERVER, ...) if it is None. place: begin there, as reader.place has it. device: "cuda",
+    TUNDISH_SERVER, ...) if it is None. The replica may be torchrun's LOCAL_RANK, where neither session nor
+    group is named. place: begin there, as reader.place has it. device: "cuda",
     "cuda:1" ...: batches are copied there ahead of the program, and columns are tundish.DeviceArray, or
     what the format makes of it. format: what columns are: "numpy", "torch", "jax" or "tf". widen:
     columns that deliver.widen names come as it says; on a device they always do. on_hold: what
@@ -418,15 +419,17 @@ def is_file(source: Any) -> bool:
 def _serve_alone(file: PipelineFile, options: dict[str, Any]) -> Reader:
     """A reader of a server of its own, which ends with it. Trainers of one job share theirs."""
     from .ranks import Ranks
-    from .ranks import Ranks
     from .serving import serve
 
     if (options.pop("server") or os.environ.get("TUNDISH_SERVER")) is not None:
         raise ArgumentError(f"{str(file)!r} is a pipeline file, and there is a server already: name a stream of that")
-    if int(os.environ.get("WORLD_SIZE") or 1) > 1 or Ranks(is_shared=True).world > 1:
+    world = max(int(os.environ.get("WORLD_SIZE") or 1), Ranks(is_shared=True).world)
+    if world > 1:
+        here = os.environ.get("LOCAL_WORLD_SIZE") or world
         raise ArgumentError(
-            f"{str(file)!r} is a pipeline file, whose server the ranks of a job share: start them by "
-            f"`tundish-launch {file} -- python TRAINER`, and leave it out here"
+            f"{str(file)!r} is a pipeline file, whose server the ranks of a job share: give its stream `distribute: "
+            f"{{replicas: {here}}}`, start them by `tundish-launch {file} --replicas {here} -- python TRAINER`, and "
+            "leave it out here"
         )
     return serve(file).open(**options)
 

@@ -126,10 +126,12 @@ class Server:
             raise programs.failed(self._process.wait(), self.log)
 
     def open(self, stream: str | None = None, **options: Any) -> Reader:
-        """A reader of a stream of this server: tundish.open with this address."""
+        """A reader of a stream of this server: tundish.open with this address, and with replica 0 if none is named."""
         # A forked child cannot ask: to it the server is not a child.
         if os.getpid() == self._owner and self._process.poll() is not None:
             raise ServerGone(f"the server of {self.socket} has ended: start it again\n{self.log}")
+        if options.get("replica") is None:  # that of the environment is of another server
+            options["replica"] = 0
         reader = open_reader(stream, server=self.socket, **options)
         reader._keep(self)
         return reader

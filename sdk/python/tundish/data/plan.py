@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
+from ..ranks import Ranks
 from .dataset import Dataset
 from .emit import Emission, document
 from .graph import Node, Unsupported
@@ -86,6 +88,14 @@ def open_dataset(ds: Dataset, options: dict[str, Any]) -> Reader:
 
     if options.pop("server", None) is not None:
         raise ArgumentError("a dataset has a server of its own: leave server= out")
+    world = Ranks(is_shared=True).world
+    if world > 1 and not _has_shards(ds.node):
+        warnings.warn(
+            f"each of the {world} ranks reads all rows of this Dataset: shard() it by the rank, or save() it with "
+            "`distribute: {replicas: N}` for `tundish-launch FILE --replicas N`, whose server deals the rows",
+            RuntimeWarning,
+            stacklevel=3,
+        )
     folder = tempfile.TemporaryDirectory(prefix="tundish-")
     try:
         server = serve(save_apart(ds, folder.name), root=os.getcwd())
@@ -95,6 +105,16 @@ def open_dataset(ds: Dataset, options: dict[str, Any]) -> Reader:
         raise
     weakref.finalize(reader, _end, server, folder)
     return reader
+
+
+def _has_shards(node: Node) -> bool:
+    ahead = [node]
+    while ahead:
+        each = ahead.pop()
+        if each.stage == "shard":
+            return True
+        ahead.extend(each.inputs)
+    return False
 
 
 def _end(server: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
