@@ -24,7 +24,8 @@ words_close(struct words *words)
     while (memo != NULL) {
         struct words_memo *next = memo->next;
 
-        free(memo);
+        if (memo != words->room)
+            free(memo);
         memo = next;
     }
     atomic_store_explicit(&words->memos, NULL, memory_order_relaxed);
@@ -44,6 +45,21 @@ find_memo(struct words_memo *memo, const void *key)
     return memo;
 }
 
+void
+words_give_room(struct words *words, void *room)
+{
+    words->room = room;
+}
+
+static struct words_memo *
+take_room(struct words *words)
+{
+    if (words->room != NULL &&
+        !atomic_exchange_explicit(&words->room_is_used, true, memory_order_relaxed))
+        return words->room;
+    return tnd_alloc(words_memo_bytes(words->count));
+}
+
 /* The stage's memo of a dictionary. If two threads add it, the first one's counts. */
 static struct words_memo *
 memo_of(struct words *words, const void *key)
@@ -54,7 +70,7 @@ memo_of(struct words *words, const void *key)
 
     if (memo != NULL)
         return memo;
-    made = tnd_alloc(words_memo_bytes(words->count));
+    made = take_room(words);
     made->key = key;
     for (uint32_t i = 0; i < words->count; i++)
         atomic_init(&made->values[i], UNKNOWN);
@@ -66,7 +82,8 @@ memo_of(struct words *words, const void *key)
                                                     memory_order_acq_rel, memory_order_acquire));
     if (memo == NULL)
         return made;
-    free(made);
+    if (made != words->room)
+        free(made);
     return memo;
 }
 

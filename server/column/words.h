@@ -24,6 +24,8 @@ struct words {
     uint32_t count;
     struct byte_view (*text)(const struct words *words, uint32_t number);
     struct words_memo *_Atomic memos;
+    struct words_memo *room;   /* for the memo of one stage, which is not freed; or NULL */
+    _Atomic bool room_is_used; /* by one that was begun */
 };
 
 void words_close(struct words *words); /* accepts zeros; nobody uses it any more */
@@ -31,6 +33,9 @@ void words_close(struct words *words); /* accepts zeros; nobody uses it any more
 /* Give a dictionary what stages keep beside another: word i of that is word numbers[i] - 1 here, or
  * is not here where that is 0. */
 void words_carry(const struct words *from, struct words *to, const uint32_t *numbers);
+
+/* Room for words_memo_bytes, before a stage has a memo. It outlives the dictionary. */
+void words_give_room(struct words *words, void *room);
 
 /* Bytes of what one stage keeps beside it. */
 uint64_t words_memo_bytes(uint32_t count);

@@ -12,6 +12,7 @@
 #include "source/parquet/codec.h"
 #include "source/parquet/levels.h"
 #include "source/parquet/runs.h"
+#include "source/parquet/spill.h"
 #include "source/parquet/values.h"
 
 struct decoding {
@@ -485,6 +486,7 @@ keep_words(struct decoding *decoding)
         .holds = 1,
         .list = (struct parquet_text *)(void *)values->dictionary,
         .texts = values->texts.data,
+        .text_bytes = values->texts.room,
         .bytes = values->texts.room + count * sizeof *words->list + words_memo_bytes(count),
     };
     column->words = words;
@@ -514,6 +516,7 @@ finish(struct decoding *decoding)
         return;
     }
     column->bytes += texts->room;
+    column->text_bytes = texts->room;
     column->texts = texts->data;
     texts->data = NULL;
 }
@@ -561,8 +564,11 @@ parquet_words_release(void *held)
     if (words == NULL || atomic_fetch_sub_explicit(&words->holds, 1, memory_order_acq_rel) > 1)
         return;
     words_close(&words->words);
-    free(words->list);
-    free(words->texts);
+    if (words->spill == NULL) {
+        free(words->list);
+        free(words->texts);
+    }
+    parquet_spill_release(words->spill);
     free(words);
 }
 
@@ -570,10 +576,12 @@ void
 parquet_column_close(struct parquet_column *column)
 {
     parquet_words_release(column->words);
-    free(column->numbers);
-    free(column->values);
-    free(column->texts);
-    free(column->splits);
-    free(column->nulls);
+    if (!column->is_spilled) {
+        free(column->numbers);
+        free(column->values);
+        free(column->texts);
+        free(column->splits);
+        free(column->nulls);
+    }
     *column = (struct parquet_column){ 0 };
 }

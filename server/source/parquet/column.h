@@ -16,7 +16,9 @@ struct parquet_words {
     _Atomic uint32_t holds;
     struct parquet_text *list;
     uint8_t *texts; /* PARQUET_SLACK bytes after the last one are readable */
-    uint64_t bytes; /* of memory, of one stage's memo too */
+    uint64_t text_bytes;
+    uint64_t bytes;              /* of memory, of one stage's memo too */
+    struct parquet_spill *spill; /* that list and texts lie in; NULL: they are its own */
 };
 
 /* Release takes a void *, for scratch_keep. */
@@ -31,9 +33,11 @@ struct parquet_column {
                              NULL then */
     struct parquet_words *words; /* ... and the dictionary; else NULL */
     uint8_t *texts;              /* PARQUET_SLACK bytes after the last one are readable */
+    uint64_t text_bytes;         /* of those */
     uint64_t *splits;            /* lists: where each row's values begin, and one more; else NULL */
     uint8_t *nulls;              /* of each value, is it null? NULL: none is */
     uint64_t bytes;              /* of memory, of all that */
+    bool is_spilled;             /* what is above but the words lies in a spill.h */
 };
 
 /* The column to decode. */

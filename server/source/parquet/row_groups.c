@@ -161,6 +161,7 @@ row_groups_limit(struct row_groups *cache)
     tnd_memory_room(&room);
     if (cache->limit == 0 || cache->limit > room.bytes / 4)
         cache->limit = room.bytes / 4 + 1;
+    cache->spill_limit = room.bytes / 4;
     cache->is_limited = true;
 }
 
@@ -179,10 +180,12 @@ change_into_tuples(struct row_groups *cache, struct row_group *group)
                                                           : row_groups_rows(group));
     free(members);
     pthread_mutex_lock(&cache->lock);
-    group->is_changing = false;
     group->tuples = tuples;
     cache->tuples_count++;
-    parquet_kept_open(&group->kept, row_groups_taken(cache, group->file, group->number));
+    row_groups_spill(cache, group);
+    group->is_changing = false;
+    if (group->spill == NULL)
+        parquet_kept_open(&group->kept, row_groups_taken(cache, group->file, group->number));
     group->bytes = row_groups_tuple_bytes(group);
     cache->bytes = cache->bytes - before + group->bytes;
     cache->decoded_bytes = before;
@@ -220,12 +223,12 @@ has_rows(const struct row_group *group, const struct row_group_wanted *wanted)
     return true;
 }
 
-/* With the lock held. Nobody counts rows of columns. */
+/* With the lock held. Nobody counts rows of columns, nor of what lies in a file. */
 static void
 note_taken(struct row_groups *cache, const struct row_group *group,
            const struct row_group_wanted *wanted)
 {
-    for (uint32_t i = 0; i < wanted->count && group->tuples != NULL; i++)
+    for (uint32_t i = 0; i < wanted->count && group->tuples != NULL && group->spill == NULL; i++)
         row_groups_note(cache, &(struct row_group_row){ group->file, group->number,
                                                         (uint32_t)wanted->rows[i].row });
     row_groups_mark(cache);
@@ -289,7 +292,7 @@ have_group(struct row_groups *cache, const struct row_group_wanted *wanted,
     struct row_group *group = row_groups_find(cache, wanted->file, wanted->number);
     tundish_status status;
 
-    if (wanted->is_scattered && row_groups_is_short(cache))
+    if (wanted->is_scattered && row_groups_lack_memory(cache))
         await_turn(cache, group);
     if (wanted->is_scattered && row_groups_is_short(cache))
         choose_rows(cache, group, wanted);

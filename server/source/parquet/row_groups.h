@@ -4,7 +4,7 @@
  * One of which rows are wanted here and there becomes tuples, which are smaller, too. The order
  * takes a row once an epoch, so a row that was taken is the one that is wanted again last: where
  * room is short, rows that were taken go first. If one is wanted nevertheless, its row group is
- * decoded again.
+ * decoded again. Before it comes to that, tuples go to files and stay, as long as these have room.
  *
  * Threads that want one row group share the work, a column each. A row group that is held stays, so
  * the bound may be passed by what the threads hold: one each. */
@@ -40,7 +40,8 @@ struct row_group {
     bool is_changing;              /* into tuples, or into fewer */
     bool is_replaced;              /* it is decoded again, and goes with its last hold */
     struct parquet_tuples *tuples; /* NULL: it is columns */
-    struct parquet_kept kept;      /* zeros: it is columns */
+    struct parquet_kept kept;      /* zeros: it is columns, or spilled */
+    struct parquet_spill *spill;   /* that its tuples lie in, which take no memory; or NULL */
     uint32_t column_count;
     struct row_group_column {
         struct parquet_column column;

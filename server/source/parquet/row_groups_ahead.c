@@ -117,8 +117,8 @@ row_groups_see(struct row_groups *cache, struct source_file *file)
     for (uint32_t i = 0; i < parquet->footer.group_count && cache->seen_bytes <= cache->limit; i++)
         if (__builtin_add_overflow(cache->seen_bytes, estimate(parquet, i), &cache->seen_bytes))
             cache->seen_bytes = UINT64_MAX;
-    if (cache->seen_bytes > cache->limit)
-        atomic_store_explicit(&cache->is_short, true, memory_order_relaxed);
+    if (cache->seen_bytes > cache->limit && !row_groups_is_short(cache))
+        cache->spills = true;
     pthread_mutex_unlock(&cache->lock);
 }
 
@@ -182,6 +182,14 @@ static struct row_group *
 group_of(const struct row_group_row *row)
 {
     return row->file->parquet->groups[row->number];
+}
+
+static bool
+is_spilled(const struct row_group_row *row)
+{
+    const struct row_group *group = group_of(row);
+
+    return group != NULL && group->spill != NULL;
 }
 
 void
@@ -264,6 +272,8 @@ row_groups_mark(struct row_groups *cache)
         for (; step->marked < step->count && cache->dealt_rows < rows; step->marked++) {
             const struct row_group_row *row = &step->rows[step->marked];
 
+            if (is_spilled(row))
+                continue;
             cache->dealt_rows += parquet_taken_deal(row_groups_taken(cache, row->file, row->number),
                                                     row_groups_kept(group_of(row)), row->row);
         }

@@ -21,7 +21,9 @@ struct row_groups {
     uint64_t decoded_bytes; /* of the last row group that became tuples */
     uint64_t tuple_bytes;   /* of a row, the last time that many had tuples */
     uint64_t seen_bytes;    /* of all row groups of files that were seen, about */
-    _Atomic bool is_short;  /* of room for them */
+    _Atomic bool is_short;  /* of room for them, in memory and in files */
+    bool spills;            /* it is short in memory, and there may be room in files */
+    uint64_t spill_limit, spilled_bytes;
     uint64_t epoch, period; /* of the last step that was dealt; a period is an epoch */
     struct dealt_step *first_step, **steps_end, *marked_step;
     bool overlaps;                     /* steps take rows again in this period */
@@ -34,6 +36,13 @@ uint64_t row_groups_rows(const struct row_group *group);
 /* The taken rows of a row group, in memory or not. */
 struct parquet_taken *row_groups_taken(struct row_groups *cache, struct source_file *file,
                                        uint32_t number);
+
+/* Is there no room in memory for all row groups? They are decoded one at a time then. */
+bool row_groups_lack_memory(const struct row_groups *cache);
+
+/* Move the tuples of a row group to a file, if there is to be one. The lock is given up meanwhile;
+ * it is changing. */
+void row_groups_spill(struct row_groups *cache, struct row_group *group);
 
 /* Its tuples as they are counted, or NULL. */
 struct parquet_kept *row_groups_kept(struct row_group *group);

@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "source/files/file.h"
 #include "source/parquet/file.h"
+#include "source/parquet/spill.h"
 #include "source/peer/peer.h"
 
 /* Row groups that are looked at for one that can become smaller: by at least one of SPARE rows. */
@@ -44,6 +45,7 @@ row_groups_close_group(struct row_group *group)
     }
     parquet_tuples_close(group->tuples);
     parquet_kept_close(&group->kept);
+    parquet_spill_release(group->spill);
     free(group);
 }
 
@@ -144,9 +146,9 @@ row_groups_members(struct row_group *group)
 uint64_t
 row_groups_tuple_bytes(const struct row_group *group)
 {
-    uint64_t bytes = group->tuples->bytes;
+    uint64_t bytes = group->spill != NULL ? 0 : group->tuples->bytes;
 
-    for (uint32_t i = 0; i < group->column_count; i++)
+    for (uint32_t i = 0; i < group->column_count && group->spill == NULL; i++)
         bytes += group->columns[i].column.bytes;
     return bytes;
 }
@@ -159,11 +161,18 @@ row_groups_note_bytes(struct row_groups *cache, const struct row_group *group)
         cache->tuple_bytes = group->bytes / group->kept.tuple_count + 1;
 }
 
+/* Tuples in memory. */
+static bool
+has_kept(const struct row_group *group)
+{
+    return group->tuples != NULL && group->spill == NULL;
+}
+
 /* Another thread may be changing them: it counts then. */
 struct parquet_kept *
 row_groups_kept(struct row_group *group)
 {
-    return group == NULL || group->tuples == NULL || group->is_changing ? NULL : &group->kept;
+    return group == NULL || group->is_changing || !has_kept(group) ? NULL : &group->kept;
 }
 
 struct parquet_taken *
@@ -215,6 +224,52 @@ shrink(struct row_groups *cache, struct row_group *group, bool only_dealt)
     pthread_cond_broadcast(&cache->decoded);
 }
 
+bool
+row_groups_lack_memory(const struct row_groups *cache)
+{
+    return cache->spills || row_groups_is_short(cache);
+}
+
+/* Nobody tells any more which of its rows are to come. */
+static void
+forget_taken(struct row_groups *cache, const struct row_group *group)
+{
+    struct parquet_taken **taken = &group->file->parquet->taken[group->number];
+
+    if (*taken != NULL)
+        cache->dealt_rows -= (*taken)->dealt_count;
+    parquet_taken_close(*taken);
+    *taken = NULL;
+}
+
+/* Once there is no room in files, rows of steps that are dealt are told. */
+void
+row_groups_spill(struct row_groups *cache, struct row_group *group)
+{
+    struct parquet_member *members = row_groups_members(group);
+    struct parquet_spill *spill = NULL;
+    uint64_t bytes = 0;
+    int folder;
+
+    if (!cache->spills || group->kept.rows != NULL) {
+        free(members);
+        return;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    if (services_cache_folder(group->file->services, &folder) == TUNDISH_OK)
+        spill = parquet_spill_open(folder, group->tuples, members, group->column_count, &bytes);
+    free(members);
+    pthread_mutex_lock(&cache->lock);
+    group->spill = spill;
+    cache->spilled_bytes += bytes;
+    if (spill != NULL)
+        forget_taken(cache, group);
+    if (spill == NULL || cache->spilled_bytes >= cache->spill_limit) {
+        cache->spills = false;
+        atomic_store_explicit(&cache->is_short, true, memory_order_relaxed);
+    }
+}
+
 /* The first row group whose tuples are all spare, or else the one of which most are. */
 static struct row_group *
 find_spare(const struct row_groups *cache)
@@ -224,7 +279,7 @@ find_spare(const struct row_groups *cache)
     for (int i = 0; i < SPARE_LOOKS && group != NULL; i++, group = group->newer) {
         const struct parquet_kept *kept = &group->kept;
 
-        if (group->holds > 0 || group->tuples == NULL)
+        if (group->holds > 0 || !has_kept(group))
             continue;
         if (kept->spare == kept->tuple_count)
             return group;
@@ -247,7 +302,7 @@ find_undealt(struct row_groups *cache)
     for (int i = 0; i < SPARE_LOOKS && group != NULL; i++, group = group->newer) {
         struct parquet_taken *taken;
 
-        if (group->holds > 0 || group->tuples == NULL)
+        if (group->holds > 0 || !has_kept(group))
             continue;
         taken = taken_of(cache, group);
         if ((found == NULL || (taken->lacks_others && !lacks_others)) &&
@@ -274,7 +329,7 @@ row_groups_make_room(struct row_groups *cache)
     while (group != NULL && cache->bytes > cache->limit) {
         struct row_group *newer = group->newer;
 
-        if (group->holds == 0)
+        if (group->holds == 0 && group->spill == NULL)
             row_groups_forget(cache, group);
         group = newer;
     }

@@ -187,6 +187,7 @@ copy_words(const struct parquet_words *from, const uint32_t *numbers, uint32_t c
         .holds = 1,
         .list = list,
         .texts = tnd_zalloc(bytes + PARQUET_SLACK, 1),
+        .text_bytes = bytes + PARQUET_SLACK,
         .bytes = bytes + PARQUET_SLACK + count * sizeof *list + words_memo_bytes(count),
     };
     for (uint32_t i = 0; i < from->words.count; i++) {
@@ -246,7 +247,6 @@ static void
 keep_column(const struct shrinking *of)
 {
     struct parquet_column *column = of->column;
-    uint64_t room = column->texts != NULL ? column->bytes - plain_bytes(of) : 0;
 
     column->row_count = column->value_count = of->stay->count;
     if (column->splits != NULL)
@@ -257,8 +257,9 @@ keep_column(const struct shrinking *of)
     if (column->words != NULL)
         keep_words(of);
     else if (column->texts != NULL)
-        room = keep_texts(of, room);
-    column->bytes = plain_bytes(of) + room + (column->words != NULL ? column->words->bytes : 0);
+        column->text_bytes = keep_texts(of, column->text_bytes);
+    column->bytes =
+        plain_bytes(of) + column->text_bytes + (column->words != NULL ? column->words->bytes : 0);
 }
 
 static size_t

@@ -173,7 +173,8 @@ parquet_tuples_close(struct parquet_tuples *tuples)
 {
     if (tuples == NULL)
         return;
-    free(tuples->tuples);
+    if (!tuples->is_spilled)
+        free(tuples->tuples);
     free(tuples);
 }
 

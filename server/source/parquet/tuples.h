@@ -17,6 +17,7 @@ struct parquet_field {
 struct parquet_tuples {
     uint64_t bytes; /* of memory */
     uint32_t stride;
+    bool is_spilled; /* the tuples lie in a spill.h */
     uint8_t *tuples;
     struct parquet_field fields[]; /* of each column */
 };

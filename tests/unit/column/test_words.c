@@ -59,6 +59,7 @@ each_word_is_made_once_for_each_key(void **state)
     const struct words_maker maker = { .key = &plus, .make = length_of, .context = &plus };
     const struct words_maker other = { .key = &minus, .make = length_of, .context = &minus };
     struct words first = { .count = 8 }, second = { .count = 8 };
+    uint64_t room[8]; /* for the first one's first memo */
     struct scratch *scratch = scratch_open();
     struct byte_view texts[TEXTS];
     uint32_t numbers[TEXTS];
@@ -73,6 +74,8 @@ each_word_is_made_once_for_each_key(void **state)
 
     (void)state;
     make_texts(texts, numbers);
+    assert_true(words_memo_bytes(8) <= sizeof room);
+    words_give_room(&first, room);
     assert_false(words_make(scratch, &maker, texts, TEXTS, values));
     for (int task = 0; task < 2; task++) {
         words_tell(scratch, &note);

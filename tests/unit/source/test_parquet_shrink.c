@@ -86,6 +86,7 @@ texts_lose_those_of_other_rows(void **state)
                                      .value_count = ROWS,
                                      .values = list,
                                      .texts = make_texts(list, ROWS),
+                                     .text_bytes = texts_bytes,
                                      .bytes = ROWS * sizeof *list + texts_bytes };
     struct parquet_member member = { &column, TUNDISH_STRING };
     struct parquet_tuples *tuples = parquet_tuples_open(&member, 1, ROWS);
@@ -114,6 +115,7 @@ a_text_of_many_rows_stays_one(void **state)
                                      .value_count = ROWS,
                                      .values = list,
                                      .texts = tnd_zalloc(500 + PARQUET_SLACK, 1),
+                                     .text_bytes = 500 + PARQUET_SLACK,
                                      .bytes = ROWS * sizeof *list + 500 + PARQUET_SLACK };
     struct parquet_member member = { &column, TUNDISH_STRING };
     const uint8_t *texts = column.texts;
@@ -186,6 +188,7 @@ lists_lose_those_of_other_rows(void **state)
     struct parquet_column column = { .row_count = ROWS,
                                      .values = values,
                                      .texts = make_texts(list, ROWS),
+                                     .text_bytes = ROWS * 8 + PARQUET_SLACK,
                                      .splits = tnd_zalloc(ROWS + 1, sizeof(uint64_t)),
                                      .nulls = tnd_zalloc(ROWS * 4, 1) };
     struct parquet_member member = { &column, TUNDISH_STRING };

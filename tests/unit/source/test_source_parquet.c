@@ -201,6 +201,14 @@ short_room_close(struct short_room *room)
     folder_close(&room->folder);
 }
 
+/* No file can be made in the cache folder. */
+static void
+short_room_lose_folder(const struct short_room *room)
+{
+    files_services(room->files)->cache_status = tnd_fail(TUNDISH_E_SYSTEM, "the folder is lost");
+    files_services(room->files)->cache_text = tnd_strdup(tnd_error_text());
+}
+
 static uint64_t
 bytes_read(const struct short_room *room)
 {
@@ -327,13 +335,69 @@ rows_of_steps_that_were_dealt_are_decoded_at_a_time(void **state)
     assert_int_equal(take_rows(&room, 0, 0, STEP_ROWS), 0);
     once = GROUPS * (bytes_read(&room) - before);
     assert_false(row_groups_is_short(cache));
+    short_room_lose_folder(&room);
     row_groups_see(cache, room.file);
+    assert_int_equal(take_rows(&room, 1, 0, STEP_ROWS), 0);
     assert_true(row_groups_is_short(cache));
     for (uint32_t step = 0; step < PER_GROUP / STEP_ROWS; step++)
         deal_step(&room, step);
     for (uint32_t step = 0; step < PER_GROUP / STEP_ROWS; step++)
         take_step(&room, step);
     assert_in_range(bytes_read(&room) - before, once, 12 * once);
+    short_room_close(&room);
+}
+
+/* Tuples that have no room in memory stay in files: a row group is decoded once, however often its
+ * rows are taken. */
+static void
+rows_that_have_no_room_stay_in_files(void **state)
+{
+    struct short_room room;
+    struct row_groups *cache;
+    uint64_t before, once;
+
+    (void)state;
+    short_room_open(&room, SHORT_BYTES, 0);
+    cache = files_row_groups(room.files);
+    row_groups_see(cache, room.file);
+    before = bytes_read(&room);
+    for (uint32_t i = 0; i < GROUPS; i++)
+        assert_int_equal(take_rows(&room, i, 0, STEP_ROWS), 0);
+    once = bytes_read(&room) - before;
+    for (int round = 0; round < 3; round++)
+        for (uint32_t i = 0; i < GROUPS; i++) {
+            assert_int_equal(take_rows(&room, i, 0, PER_GROUP), 0);
+            assert_non_null(room.file->parquet->groups[i]->spill);
+            assert_int_equal(room.file->parquet->groups[i]->bytes, 0);
+        }
+    assert_int_equal(bytes_read(&room) - before, once);
+    assert_false(row_groups_is_short(cache)); /* so nobody tells rows of steps */
+    short_room_close(&room);
+}
+
+/* Where no file can be made, row groups are decoded again. */
+static void
+rows_are_taken_though_there_is_no_folder_for_files(void **state)
+{
+    struct short_room room;
+    struct row_groups *cache;
+    uint64_t before, once;
+
+    (void)state;
+    short_room_open(&room, SHORT_BYTES, 0);
+    cache = files_row_groups(room.files);
+    short_room_lose_folder(&room);
+    row_groups_see(cache, room.file);
+    before = bytes_read(&room);
+    for (uint32_t i = 0; i < GROUPS; i++)
+        assert_int_equal(take_rows(&room, i, 0, PER_GROUP), 0);
+    once = bytes_read(&room) - before;
+    assert_true(row_groups_is_short(cache));
+    for (uint32_t i = 0; i < GROUPS; i++) {
+        assert_int_equal(take_rows(&room, i, 0, PER_GROUP), 0);
+        assert_null(room.file->parquet->groups[i]->spill);
+    }
+    assert_int_equal(bytes_read(&room) - before, 2 * once);
     short_room_close(&room);
 }
 
@@ -542,6 +606,8 @@ TEST_FILE(test_source_parquet)
         cmocka_unit_test(rows_not_taken_yet_stay_where_room_is_short),
         cmocka_unit_test(rows_left_over_from_a_round_do_not_go_in_the_next),
         cmocka_unit_test(rows_of_steps_that_were_dealt_are_decoded_at_a_time),
+        cmocka_unit_test(rows_that_have_no_room_stay_in_files),
+        cmocka_unit_test(rows_are_taken_though_there_is_no_folder_for_files),
         cmocka_unit_test(threads_take_rows_of_row_groups_that_become_smaller),
         cmocka_unit_test(a_row_group_that_is_expected_is_decoded_ahead),
         cmocka_unit_test(no_row_group_is_decoded_ahead_where_there_is_no_room),
