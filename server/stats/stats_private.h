@@ -48,6 +48,7 @@ struct stats {
     int64_t processors_seen_ns;
     struct tnd_stats_rival *rival; /* NULL: none is shown */
     int64_t shown_rival;
+    _Atomic bool has_relayed; /* there are files of other nodes */
 };
 
 #endif

@@ -39,7 +39,7 @@ write_copy(int file, const struct tnd_stats_header *header, struct byte_view cop
 }
 
 void
-stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy, int64_t every_ns)
+stats_relay_keep(struct stats *stats, uint32_t rank, struct byte_view copy, int64_t every_ns)
 {
     struct tnd_stats_header *header;
     char path[PATH_MAX_BYTES];
@@ -53,6 +53,7 @@ stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy
     file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         return;
+    atomic_store_explicit(&stats->has_relayed, true, memory_order_relaxed);
     header = aligned_alloc(TND_STATS_LINE, sizeof *header); /* a message may lie at any address */
     if (header != NULL) {
         memcpy(header, copy.data, sizeof *header);
@@ -65,6 +66,8 @@ stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy
 void
 stats_relay_remove(const char *stats_path)
 {
+    if (access(stats_path, F_OK) != 0)
+        return;
     for (uint32_t rank = 1; rank < TND_STATS_NODES; rank++) {
         char path[PATH_MAX_BYTES];
 

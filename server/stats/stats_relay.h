@@ -15,10 +15,9 @@ struct byte_view stats_relay_copy(const struct stats *stats);
 
 /* Rank 0: keep the copy that another node has posted, which posts about that often. Bytes that are
  * not such a copy are dropped. */
-void stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy,
-                      int64_t every_ns);
+void stats_relay_keep(struct stats *stats, uint32_t rank, struct byte_view copy, int64_t every_ns);
 
-/* Remove the files of all nodes. */
+/* Remove the files of all nodes, before this node's own: without it there are none. */
 void stats_relay_remove(const char *stats_path);
 
 #endif

@@ -545,8 +545,9 @@ stats_close(struct stats *stats)
     tnd_log_set_tap(NULL, NULL);
     if (tnd_stats_get_state(stats->header) != TND_STATS_STARTING)
         stats_show_state(stats, TND_STATS_STOPPED);
+    if (atomic_load_explicit(&stats->has_relayed, memory_order_relaxed))
+        stats_relay_remove(stats->path);
     unlink(stats->path);
-    stats_relay_remove(stats->path);
     tnd_mapped_close(stats->map);
     close(stats->file);
     processors_close(stats->processors);

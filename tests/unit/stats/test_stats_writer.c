@@ -15,6 +15,7 @@
 #include "core/log.h"
 #include "core/status.h"
 #include "stats/stats_process.h"
+#include "stats/stats_relay.h"
 #include "unit/test_file.h"
 #include "watch/snapshot.h"
 
@@ -487,6 +488,26 @@ a_stopped_server_is_still_read(void **state)
     assert_int_equal(tnd_stats_open_server(fixture->socket, &file), TUNDISH_E_SERVER_GONE);
 }
 
+/* Of a server that was killed, and of one that stops. */
+static void
+files_of_other_nodes_go_with_their_servers(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stats *next;
+    char path[128];
+
+    snprintf(path, sizeof path, "%s.2", fixture->path);
+    stats_relay_keep(fixture->stats, 2, stats_relay_copy(fixture->stats), 1);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(stats_open(fixture->socket, 1, &next), TUNDISH_OK);
+    assert_int_not_equal(access(path, F_OK), 0);
+    stats_relay_keep(next, 2, stats_relay_copy(next), 1);
+    assert_int_equal(access(path, F_OK), 0);
+    stats_close(next);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(fixture->path, F_OK), 0);
+}
+
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 TEST_FILE(test_stats_writer)
@@ -511,6 +532,7 @@ TEST_FILE(test_stats_writer)
         WITH_FILE(metrics_of_another_version_are_refused),
         WITH_FILE(a_server_that_starts_is_said_to),
         WITH_FILE(a_stopped_server_is_still_read),
+        WITH_FILE(files_of_other_nodes_go_with_their_servers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
