@@ -120,6 +120,18 @@ tnd_strndup(const char *text, size_t bytes)
 }
 
 char *
+tnd_memory_joined(const char *begin, const char *between, const char *end)
+{
+    size_t begin_bytes = strlen(begin), between_bytes = strlen(between), end_bytes = strlen(end);
+    char *text = tnd_alloc(begin_bytes + between_bytes + end_bytes + 1);
+
+    memcpy(text, begin, begin_bytes);
+    memcpy(text + begin_bytes, between, between_bytes);
+    memcpy(text + begin_bytes + between_bytes, end, end_bytes + 1);
+    return text;
+}
+
+char *
 tnd_sprintf(const char *format, ...)
 {
     char *text = NULL;

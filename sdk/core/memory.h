@@ -25,6 +25,8 @@ void *tnd_realloc(void *old, size_t count, size_t bytes);
 void tnd_must_have(bool memory); /* the same for what others allocate: did they get it? */
 char *tnd_strdup(const char *text);
 char *tnd_strndup(const char *text, size_t bytes); /* always ends with a NUL */
+char *tnd_memory_joined(const char *begin, const char *between,
+                        const char *end); /* one text of three */
 char *tnd_sprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Room for one item more in a list that only grows this way. It doubles whenever `count` is a power

@@ -239,5 +239,5 @@ spec_path(const struct spec_file *file, const char *path)
 {
     if (path[0] == '/' || strcmp(file->root, ".") == 0 || spec_is_url(path))
         return tnd_strdup(path);
-    return tnd_sprintf("%s/%s", file->root, path);
+    return tnd_memory_joined(file->root, "/", path);
 }

@@ -208,7 +208,7 @@ take_class(struct walk *walk, uint32_t label, struct matching_files *list)
     }
     for (size_t i = 0; i < walk->entry_count; i++, list->count++) {
         list->paths[list->count] =
-            tnd_sprintf("%s/%s", walk->entries[i].folder, walk->entries[i].name);
+            tnd_memory_joined(walk->entries[i].folder, "/", walk->entries[i].name);
         list->labels[list->count] = label;
     }
 }

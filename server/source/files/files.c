@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "column/scratch.h"
 #include "content/records/file_kind.h"
 #include "core/memory.h"
 #include "core/must.h"
@@ -55,6 +56,7 @@ struct source_files {
     pthread_mutex_t entering; /* guards entering files, paths and listings */
     struct numbered table;
     struct numbered paths;
+    struct scratch *texts; /* of the paths, or NULL */
     struct file_lookup lookup;
     struct listing *listings;
     struct block_cache *blocks;
@@ -122,8 +124,7 @@ source_files_close(struct source_files *files)
         free(file->path);
         free(file);
     }
-    for (uint32_t i = 0; i < numbered_count(&files->paths); i++)
-        free(numbered_get(&files->paths, i));
+    scratch_close(files->texts);
     for (struct listing *listing = files->listings, *next; listing != NULL; listing = next) {
         next = listing->next;
         free(listing->key);
@@ -294,7 +295,7 @@ file_new(struct source_files *files, const char *name, size_t bytes,
     file->is_url = spec_is_url(file->name);
     file->path = file->name[0] == '/' || file->is_url
                      ? tnd_strdup(file->name)
-                     : tnd_sprintf("%s/%s", files->root, file->name);
+                     : tnd_memory_joined(files->root, "/", file->name);
     file->format = *format;
     file->packing = format->packing;
     if (file->packing == PACKING_NONE && !file->is_url && format->scanner != NULL &&
@@ -386,17 +387,35 @@ files_path(const struct source_files *files, uint32_t number, size_t *ret_bytes)
     return entry->text;
 }
 
-/* A search finds each path once, and the copies live as long as the session: references hold only
- * numbers. */
-static uint32_t
-add_path(struct source_files *files, const char *path)
+static size_t
+entry_bytes(const char *path)
 {
-    size_t bytes = strlen(path);
-    struct path_entry *entry = tnd_zalloc(1, sizeof *entry + bytes + 64); /* as bytes.h asks for */
+    const size_t mask = _Alignof(struct path_entry) - 1;
 
-    entry->bytes = bytes;
-    memcpy(entry->text, path, bytes);
-    return numbered_add(&files->paths, entry);
+    return (sizeof(struct path_entry) + strlen(path) + 1 + mask) & ~mask;
+}
+
+/* A search finds each path once, and the copies live as long as the session: references hold only
+ * numbers. One lies after the other, so that bytes follow each, as bytes.h asks for. */
+static void
+add_paths(struct source_files *files, const char *const *paths, size_t count, uint32_t *ret_numbers)
+{
+    size_t bytes = 0;
+    char *at;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += entry_bytes(paths[i]);
+    if (files->texts == NULL)
+        files->texts = scratch_open();
+    at = scratch_alloc(files->texts, bytes);
+    for (size_t i = 0; i < count; i++) {
+        struct path_entry *entry = (struct path_entry *)(void *)at;
+
+        entry->bytes = strlen(paths[i]);
+        memcpy(entry->text, paths[i], entry->bytes + 1);
+        at += entry_bytes(paths[i]);
+        ret_numbers[i] = numbered_add(&files->paths, entry);
+    }
 }
 
 uint32_t
@@ -405,7 +424,7 @@ files_enter_path(struct source_files *files, const char *path)
     uint32_t number;
 
     pthread_mutex_lock(&files->entering);
-    number = add_path(files, path);
+    add_paths(files, &path, 1, &number);
     pthread_mutex_unlock(&files->entering);
     return number;
 }
@@ -432,8 +451,7 @@ listing_new(struct source_files *files, const struct path_search *search,
     listing->list.labels = found->labels;
     found->labels = NULL;
     listing->list.numbers = tnd_zalloc(found->count, sizeof *listing->list.numbers);
-    for (size_t i = 0; i < found->count; i++)
-        listing->list.numbers[i] = add_path(files, found->paths[i]);
+    add_paths(files, (const char *const *)found->paths, found->count, listing->list.numbers);
     listing->next = files->listings;
     files->listings = listing;
     return listing;

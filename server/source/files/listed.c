@@ -56,11 +56,16 @@ listed_close(struct listed *listed)
 static struct matching_files
 copy_list(const struct matching_files *list)
 {
-    struct matching_files copy = { 0 };
+    struct matching_files copy = { .paths = tnd_alloc((list->count + 1) * sizeof *copy.paths) };
+    size_t bytes = 0;
+    char *text;
 
+    for (size_t i = 0; i < list->count; i++)
+        bytes += strlen(list->paths[i]) + 1;
+    text = copy.texts = tnd_alloc(bytes + 1);
     for (; copy.count < list->count; copy.count++) {
-        copy.paths = tnd_grow(copy.paths, copy.count, sizeof *copy.paths);
-        copy.paths[copy.count] = tnd_strdup(list->paths[copy.count]);
+        copy.paths[copy.count] = text;
+        text = stpcpy(text, list->paths[copy.count]) + 1;
     }
     return copy;
 }

@@ -33,13 +33,40 @@ add_path(struct matching_files *list, char *path)
     list->paths[list->count++] = path;
 }
 
-static bool
-is_special(const char *component, size_t length)
+/* How many characters stand for themselves until one is special. */
+static size_t
+count_plain(const char *component)
 {
-    for (size_t i = 0; i < length; i++)
-        if (strchr("*?[\\", component[i]) != NULL)
-            return true;
-    return false;
+    return strcspn(component, "*?[\\");
+}
+
+/* Many names are compared with one star, for which fnmatch takes long. */
+struct component {
+    const char *text;
+    bool has_one_star; /* and nothing else that is special */
+    size_t before, after;
+};
+
+static struct component
+component_of(const char *text)
+{
+    struct component component = { .text = text, .before = count_plain(text) };
+    const char *star = text + component.before;
+
+    component.after = *star == '*' ? count_plain(star + 1) : 0;
+    component.has_one_star = *star == '*' && star[1 + component.after] == '\0';
+    return component;
+}
+
+static bool
+is_match(const struct component *component, const char *name)
+{
+    size_t bytes = strlen(name), before = component->before, after = component->after;
+
+    if (!component->has_one_star)
+        return fnmatch(component->text, name, 0) == 0;
+    return bytes >= before + after && memcmp(name, component->text, before) == 0 &&
+           memcmp(name + bytes - after, component->text + before + 1, after) == 0;
 }
 
 /* `name` matches the component at hand. Continue at `rest`, after the component, and keep its
@@ -57,7 +84,7 @@ descend(const struct walk *walk, const char *name, bool is_listed, const char *r
         struct stat about;
 
         if (is_listed || fstatat(walk->folder, name, &about, 0) == 0)
-            add_path(walk->list, tnd_sprintf("%s%s", walk->path, name));
+            add_path(walk->list, tnd_memory_joined(walk->path, "", name));
         return TUNDISH_OK;
     }
     folder = openat(walk->folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -74,8 +101,9 @@ descend(const struct walk *walk, const char *name, bool is_listed, const char *r
 }
 
 static tundish_status
-try_names(const struct walk *walk, DIR *names, const char *component, const char *rest)
+try_names(const struct walk *walk, DIR *names, const char *text, const char *rest)
 {
+    const struct component component = component_of(text);
     tundish_status status = TUNDISH_OK;
 
     while (status == TUNDISH_OK) {
@@ -89,7 +117,7 @@ try_names(const struct walk *walk, DIR *names, const char *component, const char
             break;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (fnmatch(component, entry->d_name, 0) == 0)
+        if (is_match(&component, entry->d_name))
             status = descend(walk, entry->d_name,
                              entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN, rest);
     }
@@ -108,7 +136,7 @@ walk_on(const struct walk *walk, const char *pattern)
     if (length == 0) /* a pattern that ends with a slash means the folder */
         return *walk->path == '\0' ? TUNDISH_OK : (add_path(walk->list, tnd_strdup(walk->path)), 0);
     component = tnd_strndup(pattern, length);
-    if (!is_special(component, length)) {
+    if (component[count_plain(component)] == '\0') {
         status = descend(walk, component, false, pattern + length);
         free(component);
         return status;
@@ -162,39 +190,91 @@ find_at_store(const struct path_base *base, const char *pattern, struct matching
     return status;
 }
 
-/* One list is taken as it is, if it is the first. */
+/* The list of an only pattern is taken as it is. */
 static tundish_status
-find_listed(const struct path_base *base, const char *pattern, struct matching_files *list)
+find_listed(const struct path_base *base, const char *pattern, bool is_only,
+            struct matching_files *list)
 {
     struct matching_files more = { 0 };
     tundish_status status = listed_find(base->listed, base->root, pattern, &more);
 
-    if (status == TUNDISH_OK && list->paths == NULL) {
+    if (status == TUNDISH_OK && is_only) {
         *list = more;
         return TUNDISH_OK;
     }
-    for (size_t i = 0; status == TUNDISH_OK && i < more.count; i++) {
-        add_path(list, more.paths[i]);
-        more.paths[i] = NULL;
-    }
+    for (size_t i = 0; status == TUNDISH_OK && i < more.count; i++)
+        add_path(list, tnd_strdup(more.paths[i]));
     matching_files_close(&more);
     return status;
 }
 
 static tundish_status
-find_by(const struct path_base *base, const char *pattern, struct matching_files *list)
+find_by(const struct path_base *base, const char *pattern, bool is_only,
+        struct matching_files *list)
 {
     if (spec_is_url(pattern))
         return find_at_store(base, pattern, list);
     if (base->listed != NULL)
-        return find_listed(base, pattern, list);
+        return find_listed(base, pattern, is_only, list);
     return find_one(base->root, pattern, list);
 }
+
+/* A path, with what tells most apart: the bytes after those that all begin with. */
+struct keyed {
+    uint64_t key;
+    char *path;
+};
 
 static int
 compare_paths(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const struct keyed *one = a, *other = b;
+
+    if (one->key != other->key)
+        return one->key < other->key ? -1 : 1;
+    return strcmp(one->path, other->path);
+}
+
+static size_t
+count_shared(const struct matching_files *list)
+{
+    size_t shared = strlen(list->paths[0]);
+
+    for (size_t i = 1; i < list->count; i++) {
+        size_t same = 0;
+
+        while (same < shared && list->paths[i][same] == list->paths[0][same])
+            same++;
+        shared = same;
+    }
+    return shared;
+}
+
+/* Compares as strcmp does. */
+static uint64_t
+key_of(const char *text)
+{
+    uint64_t key = 0;
+
+    for (size_t i = 0; i < sizeof key; i++) {
+        key = key << 8 | (uint8_t)*text;
+        text += *text != '\0';
+    }
+    return key;
+}
+
+static void
+sort_paths(struct matching_files *list)
+{
+    struct keyed *all = tnd_alloc(list->count * sizeof *all);
+    size_t shared = count_shared(list);
+
+    for (size_t i = 0; i < list->count; i++)
+        all[i] = (struct keyed){ key_of(list->paths[i] + shared), list->paths[i] };
+    qsort(all, list->count, sizeof *all, compare_paths);
+    for (size_t i = 0; i < list->count; i++)
+        list->paths[i] = all[i].path;
+    free(all);
 }
 
 static bool
@@ -214,13 +294,13 @@ matching_files_find(const struct path_base *base, const char *const *patterns, s
     tundish_status status = TUNDISH_OK;
 
     for (size_t i = 0; i < pattern_count && status == TUNDISH_OK; i++)
-        status = find_by(base, patterns[i], &list);
+        status = find_by(base, patterns[i], pattern_count == 1, &list);
     if (status != TUNDISH_OK) {
         matching_files_close(&list);
         return status;
     }
     if (!are_sorted(&list))
-        qsort(list.paths, list.count, sizeof *list.paths, compare_paths);
+        sort_paths(&list);
     *ret_list = list;
     return TUNDISH_OK;
 }
@@ -228,8 +308,9 @@ matching_files_find(const struct path_base *base, const char *const *patterns, s
 void
 matching_files_close(struct matching_files *list)
 {
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; list->texts == NULL && i < list->count; i++)
         free(list->paths[i]);
+    free(list->texts);
     free(list->paths);
     free(list->labels);
     *list = (struct matching_files){ 0 };

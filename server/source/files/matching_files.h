@@ -20,6 +20,7 @@ struct matching_files {
     size_t count;
     char **paths;     /* owned, in byte order; a path that two patterns match is there twice */
     uint32_t *labels; /* one for each path, or NULL */
+    char *texts;      /* in which all paths lie; NULL: each is owned by itself */
 };
 
 /* Where paths that are not absolute start, how URLs are read (NULL: by the defaults), what stores
