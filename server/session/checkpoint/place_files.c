@@ -27,13 +27,32 @@ enum { NAMES_BYTES = 512 };
  * time; few of them are not worth a thread, unless the first opens slowly. */
 enum { LOOKERS = 64, FILES_A_LOOKER = 4, SLOW_LOOKERS = 128 };
 static const int64_t SLOW_NS = 2000000;
+/* From as many files in a row on, it is worth opening their folder, from which each is found sooner
+ * than from the root. */
+enum { FILES_A_FOLDER = 64, FOLDERS = 16 };
+
+/* Where a file is looked at. */
+struct target {
+    const char *path; /* from the folder; NULL: its hash is known */
+    int folder;       /* or AT_FDCWD */
+};
+
+struct folders {
+    int open[FOLDERS];
+    int count;
+    const char *path; /* of the last file, with its folder's bytes */
+    size_t bytes;
+    int last; /* that folder, or AT_FDCWD */
+    uint32_t in_a_row;
+};
 
 struct search {
     const struct spec_file *spec;
     const struct plan_graph *top;
     struct place_files files;
-    const char **paths; /* of each file: to be looked at yet; NULL: its hash is known */
-    uint64_t key;       /* of all patterns, by which hashes are kept */
+    struct target *targets; /* of each file */
+    struct folders folders;
+    uint64_t key; /* of all patterns, by which hashes are kept */
     struct place_hashes *hashes;
     bool in_data;                      /* of what is being added */
     bool are_local;                    /* each node has some of the files */
@@ -42,22 +61,28 @@ struct search {
     struct listed *listed;
 };
 
-/* Returns the file, which the next call may move. */
+/* Returns the file, which the next call may move. Takes over the name. */
 static struct place_file *
-add_match(struct search *search, const char *name, uint64_t hash)
+add_entry(struct search *search, char *name, uint64_t hash)
 {
     struct place_files *files = &search->files;
     uint32_t index = files->count++;
 
     files->list = tnd_grow(files->list, index, sizeof *files->list);
-    search->paths = tnd_grow(search->paths, index, sizeof *search->paths);
-    search->paths[index] = NULL;
+    search->targets = tnd_grow(search->targets, index, sizeof *search->targets);
+    search->targets[index] = (struct target){ NULL, AT_FDCWD };
     files->list[index] = (struct place_file){
-        .name = tnd_strdup(name),
+        .name = name,
         .raw_hash = hash,
         .is_data = search->in_data,
     };
     return &files->list[index];
+}
+
+static struct place_file *
+add_match(struct search *search, const char *name, uint64_t hash)
+{
+    return add_entry(search, tnd_strdup(name), hash);
 }
 
 static void
@@ -141,17 +166,43 @@ add_urls(struct search *search, const char *pattern)
     return status;
 }
 
+/* The path stays where it is until all files were looked at. */
+static struct target
+find_target(struct folders *folders, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t bytes = slash != NULL ? (size_t)(slash + 1 - path) : 0;
+
+    if (folders->path == NULL || bytes != folders->bytes ||
+        memcmp(path, folders->path, bytes) != 0) {
+        folders->in_a_row = 0;
+        folders->last = AT_FDCWD;
+    }
+    folders->path = path;
+    folders->bytes = bytes;
+    if (++folders->in_a_row == FILES_A_FOLDER && bytes > 0 && folders->count < FOLDERS) {
+        char *name = tnd_strndup(path, bytes);
+        int folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        free(name);
+        if (folder >= 0)
+            folders->last = folders->open[folders->count++] = folder;
+    }
+    return (struct target){ folders->last == AT_FDCWD ? path : path + bytes, folders->last };
+}
+
 static void
 add_file(struct search *search, const char *name)
 {
     const struct catalogue_file *known =
         search->catalogue != NULL ? catalogue_find(search->catalogue, name) : NULL;
     char *path = spec_path(search->spec, name);
-    struct place_file *file = add_match(search, name, known != NULL ? known->hash : 0);
+    struct place_file *file =
+        add_entry(search, path + strlen(path) - strlen(name), known != NULL ? known->hash : 0);
 
     file->path = path;
     if (known == NULL)
-        search->paths[search->files.count - 1] = path;
+        search->targets[search->files.count - 1] = find_target(&search->folders, path);
     else
         file->is_here = access(path, F_OK) == 0;
 }
@@ -289,9 +340,9 @@ look_at(void *context, uint32_t number)
     struct place_file *file = &search->files.list[number];
 
     must_in_debug(number < search->files.count);
-    if (search->paths[number] != NULL)
-        file->raw_hash =
-            place_hashes_of(search->hashes, number, search->paths[number], &file->is_here);
+    if (search->targets[number].path != NULL)
+        file->raw_hash = place_hashes_of(search->hashes, number, search->targets[number].folder,
+                                         search->targets[number].path, &file->is_here);
     return TUNDISH_OK;
 }
 
@@ -323,11 +374,12 @@ count_lookers(const struct search *search)
     uint32_t number = 0;
     int descriptor;
 
-    while (number < count && search->paths[number] == NULL)
+    while (number < count && search->targets[number].path == NULL)
         number++;
     if (number == count)
         return 1;
-    descriptor = open(search->paths[number], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    descriptor = openat(search->targets[number].folder, search->targets[number].path,
+                        O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor >= 0)
         close(descriptor);
     if (tnd_clock_ns() - since_ns >= SLOW_NS)
@@ -410,7 +462,9 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
     remote_seen_close(own);
     if (status == TUNDISH_OK)
         look_at_all(&search, plan->options.cache_folder);
-    free(search.paths);
+    for (int i = 0; i < search.folders.count; i++)
+        close(search.folders.open[i]);
+    free(search.targets);
     search.files.remote = &plan->file->remote;
     if (status != TUNDISH_OK) {
         place_files_close(&search.files);
@@ -425,7 +479,8 @@ void
 place_files_close(struct place_files *files)
 {
     for (uint32_t i = 0; i < files->count; i++) {
-        free(files->list[i].name);
+        if (files->list[i].path == NULL)
+            free(files->list[i].name);
         free(files->list[i].url);
         free(files->list[i].path);
     }

@@ -22,7 +22,7 @@ struct place_groups {
 };
 
 struct place_file {
-    char *name;
+    char *name;       /* of a file with a path, the path's end */
     char *url, *path; /* where data is now, one of them; NULL: it is something else */
     uint64_t bytes;   /* at the URL */
     uint64_t hash;

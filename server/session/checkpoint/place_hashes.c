@@ -55,12 +55,14 @@ struct place_hashes {
 static uint64_t
 mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
 {
-    uint8_t *bytes = tnd_alloc(byte_count + 1);
+    uint8_t few[SAMPLE_BYTES];
+    uint8_t *bytes = byte_count <= sizeof few ? few : tnd_alloc(byte_count);
     size_t got = 0;
 
     (void)tnd_read_at(descriptor, bytes, byte_count, (uint64_t)offset, &got);
     hash = tnd_hash_farm_chain(hash, bytes, got);
-    free(bytes);
+    if (bytes != few)
+        free(bytes);
     return hash;
 }
 
@@ -131,13 +133,13 @@ compare_files(const void *a, const void *b)
 }
 
 static bool
-find_known(const struct place_hashes *hashes, const char *path, struct kept *ret_kept)
+find_known(const struct place_hashes *hashes, int folder, const char *path, struct kept *ret_kept)
 {
     struct stat about;
     struct kept here;
     const struct kept *known;
 
-    if (hashes->known_count == 0 || stat(path, &about) != 0)
+    if (hashes->known_count == 0 || fstatat(folder, path, &about, 0) != 0)
         return false;
     here.identity = file_identity_of(&about);
     known = bsearch(&here, hashes->known, hashes->known_count, sizeof here, compare_files);
@@ -156,7 +158,8 @@ is_young(const struct file_identity *identity)
 }
 
 uint64_t
-place_hashes_of(struct place_hashes *hashes, uint32_t number, const char *path, bool *ret_is_here)
+place_hashes_of(struct place_hashes *hashes, uint32_t number, int folder, const char *path,
+                bool *ret_is_here)
 {
     struct made *made = &hashes->made[number];
     struct place_samples samples;
@@ -166,13 +169,13 @@ place_hashes_of(struct place_hashes *hashes, uint32_t number, const char *path, 
 
     must_in_debug(number < hashes->count && made->reads == 0);
     *ret_is_here = true;
-    if (find_known(hashes, path, &made->kept))
+    if (find_known(hashes, folder, path, &made->kept))
         return made->kept.hash;
     /* O_NONBLOCK: a FIFO of that name must not block the start. */
-    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    descriptor = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0) {
         hash = tnd_hash_farm_chain(0, &errno, sizeof errno);
-        *ret_is_here = access(path, F_OK) == 0;
+        *ret_is_here = faccessat(folder, path, F_OK, 0) == 0;
         return hash;
     }
     if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) {

@@ -17,9 +17,10 @@ struct place_hashes;
 /* Those of `count` files, in the folder by a key that is the same in the next start. */
 struct place_hashes *place_hashes_open(const char *cache_folder, uint64_t key, uint32_t count);
 
-/* The hash of a file, which has that number here. That of a missing file matches no other. Any
- * thread, one at a time for a number. */
-uint64_t place_hashes_of(struct place_hashes *hashes, uint32_t number, const char *path,
+/* The hash of a file, which has that number here. Its path begins at the open folder, or at the
+ * process' own (AT_FDCWD). That of a missing file matches no other. Any thread, one at a time for a
+ * number. */
+uint64_t place_hashes_of(struct place_hashes *hashes, uint32_t number, int folder, const char *path,
                          bool *ret_is_here);
 
 /* Keep what is new, if that is worth a file. */

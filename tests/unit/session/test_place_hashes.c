@@ -49,7 +49,7 @@ look(int count, uint64_t *ret_hashes)
 
     for (int i = 0; i < count; i++) {
         path_of(i, path);
-        ret_hashes[i] = place_hashes_of(all, (uint32_t)i, path, &is_here);
+        ret_hashes[i] = place_hashes_of(all, (uint32_t)i, AT_FDCWD, path, &is_here);
         assert_true(is_here);
     }
     place_hashes_close(all);
@@ -199,7 +199,7 @@ a_missing_file_is_not_here(void **state)
 
     (void)state;
     path_of(FILES, path);
-    (void)place_hashes_of(all, 0, path, &is_here);
+    (void)place_hashes_of(all, 0, AT_FDCWD, path, &is_here);
     assert_false(is_here);
     place_hashes_close(all);
 }

@@ -1,6 +1,8 @@
 /* test_source_list_files.c - which paths match. */
 #include "source_fixture.h"
 
+#include <fnmatch.h>
+
 #include "core/clock.h"
 #include "session/checkpoint/place_files.h"
 #include "source/files/listed.h"
@@ -51,6 +53,47 @@ doubles_stay_and_a_pattern_may_match_nothing_beside_others(void **state)
     make_files(&folder);
     assert_texts(&folder, LIST("['sub/*.txt', 'none*', 'a.txt', 'sub*/c.txt']"),
                  "a.txt|sub/c.txt|sub/c.txt|sub2/c.txt|");
+    folder_close(&folder);
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void
+names_match_and_are_sorted_as_the_c_library_does_it(void **state)
+{
+    const char *const patterns[] = { "l*",           "a*",     "*a",   "a*a",   "aa*a",
+                                     "long-name-1*", "long*2", "*-*",  "l*g*1", "[al]*",
+                                     "?a",           "a**",    "*[a]", "\\a*",  "*\\a" };
+    const char *names[] = {
+        "ba", "a",   "aa",          "aba",          "ab",          "long-name-1\xff",
+        "*",  "a*a", "long-name-1", "long-name-10", "long-name-2", "[al]"
+    };
+    enum { COUNT = sizeof names / sizeof *names };
+    struct folder folder;
+
+    (void)state;
+    folder_open(&folder);
+    for (int i = 0; i < COUNT; i++)
+        put_text(&folder, names[i], "x");
+    qsort(names, COUNT, sizeof *names, compare_names);
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        const struct path_base base = { .root = folder.path };
+        struct matching_files found;
+        size_t at = 0;
+
+        assert_int_equal(matching_files_find(&base, &patterns[i], 1, &found), TUNDISH_OK);
+        for (int k = 0; k < COUNT; k++)
+            if (fnmatch(patterns[i], names[k], 0) == 0) {
+                assert_true(at < found.count);
+                assert_string_equal(found.paths[at++], names[k]);
+            }
+        assert_int_equal(found.count, at);
+        matching_files_close(&found);
+    }
     folder_close(&folder);
 }
 
@@ -314,6 +357,64 @@ a_place_is_the_same_where_files_are_slow(void **state)
     folder_close(&folder);
 }
 
+static void
+expect_hash(const struct folder *folder, const char *stages, const struct place_file *expected)
+{
+    struct place_files alone;
+    struct pipeline pipeline;
+
+    assert_int_equal(pipeline_open(&pipeline, folder, 0, stages), TUNDISH_OK);
+    assert_int_equal(place_files_open(pipeline.plan, &alone), TUNDISH_OK);
+    assert_int_equal(alone.count, 1);
+    assert_string_equal(alone.list[0].name, expected->name);
+    assert_string_equal(alone.list[0].path, expected->path);
+    assert_int_equal(alone.list[0].hash, expected->hash);
+    assert_int_equal(alone.list[0].is_here, expected->is_here);
+    place_files_close(&alone);
+    pipeline_close(&pipeline);
+}
+
+/* Their folder is opened then. */
+static void
+a_file_among_many_of_a_folder_is_the_same_as_alone(void **state)
+{
+    struct listed *listed = listed_open();
+    struct place_files all;
+    struct pipeline pipeline;
+    struct folder folder;
+    char name[16], path[128];
+
+    (void)state;
+    folder_open(&folder);
+    for (int i = 0; i < 3 * 100; i++) {
+        snprintf(path, sizeof path, "%s/%c", folder.path, "pqr"[i / 100]);
+        if (i % 100 == 0)
+            assert_int_equal(mkdir(path, 0700), 0);
+        snprintf(name, sizeof name, "%c/%02d.txt", "pqr"[i / 100], i % 100);
+        put_text(&folder, name, name);
+    }
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, LIST("'[pqr]/*.txt'")), TUNDISH_OK);
+    pipeline.plan->options.listed = listed;
+    assert_int_equal(place_files_open(pipeline.plan, &all), TUNDISH_OK);
+    assert_int_equal(all.count, 300);
+    expect_hash(&folder, LIST("p/03.txt"), &all.list[3]);
+    expect_hash(&folder, LIST("p/99.txt"), &all.list[99]);
+    expect_hash(&folder, LIST("q/62.txt"), &all.list[162]);
+    expect_hash(&folder, LIST("q/63.txt"), &all.list[163]);
+    expect_hash(&folder, LIST("r/99.txt"), &all.list[299]);
+    place_files_close(&all);
+    snprintf(path, sizeof path, "%s/r/98.txt", folder.path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(place_files_open(pipeline.plan, &all), TUNDISH_OK);
+    assert_int_equal(all.count, 300);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(all.list[i].is_here, i != 298);
+    place_files_close(&all);
+    pipeline_close(&pipeline);
+    listed_close(listed);
+    folder_close(&folder);
+}
+
 /* What is listed says only which files there are: what they hold is looked at afterwards. */
 static void
 a_file_that_changes_or_goes_after_the_listing_is_noticed(void **state)
@@ -355,6 +456,7 @@ TEST_FILE(test_source_list_files)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_there_is_told_with_its_folder_and_stage),
         cmocka_unit_test(patterns_match_within_components_and_all_matches_are_sorted),
+        cmocka_unit_test(names_match_and_are_sorted_as_the_c_library_does_it),
         cmocka_unit_test(doubles_stay_and_a_pattern_may_match_nothing_beside_others),
         cmocka_unit_test(links_match_if_something_is_there),
         cmocka_unit_test(no_match_at_all_fails_naming_the_patterns),
@@ -362,6 +464,7 @@ TEST_FILE(test_source_list_files)
         cmocka_unit_test(listed_files_can_be_read),
         cmocka_unit_test(a_place_names_the_files_that_the_first_step_reads),
         cmocka_unit_test(a_place_is_the_same_where_files_are_slow),
+        cmocka_unit_test(a_file_among_many_of_a_folder_is_the_same_as_alone),
         cmocka_unit_test(a_file_that_changes_or_goes_after_the_listing_is_noticed),
         cmocka_unit_test(a_folder_is_listed_once_until_the_stream_has_started),
     };
