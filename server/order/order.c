@@ -379,14 +379,14 @@ void
 order_spread(uint64_t *words, size_t count, uint32_t from_width, uint32_t to_width,
              uint32_t first_word)
 {
-    /* Go backwards, since the wider elements overwrite those after them. */
+    /* Go backwards, since the wider elements overwrite those after them. Elements have few words:
+     * calls to copy and clear them cost more than the words. */
     for (size_t i = count; i-- > 0;) {
+        const uint64_t *from = words + i * from_width;
         uint64_t *to = words + i * to_width;
 
-        memmove(to + first_word, words + i * from_width, from_width * sizeof *words);
-        memset(to, 0, first_word * sizeof *words);
-        memset(to + first_word + from_width, 0,
-               (to_width - first_word - from_width) * sizeof *words);
+        for (uint32_t k = to_width; k-- > 0;)
+            to[k] = k >= first_word && k - first_word < from_width ? from[k - first_word] : 0;
     }
 }
 
