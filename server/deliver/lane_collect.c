@@ -157,8 +157,8 @@ lane_is_awaited(struct lane *lane)
     return waiting > 0;
 }
 
-void
-lane_wake(struct lane *lane)
+bool
+lane_has_sleeper(struct lane *lane)
 {
     bool somebody_sleeps = false;
 
@@ -175,7 +175,14 @@ lane_wake(struct lane *lane)
         if (atomic_load(&lane_reader_page(reader)->polling) != 0)
             tnd_ring_event_raise(reader->event);
     }
-    if (somebody_sleeps)
+    return somebody_sleeps;
+}
+
+void
+lane_wake(struct lane *lane)
+{
+    must_hold(&lane->lock);
+    if (lane_has_sleeper(lane))
         tnd_ring_wake(lane->batches);
 }
 

@@ -215,7 +215,11 @@ bool lane_look_at(const struct lane *lane, uint64_t position, struct lane_look *
  * below. */
 void lane_collect(struct lane *lane);
 
-/* Grant published slots to a queue's trainers, and wake the sleeping ones. */
+/* Grant published slots to a queue's trainers. True: some sleep, and tnd_ring_wake, which needs no
+ * lock, wakes them. */
+bool lane_has_sleeper(struct lane *lane);
+
+/* The same, waking them at once. */
 void lane_wake(struct lane *lane);
 
 /* How many trainers of this lane wait for a batch, and whether all of them do. If all wait, no slot

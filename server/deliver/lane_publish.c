@@ -98,8 +98,9 @@ note_next(struct lane *lane, const struct lane_slot *slot)
     lane->next_step = is_end ? 0 : slot->step + 1;
 }
 
-/* Make the ready slots visible, up to the first position that is missing. */
-static void
+/* Make the ready slots visible, up to the first position that is missing. True: a trainer sleeps,
+ * and is to be woken for them. */
+static bool
 publish_ready(struct lane *lane)
 {
     _Atomic uint32_t *entries = lane_line_slots(lane, 0);
@@ -125,12 +126,12 @@ publish_ready(struct lane *lane)
         published++;
     }
     if (published == lane->published)
-        return;
+        return false;
     lane->published = published;
     lane->delivery->published(lane);
     atomic_store_explicit(&lane->batches->newest, newest, memory_order_relaxed);
     tnd_ring_publish(lane->batches, published);
-    lane_wake(lane);
+    return lane_has_sleeper(lane);
 }
 
 static void
@@ -160,8 +161,9 @@ seal(struct lane *lane, struct slot *slot)
     book->passed = slot->passed;
 }
 
-/* Positions become ready in any order. The one that fills the gap publishes all that follow it. */
-static void
+/* Positions become ready in any order. The one that fills the gap publishes all that follow it.
+ * True: as publish_ready. */
+static bool
 publish(struct lane *lane, struct slot *slot)
 {
     must_hold(&lane->lock);
@@ -171,7 +173,18 @@ publish(struct lane *lane, struct slot *slot)
     slot->index = LANE_NO_SLOT;
     if (slot_has_payload(slot))
         lane_count_encoded(lane, slot);
-    publish_ready(lane);
+    return publish_ready(lane);
+}
+
+/* Waking a trainer takes longer than all else under the lock, for which other workers would wait.
+ */
+static void
+release_and_wake(struct lane *lane, bool has_sleeper)
+{
+    must_hold(&lane->lock);
+    tnd_lock_release(&lane->lock);
+    if (has_sleeper)
+        tnd_ring_wake(lane->batches);
 }
 
 void
@@ -187,8 +200,7 @@ void
 lane_publish(struct lane *lane, struct slot *slot)
 {
     tnd_lock_take(&lane->lock);
-    publish(lane, slot);
-    tnd_lock_release(&lane->lock);
+    release_and_wake(lane, publish(lane, slot));
 }
 
 void
@@ -197,8 +209,7 @@ lane_seal_and_publish(struct lane *lane, struct slot *slot)
     add_checksums(lane, slot);
     tnd_lock_take(&lane->lock);
     seal(lane, slot);
-    publish(lane, slot);
-    tnd_lock_release(&lane->lock);
+    release_and_wake(lane, publish(lane, slot));
 }
 
 tundish_status
