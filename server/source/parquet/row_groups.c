@@ -304,7 +304,7 @@ have_group(struct row_groups *cache, const struct row_group_wanted *wanted,
         change_into_tuples(cache, group);
     end_turn(cache, group);
     if (status != TUNDISH_OK) {
-        group->holds--;
+        row_groups_let_go(group);
         return status;
     }
     *ret_group = group;

@@ -158,7 +158,6 @@ row_groups_deal(struct row_groups *cache, const struct row_group_step *dealt)
     if (step->epoch != cache->epoch) {
         cache->epoch = step->epoch;
         cache->period++;
-        cache->overlaps = false;
     }
     row_groups_mark(cache);
     pthread_mutex_unlock(&cache->lock);
@@ -199,10 +198,8 @@ row_groups_note(struct row_groups *cache, const struct row_group_row *row)
     struct parquet_kept *kept = row_groups_kept(group_of(row));
     uint64_t dealt = taken->dealt_count;
 
-    if (parquet_taken_note(taken, kept, row->row, taken->period != cache->period)) {
-        cache->overlaps |= taken->period == cache->period;
+    if (parquet_taken_note(taken, kept, row->row, taken->period != cache->period))
         taken->period = cache->period;
-    }
     cache->dealt_rows -= dealt - taken->dealt_count;
 }
 
@@ -220,19 +217,16 @@ end_first_step(struct row_groups *cache)
     free(step);
 }
 
-/* Rows that are still marked were taken by others, as helpers, or by nobody; unless later steps
- * have them again. */
+/* Rows that were not taken here were taken by others, as helpers, or by nobody. */
 static void
 unmark(struct row_groups *cache, const struct dealt_step *step)
 {
-    for (size_t i = 0; i < step->marked && !cache->overlaps && step->epoch == cache->marked_epoch;
-         i++) {
+    for (size_t i = 0; i < step->marked; i++) {
         const struct row_group_row *row = &step->rows[i];
         struct parquet_taken *taken = row->file->parquet->taken[row->number];
 
         if (taken != NULL)
-            cache->dealt_rows -=
-                parquet_taken_drop(taken, row_groups_kept(group_of(row)), row->row);
+            cache->dealt_rows -= parquet_taken_end(taken, row_groups_kept(group_of(row)), row->row);
     }
 }
 
@@ -268,7 +262,6 @@ row_groups_mark(struct row_groups *cache)
     while (cache->marked_step != NULL && cache->dealt_rows < rows) {
         struct dealt_step *step = cache->marked_step;
 
-        cache->marked_epoch = step->epoch;
         for (; step->marked < step->count && cache->dealt_rows < rows; step->marked++) {
             const struct row_group_row *row = &step->rows[step->marked];
 

@@ -26,9 +26,8 @@ struct row_groups {
     uint64_t spill_limit, spilled_bytes;
     uint64_t epoch, period; /* of the last step that was dealt; a period is an epoch */
     struct dealt_step *first_step, **steps_end, *marked_step;
-    bool overlaps;                     /* steps take rows again in this period */
-    uint64_t dealt_rows, marked_epoch; /* that are marked, the last of this epoch */
-    struct row_group *decoding;        /* where room is short: the only one, to become tuples */
+    uint64_t dealt_rows;        /* that are marked */
+    struct row_group *decoding; /* where room is short: the only one, to become tuples */
 };
 
 uint64_t row_groups_rows(const struct row_group *group);

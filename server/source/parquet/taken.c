@@ -38,7 +38,7 @@ struct parquet_taken *
 parquet_taken_open(uint64_t row_count)
 {
     struct parquet_taken *taken = tnd_alloc(sizeof *taken);
-    uint64_t *bits = tnd_zalloc(4 * words_of(row_count), sizeof *bits);
+    uint64_t *bits = tnd_zalloc(5 * words_of(row_count), sizeof *bits);
 
     must(row_count <= UINT32_MAX);
     *taken = (struct parquet_taken){ .row_count = row_count,
@@ -46,6 +46,7 @@ parquet_taken_open(uint64_t row_count)
                                      .late = bits + words_of(row_count),
                                      .dealt = bits + 2 * words_of(row_count),
                                      .again = bits + 3 * words_of(row_count),
+                                     .ended = bits + 4 * words_of(row_count),
                                      .unused = row_count };
     return taken;
 }
@@ -62,7 +63,7 @@ parquet_taken_close(struct parquet_taken *taken)
 bool
 parquet_taken_is_over(const struct parquet_taken *taken)
 {
-    return taken->unused == 0 && taken->dealt_count == 0;
+    return taken->unused == 0 && taken->dealt_count == 0 && taken->ended_count == 0;
 }
 
 static bool
@@ -104,12 +105,26 @@ parquet_taken_drop(struct parquet_taken *taken, struct parquet_kept *kept, uint6
 }
 
 bool
+parquet_taken_end(struct parquet_taken *taken, struct parquet_kept *kept, uint64_t row)
+{
+    if (!has_bit(taken->ended, row))
+        return parquet_taken_drop(taken, kept, row);
+    flip_bit(taken->ended, row);
+    taken->ended_count--;
+    return false;
+}
+
+bool
 parquet_taken_note(struct parquet_taken *taken, struct parquet_kept *kept, uint64_t row,
                    bool is_new_epoch)
 {
     bool begins = has_bit(taken->used, row);
 
     must_in_debug(row < taken->row_count);
+    if (has_bit(taken->dealt, row) && !has_bit(taken->ended, row)) {
+        flip_bit(taken->ended, row);
+        taken->ended_count++;
+    }
     (void)parquet_taken_drop(taken, kept, row);
     if (has_bit(taken->late, row)) {
         flip_bit(taken->late, row);

@@ -15,7 +15,8 @@ struct parquet_taken {
     uint64_t *late;  /* not in the round before, either: it comes twice */
     uint64_t *dealt; /* a step that was dealt has it */
     uint64_t *again; /* another one has it, too */
-    uint64_t unused, late_count, dealt_count;
+    uint64_t *ended; /* a step took it that is not over: its end says nothing more */
+    uint64_t unused, late_count, dealt_count, ended_count;
     uint64_t period;   /* the round is of: as row_groups counts epochs */
     bool lacks_others; /* rows to come that are not dealt lost their tuples */
 };
@@ -58,6 +59,10 @@ bool parquet_taken_note(struct parquet_taken *taken, struct parquet_kept *kept, 
                         bool is_new_epoch);
 bool parquet_taken_deal(struct parquet_taken *taken, struct parquet_kept *kept, uint64_t row);
 bool parquet_taken_drop(struct parquet_taken *taken, struct parquet_kept *kept, uint64_t row);
+
+/* A step that was dealt and has the row is over: true, no step has it any more. Unless it was taken
+ * here, another server made it, or nobody. */
+bool parquet_taken_end(struct parquet_taken *taken, struct parquet_kept *kept, uint64_t row);
 
 /* How many tuples are of rows that no step has? */
 uint32_t parquet_kept_count_others(const struct parquet_kept *kept,

@@ -114,6 +114,29 @@ rows_of_dealt_steps_stay(void **state)
     parquet_column_close(&column);
 }
 
+/* Of two steps that have a row, another server makes one, in any order. */
+static void
+a_step_that_is_over_has_its_rows_no_more(void **state)
+{
+    struct parquet_taken *taken = parquet_taken_open(ROWS);
+
+    (void)state;
+    for (int by_others = 0; by_others < 2; by_others++) {
+        assert_true(parquet_taken_deal(taken, NULL, 7));
+        assert_false(parquet_taken_deal(taken, NULL, 7));
+        if (by_others == 0)
+            (void)parquet_taken_note(taken, NULL, 7, false);
+        assert_false(parquet_taken_end(taken, NULL, 7));
+        assert_int_equal(taken->dealt_count, 1);
+        if (by_others == 1)
+            (void)parquet_taken_note(taken, NULL, 7, false);
+        assert_true(parquet_taken_end(taken, NULL, 7) == (by_others == 0));
+        assert_int_equal(taken->dealt_count, 0);
+        assert_int_equal(taken->ended_count, 0);
+    }
+    parquet_taken_close(taken);
+}
+
 /* A row that was left over comes twice: it is not the one that ends the next round. */
 static void
 rows_left_over_come_in_the_next_round_too(void **state)
@@ -194,6 +217,7 @@ TEST_FILE(test_parquet_taken)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_that_were_not_taken_stay),
         cmocka_unit_test(rows_of_dealt_steps_stay),
+        cmocka_unit_test(a_step_that_is_over_has_its_rows_no_more),
         cmocka_unit_test(rows_left_over_come_in_the_next_round_too),
         cmocka_unit_test(an_epoch_leaves_the_rows_that_steps_still_have),
         cmocka_unit_test(rows_that_are_expected_are_all_that_a_column_keeps),

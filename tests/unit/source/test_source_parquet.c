@@ -11,7 +11,7 @@
 #include "source/files/files_private.h"
 #include "source/files/whereabouts.h"
 #include "source/parquet/file.h"
-#include "source/parquet/row_groups.h"
+#include "source/parquet/row_groups_private.h"
 #include "source/scan/scan.h"
 #include "unit/test_file.h"
 
@@ -347,6 +347,35 @@ rows_of_steps_that_were_dealt_are_decoded_at_a_time(void **state)
     short_room_close(&room);
 }
 
+/* Of an order that takes rows again before an epoch is over another server makes every second step:
+ * its rows are no longer expected here. */
+static void
+steps_that_others_make_leave_no_marks(void **state)
+{
+    struct short_room room;
+    struct row_groups *cache;
+
+    (void)state;
+    short_room_open(&room, SHORT_BYTES, 0);
+    cache = files_row_groups(room.files);
+    short_room_lose_folder(&room);
+    row_groups_see(cache, room.file);
+    assert_int_equal(take_rows(&room, 1, 0, STEP_ROWS), 0);
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t step = 0; step < PER_GROUP / STEP_ROWS; step++)
+            deal_step(&room, step);
+        assert_true(cache->dealt_rows > 0);
+        for (uint32_t step = 0; step < PER_GROUP / STEP_ROWS; step++)
+            if ((step + (uint32_t)round) % 2 == 0)
+                take_step(&room, step);
+            else
+                row_groups_end_step(cache, 0, step);
+    }
+    assert_int_equal(take_rows(&room, 1, 0, STEP_ROWS), 0);
+    assert_int_equal(cache->dealt_rows, 0);
+    short_room_close(&room);
+}
+
 /* Tuples that have no room in memory stay in files: a row group is decoded once, however often its
  * rows are taken. */
 static void
@@ -515,6 +544,70 @@ threads_take_rows_of_row_groups_that_become_smaller(void **state)
     short_room_close(&room);
 }
 
+enum { BAD_GROUP = 3 };
+
+/* Its chunk is cut. */
+static void
+damage_group(const struct short_room *room)
+{
+    const struct parquet_footer *footer = &room->file->parquet->footer;
+
+    footer->chunks[BAD_GROUP * footer->wanted_count].bytes /= 2;
+}
+
+/* Those that wait for a row group that is bad are told, and others get on. */
+static void *
+take_bad_and_good(void *argument)
+{
+    struct taker *taker = argument;
+    const struct parquet_row row = { .row = taker->number };
+    const struct row_group_wanted wanted = { .file = taker->room->file,
+                                             .number = BAD_GROUP,
+                                             .is_scattered = true,
+                                             .rows = &row,
+                                             .count = 1 };
+    const struct row_group *group;
+
+    for (uint32_t i = 0; i < GROUPS; i++) {
+        bool is_bad = false;
+
+        if (i != BAD_GROUP) {
+            taker->wrong += take_rows(taker->room, i, 0, PER_GROUP);
+            continue;
+        }
+        taker->wrong += row_groups_hold(files_row_groups(taker->room->files), &wanted, &group,
+                                        &is_bad) == TUNDISH_OK;
+        taker->wrong +=
+            !is_bad || strstr(tnd_error_text(), "a.parquet, row group 3, column 'x'") == NULL;
+    }
+    return NULL;
+}
+
+static void
+a_bad_row_group_lets_all_who_wait_go(void **state)
+{
+    struct short_room room;
+    pthread_t threads[THREADS];
+    struct taker takers[THREADS];
+
+    (void)state;
+    short_room_open(&room, SHORT_BYTES, 0);
+    damage_group(&room);
+    row_groups_see(files_row_groups(room.files), room.file);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        takers[i] = (struct taker){ .room = &room, .number = i };
+        assert_int_equal(pthread_create(&threads[i], NULL, take_bad_and_good, &takers[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(takers[i].wrong, 0);
+    }
+    assert_null(files_row_groups(room.files)->decoding);
+    if (room.file->parquet->groups[BAD_GROUP] != NULL)
+        assert_int_equal(room.file->parquet->groups[BAD_GROUP]->holds, 0);
+    short_room_close(&room);
+}
+
 static void
 an_element_tells_file_row_group_and_row(void **state)
 {
@@ -606,9 +699,11 @@ TEST_FILE(test_source_parquet)
         cmocka_unit_test(rows_not_taken_yet_stay_where_room_is_short),
         cmocka_unit_test(rows_left_over_from_a_round_do_not_go_in_the_next),
         cmocka_unit_test(rows_of_steps_that_were_dealt_are_decoded_at_a_time),
+        cmocka_unit_test(steps_that_others_make_leave_no_marks),
         cmocka_unit_test(rows_that_have_no_room_stay_in_files),
         cmocka_unit_test(rows_are_taken_though_there_is_no_folder_for_files),
         cmocka_unit_test(threads_take_rows_of_row_groups_that_become_smaller),
+        cmocka_unit_test(a_bad_row_group_lets_all_who_wait_go),
         cmocka_unit_test(a_row_group_that_is_expected_is_decoded_ahead),
         cmocka_unit_test(no_row_group_is_decoded_ahead_where_there_is_no_room),
         cmocka_unit_test(row_groups_of_a_step_are_expected_when_it_is_dealt),
