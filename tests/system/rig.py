@@ -256,8 +256,8 @@ class Paced:
         self.rig.assertTrue(line, "the trainer has ended")
         return line
 
-    def ask(self):
-        self.process.stdin.write("\n")
+    def ask(self, count=1):
+        self.process.stdin.write("\n" * count)
         self.process.stdin.flush()
 
     def take(self, count=1):

@@ -110,6 +110,18 @@ scribble(const struct page *page, uint64_t *state)
     }
 }
 
+/* The first batch, of the next epoch if this one is over. */
+static tundish_status
+first_batch(tundish_reader *reader, const tundish_batch **ret_batch)
+{
+    tundish_status status;
+
+    do
+        status = tundish_next(reader, TUNDISH_FOREVER, ret_batch);
+    while (status == TUNDISH_END);
+    return status;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -121,7 +133,7 @@ main(int argc, char **argv)
     struct page page;
 
     if (tundish_open(&options, &reader) != TUNDISH_OK ||
-        tundish_next(reader, TUNDISH_FOREVER, &batch) != TUNDISH_OK) {
+        first_batch(reader, &batch) != TUNDISH_OK) {
         fprintf(stderr, "scribbler: %s\n", tundish_last_error());
         return 1;
     }

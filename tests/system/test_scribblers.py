@@ -48,16 +48,20 @@ class Scribblers(Rig):
         self.assertEqual(stop(server), 0, self.log())
 
     def test_in_a_queue_take_what_is_theirs(self):
-        file = self.pipeline(SHUFFLED, "{delivery: queue}", "{epochs: 2, slots: 6}")
-        expected = self.peek(file, "--epochs", "2")[0]
+        file = self.pipeline(SHUFFLED, "{delivery: queue}", "{epochs: 30, slots: 6}")
+        expected = self.peek(file, "--epochs", "30")[0]
         server = self.serve(file)
-        readers = [self.read("--delay-ms", "1") for _ in range(2)]
+        readers = [self.read_paced() for _ in range(2)]
         for seed in range(3):
             vandal = self.scribble(seed, "default")
+            for reader in readers:  # few enough that batches are left for the next vandal
+                reader.ask(40)
             self.wait_for_line(vandal, "scribbled")
             stop(vandal, signal.SIGKILL)
         seen = []
-        for lines in self.all_lines(readers):
+        for reader in readers:
+            reader.go()
+        for lines in self.all_lines([reader.process for reader in readers]):
             self.assertEqual(lines[-1], "end_of_stream")
             seen += batches(lines)
         self.assertGreater(len(seen), 0)
