@@ -268,6 +268,15 @@ order_landmarks_before(const struct order_landmark_list *list, uint64_t count,
     return true;
 }
 
+bool
+order_landmarks_are_there(const struct order_landmarks *landmarks)
+{
+    for (uint32_t i = 0; i < landmarks->list_count; i++)
+        if (landmarks->lists[i].count > 0)
+            return true;
+    return false;
+}
+
 uint64_t
 order_landmarks_reach(const struct order_landmark_list *list)
 {

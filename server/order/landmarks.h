@@ -85,6 +85,9 @@ void order_landmarks_cut(struct order_landmark_list *list, uint64_t taken);
 bool order_landmarks_before(const struct order_landmark_list *list, uint64_t count,
                             struct order_landmark *ret_landmark);
 
+/* Has any pass of this run or an earlier one left some? */
+bool order_landmarks_are_there(const struct order_landmarks *landmarks);
+
 /* How many are known to pass. */
 uint64_t order_landmarks_reach(const struct order_landmark_list *list);
 

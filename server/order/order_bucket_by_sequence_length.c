@@ -352,6 +352,7 @@ buckets_columns(const struct order_planning *planning, struct plan_node *node)
 
 const struct order_ops order_bucket_by_sequence_length = {
     .name = "bucket_by_sequence_length",
+    .is_noted = true,
     .form = ORDER_BATCHES,
     .content_use = ORDER_READS_CONTENT_ALWAYS,
     .gathers = "bucket_batch_sizes",

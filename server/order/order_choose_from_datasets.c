@@ -195,6 +195,7 @@ choose_columns(const struct order_planning *planning, struct plan_node *node)
 
 const struct order_ops order_choose_from_datasets = {
     .name = "choose_from_datasets",
+    .is_noted = true,
     .form = ORDER_BRANCHES,
     .content_use = ORDER_READS_CONTENT_ALWAYS,
     .decides = "choice_dataset",

@@ -129,6 +129,7 @@ static const struct stage_question questions[] = {
 
 const struct order_ops order_filter = {
     .name = "filter",
+    .is_noted = true,
     .form = ORDER_PASSES,
     .selection = ORDER_CHOOSES,
     .search = ORDER_SEARCH_INPUT,

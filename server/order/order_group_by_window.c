@@ -468,6 +468,7 @@ static const struct stage_question questions[] = {
 
 const struct order_ops order_group_by_window = {
     .name = "group_by_window",
+    .is_noted = true,
     .form = ORDER_BATCHES,
     .content_use = ORDER_READS_CONTENT_ALWAYS,
     .gathers = "window_size",

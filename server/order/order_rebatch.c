@@ -434,6 +434,7 @@ deal_carry_print(const struct plan_node *node, FILE *file)
 
 const struct order_ops order_rebatch = {
     .name = "rebatch",
+    .is_noted = true,
     .form = ORDER_REBATCHES,
     .arguments_bytes = sizeof(struct rebatch_arguments),
     .search = ORDER_SEARCH_INPUT,
@@ -451,6 +452,7 @@ const struct order_ops order_rebatch = {
 
 const struct order_ops order_deal_carry = {
     .name = "deal_carry",
+    .is_noted = true,
     .form = ORDER_REBATCHES,
     .arguments_bytes = sizeof(struct rebatch_arguments),
     .search = ORDER_SEARCH_INPUT,

@@ -445,6 +445,7 @@ sample_is_endless(const struct plan_node *node)
 
 const struct order_ops order_sample_from_datasets = {
     .name = "sample_from_datasets",
+    .is_noted = true,
     .form = ORDER_BRANCHES,
     .counts_through = true,
     .state_bytes = sizeof(struct sample),

@@ -317,6 +317,7 @@ unbatch_cardinality(const struct plan_node *node, const struct order_counting *c
 
 const struct order_ops order_unbatch = {
     .name = "unbatch",
+    .is_noted = true,
     .form = ORDER_UNBATCHES,
     .search = ORDER_SEARCH_INPUT,
     .content_use = ORDER_READS_CONTENT_FOR_ROWS,

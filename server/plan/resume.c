@@ -136,7 +136,7 @@ is_noted(const struct plan *plan, const struct plan_node *node)
 {
     for (uint32_t i = 0; i < plan->graph->node_count; i++)
         if (plan->graph->nodes[i] == node)
-            return node->order->surely != NULL;
+            return node->order->is_noted;
     return false;
 }
 

@@ -249,7 +249,27 @@ leap_far(struct order_iterator *iterator, const struct order_counts *before, uin
     return ORDER_OK;
 }
 
-/* Content is not made twice, so an input that decides by content must be sure to go far enough. */
+/* Does it make content, or a function in it, of which nothing is noted? */
+static bool
+looks_unnoted(const struct plan_node *node)
+{
+    return (order_reads_content(node) && !node->order->is_noted) ||
+           (node->body != NULL && order_any(node->body->root, order_reads_content));
+}
+
+/* Little content is made twice where an earlier run has noted what comes of it: that after the last
+ * landmark of a pass. */
+static bool
+is_noted(const struct order_iterator *iterator)
+{
+    const struct plan_node *input = iterator->node->inputs[0];
+    const struct order_landmarks *landmarks = iterator->instance->services->landmarks;
+
+    return landmarks != NULL && order_landmarks_are_there(landmarks) &&
+           !order_any(input, looks_unnoted) && order_passes_are_alike(input);
+}
+
+/* Else content is not made twice, so an input that decides by content must surely go far enough. */
 static bool
 is_far_enough(struct order_iterator *iterator, uint64_t draws)
 {
@@ -284,7 +304,8 @@ shuffle_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret
     if (shuffle->epochs_begun > 0 || shuffle->epochs == 0 || shuffle->cannot_leap)
         return ORDER_OK;
     shuffle->cannot_leap = true;
-    if (!order_can_rewind(iterator->node->inputs[0]) && !is_far_enough(iterator, count))
+    if (!order_can_rewind(iterator->node->inputs[0]) && !is_noted(iterator) &&
+        !is_far_enough(iterator, count))
         return ORDER_OK;
     order_counts_save(iterator->instance, &before);
     result = leap_in_epoch(iterator, count, &reached);

@@ -53,7 +53,7 @@ static bool
 decides(const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->graph->node_count; i++)
-        if (plan->graph->nodes[i]->order != NULL && plan->graph->nodes[i]->order->surely != NULL)
+        if (plan->graph->nodes[i]->order != NULL && plan->graph->nodes[i]->order->is_noted)
             return true;
     return false;
 }

@@ -154,6 +154,15 @@ few_are_decided_again(void **state)
                               "{shuffle: {buffer_size: 50, seed: 1}}",
                               9000),
                     1, 5000);
+    /* The same, in a later pass: and to where the first one ends. */
+    assert_in_range(looked_at("{range: 30000}, {filter: 'value % 30 == 1'}, "
+                              "{shuffle: {buffer_size: 5, seed: 1}}, {repeat: 9}",
+                              8500),
+                    1, 5000);
+    assert_in_range(looked_at("{range: 30000}, {filter: 'value % 30 == 1'}, {repeat: 9}, "
+                              "{shuffle: {buffer_size: 5, seed: 1}}",
+                              8500),
+                    1, 10000);
 }
 
 /* From anywhere. */
