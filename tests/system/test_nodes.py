@@ -225,6 +225,24 @@ class Agreement(NodesRig):
         log = self.refused(self.serve_nodes([self.pipeline(SHUFFLED), other]))
         self.assertIn("replicas", log)
 
+    def test_is_needed_on_all_that_decides_rows_and_columns(self):
+        stages, two = ["range: 1000", "batch: 16"], "replicas: 2"
+        cases = [
+            ("auto_shard", f"{{{two}, auto_shard: DATA}}", f"{{{two}, auto_shard: 'OFF'}}", "{}", "{}"),
+            ("rebatch", f"{{{two}, rebatch: split}}", f"{{{two}, rebatch: carry}}", "{}", "{}"),
+            ("delivery", "{delivery: lanes}", "{delivery: queue}", "{}", "{}"),
+            ("drop_remainder_step", f"{{{two}, drop_remainder_step: true}}", f"{{{two}}}", "{}", "{}"),
+            ("even", f"{{{two}, even: repeat}}", f"{{{two}}}", "{}", "{}"),
+            ("evaluation_shards", f"{{{two}, evaluation_shards: 4}}", f"{{{two}}}", "{}", "{}"),
+            ("on_error", f"{{{two}}}", f"{{{two}}}", "{on_error: skip}", "{}"),
+            ("column 1", f"{{{two}}}", f"{{{two}}}", "{widen: {value: {dtype: float32}}}", "{}"),
+        ]
+        for what, here, there, deliver_here, deliver_there in cases:
+            with self.subTest(what):
+                other = self.other_pipeline(stages, there, deliver_there)
+                log = self.refused(self.serve_nodes([self.pipeline(stages, here, deliver_here), other]))
+                self.assertIn(f"{what} of stream 'train' differs on", log)
+
     def test_is_needed_on_files(self):
         stages = ["text_line: {filenames: [a.txt]}", "decode_csv: "
                   "{record_defaults: [int64], column_names: [value]}", "batch: 2"]
