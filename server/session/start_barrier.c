@@ -17,11 +17,13 @@
 #include "session/session_private.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/must.h"
+#include "session/checkpoint/identity.h"
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
 #include "session/session_split.h"
@@ -83,11 +85,28 @@ start_barrier_reclose(struct session *session)
     start_barrier_return(session);
 }
 
+/* Columns may come from a file that was replaced meanwhile: lanes are laid out for those before. */
+static tundish_status
+check_is_alike(const struct session *session, const struct plan *plan)
+{
+    char *name = identity_difference(session->plan, plan);
+
+    if (name == NULL)
+        return TUNDISH_OK;
+    (void)tnd_fail(TUNDISH_E_PLACE,
+                   "%s is not as it was when the server started, so that it cannot go on at the "
+                   "place: a file has changed; start the server again",
+                   name);
+    free(name);
+    return TUNDISH_E_PLACE;
+}
+
 /* The place may come from a job with another root seed. The unseeded stages need that seed to
  * repeat their order. */
 tundish_status
 start_barrier_take_root_seed(struct session *session, uint64_t root_seed)
 {
+    struct plan_options options = session->options.plan;
     struct spec_errors errors = { 0 };
     struct plan *plan;
     tundish_status status;
@@ -95,12 +114,17 @@ start_barrier_take_root_seed(struct session *session, uint64_t root_seed)
     if (session->plan->options.root_seed == root_seed)
         return TUNDISH_OK;
     must_in_debug(!session->dealing.started);
-    session->options.plan.root_seed = root_seed;
-    status = plan_open(session->options.file, session->options.stream, &session->options.plan,
-                       &errors, &plan);
+    options.root_seed = root_seed;
+    status = plan_open(session->options.file, session->options.stream, &options, &errors, &plan);
     spec_errors_close(&errors);
     if (status != TUNDISH_OK)
         return status;
+    status = check_is_alike(session, plan);
+    if (status != TUNDISH_OK) {
+        plan_close(plan);
+        return status;
+    }
+    session->options.plan.root_seed = root_seed;
     dealer_close(session->dealer);
     session->dealer = NULL;
     session_replace_plan(session, plan);

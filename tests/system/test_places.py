@@ -1,6 +1,7 @@
 """Places: taken from one job and opened by another, on other replicas, of other files."""
 
 import re
+import struct
 import unittest
 
 from rig import Rig, batches, place, stop
@@ -113,6 +114,24 @@ class Places(Rig):
             "shuffle: {buffer_size: 50}", "repeat: 2", "batch: 20",
         ])  # fmt: skip
         self.assert_noted_order_goes_on(file, 2000, 40000)
+
+    def write_numbers(self, dtype):
+        head = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': (100,), }}"
+        head += " " * (63 - (10 + len(head)) % 64) + "\n"
+        (self.path / "numbers.npy").write_bytes(
+            b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<d", 1.5) * 100
+        )
+
+    def test_are_refused_where_a_file_gives_other_columns_by_now(self):
+        file = self.pipeline(["from_tensor_slices: {value: {npy: numbers.npy}}", "shuffle: {buffer_size: 10}", "batch: 2"],
+                             seed="")
+        self.write_numbers("<i8")
+        token = self.taken_after(file, 3)
+        self.serve(file)
+        self.write_numbers("<f8")
+        last = self.lines(self.read("--place", token))[-1]
+        self.assertIn("E_PLACE", last)
+        self.assertIn("column 1 of stream 'train' is not as it was when the server started", last)
 
     def test_of_changed_files_are_refused_by_name(self):
         stages = [
