@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "session/checkpoint/place_code.h"
 #include "session/checkpoint/session_state.h"
 #include "session/nodes/session_ahead.h"
@@ -20,6 +21,18 @@
 #include "session/nodes/session_seeds.h"
 #include "session/nodes/session_standing.h"
 #include "session/session_split.h"
+
+/* The trainer that cannot move the start is told why: the text stays, whatever comes of the others.
+ */
+static void
+go_on_as_before(struct session *session, tundish_status status)
+{
+    char *text = tnd_strdup(tnd_error_text());
+
+    start_barrier_go_on(session);
+    (void)tnd_fail(status, "%s", text);
+    free(text);
+}
 
 /* No trainer needs the session's present position, so restart it at the place. But a server that
  * keeps places begins where the session stands, if that is lower: others without places may need
@@ -41,7 +54,7 @@ move_start(struct session *session, const char *group, const struct place *place
     status = feed_rewind(session->feed);
     if (status != TUNDISH_OK) {
         free(standing);
-        (void)session_run(session);
+        go_on_as_before(session, status);
         return status;
     }
     if (standing != NULL)

@@ -417,6 +417,14 @@ fail_start(struct session *session)
 }
 
 void
+start_barrier_go_on(struct session *session)
+{
+    must_hold(&session->control.lock);
+    if (session_run(session) != TUNDISH_OK)
+        fail_start(session);
+}
+
+void
 start_barrier_open(struct session *session)
 {
     must_hold(&session->control.lock);
@@ -437,8 +445,7 @@ start_barrier_open(struct session *session)
     show_missing(session);
     /* Before any thread runs: positions count from the start, wherever in the stream it is. */
     ring_rewind(session);
-    if (session_run(session) != TUNDISH_OK)
-        fail_start(session);
+    start_barrier_go_on(session);
 }
 
 /* Start its threads, if it sleeps. */
@@ -446,8 +453,8 @@ static void
 session_wake(struct session *session)
 {
     must_hold(&session->control.lock);
-    if (session->control.sleeps && session_run(session) != TUNDISH_OK)
-        fail_start(session);
+    if (session->control.sleeps)
+        start_barrier_go_on(session);
 }
 
 static void

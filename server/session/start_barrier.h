@@ -50,5 +50,7 @@ void start_barrier_begin(struct session *session);
 void start_barrier_joined(struct session *session, uint32_t full_group_count);
 int64_t start_barrier_tick(struct session *session, int64_t now_ns);
 void start_barrier_open(struct session *session);
+/* Start the session's threads. Trainers are told where that fails. */
+void start_barrier_go_on(struct session *session);
 
 #endif
