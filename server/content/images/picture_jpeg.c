@@ -19,6 +19,11 @@
  * bytes the header lies, and gets no memory. */
 #define TRUSTED_PIXELS (INT64_C(1) << 24)
 
+/* The library holds all coefficients of a picture of several scans at once, also of one that is
+ * shrunk. Above this size, which no picture reaches that is not, its bytes must be a fair share. */
+#define TRUSTED_COEFFICIENT_BYTES (UINT64_C(1) << 31)
+enum { COEFFICIENT_BYTES_A_BYTE = 256 };
+
 struct jpeg_job {
     struct jpeg_decompress_struct info;
     struct jpeg_error_mgr errors;
@@ -152,6 +157,20 @@ header_lies(const struct jpeg_job *job)
 }
 
 static bool
+coefficients_lie(struct jpeg_job *job)
+{
+    struct jpeg_decompress_struct *info = &job->info;
+    uint64_t bytes = 0;
+
+    if (!jpeg_has_multiple_scans(info))
+        return false;
+    for (int i = 0; i < info->num_components; i++)
+        bytes += (uint64_t)info->comp_info[i].width_in_blocks *
+                 info->comp_info[i].height_in_blocks * sizeof(JBLOCK);
+    return bytes > TRUSTED_COEFFICIENT_BYTES && bytes / COEFFICIENT_BYTES_A_BYTE > job->bytes.size;
+}
+
+static bool
 read_header(struct jpeg_job *job)
 {
     struct jpeg_decompress_struct *info = &job->info;
@@ -176,7 +195,7 @@ read_header(struct jpeg_job *job)
     info->dct_method = options->jpeg.accurate_dct ? JDCT_ISLOW : JDCT_IFAST;
     choose_scale(info, &options->jpeg);
     jpeg_calc_output_dimensions(info);
-    if (header_lies(job))
+    if (header_lies(job) || coefficients_lie(job))
         return picture_fail(options, job->fault,
                             "the JPEG says it is %u by %u pixels, and its %zu bytes cannot hold "
                             "them",

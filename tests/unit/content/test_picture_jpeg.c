@@ -188,11 +188,33 @@ whole_pictures_are_the_librarys(void **state)
         }
 }
 
+/* Arithmetic coding needs no bit a block, so a few bytes may claim any number of them. */
+static void
+coefficients_that_few_bytes_claim_get_no_memory(void **state)
+{
+    static const uint8_t head[] = {
+        0xff, 0xd8, 0xff, 0xca, 0, 17, 8,    0xff, 0xdc, 0xff, 0xdc, 3,    1,
+        0x11, 0,    2,    0x11, 0, 3,  0x11, 0,    0xff, 0xda, 0,    12,   3,
+        1,    0,    2,    0,    3, 0,  0,    0,    0,    0,    0,    0xff, 0xd9,
+    };
+    struct picture_options options = { .stage = "decode_jpeg",
+                                       .channels = 3,
+                                       .jpeg = picture_jpeg_default };
+    struct picture_fault fault = { 0 };
+    struct picture_size size;
+
+    (void)state;
+    options.jpeg.ratio = 8;
+    assert_false(picture_measure(&options, (struct byte_view){ head, sizeof head }, &size, &fault));
+    assert_non_null(strstr(fault.text, "cannot hold them"));
+}
+
 TEST_FILE(test_picture_jpeg)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_pictures_are_the_librarys),
         cmocka_unit_test(shrunk_pixels_are_means),
+        cmocka_unit_test(coefficients_that_few_bytes_claim_get_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
