@@ -26,7 +26,10 @@ class ManyRig(AdminRig):
     def start_many(self, nodes, trainers, *slow):
         socket = self.environment["TUNDISH_SERVER"]
         command = [MANY_NODES, socket, str(nodes), str(trainers), *map(str, slow)]
-        self.others.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
+        others = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.others.append(others)
+        self.addCleanup(others.stdout.close)
+        self.assertEqual(others.stdout.readline().split(), [b"%d" % nodes, b"nodes"])
         self.admin()
         self.wait_for(lambda: self.nodes()["node_count"] == nodes)
 

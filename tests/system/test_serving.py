@@ -76,7 +76,7 @@ class OneTrainer(Rig):
         self.serve(self.pipeline(SHUFFLED))
         reader = self.read(replica=1)
         self.assertIn("E_ARGUMENT", self.lines(reader)[-1])
-        self.wait_for_log(f"process {reader.pid} is refused: stream train has 1 replicas")
+        self.wait_for_log(f"process {reader.pid} is refused: stream train has 1 replica on")
 
 
 class TwoTrainers(Rig):
