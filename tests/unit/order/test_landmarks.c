@@ -225,8 +225,8 @@ any_state_may_come(void **state)
         BUCKETS("{range: 1500}, {batch: 2}"),
         CHOOSE("[[{range: 300}, {batch: 1}], [{range: 5000}, {batch: 1}]]",
                "[{range: 2}, {repeat: 3000}], stop_on_empty_dataset: false"),
-        "{sample_from_datasets: {datasets: [[{range: 300}, {batch: 1}], [{range: 5000}, {batch: "
-        "1}]], seed: 1}}",
+        ("{sample_from_datasets: {datasets: [[{range: 300}, {batch: 1}], "
+         "[{range: 5000}, {batch: 1}]], seed: 1}}"),
         "{range: 3000}, {batch: 4}, {rebatch: 3}",
     };
 

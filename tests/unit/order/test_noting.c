@@ -36,8 +36,8 @@ static const char *const pipelines[] = {
     "{range: 400}, {filter: 'value % 3 != 1'}, {shuffle: {buffer_size: 9, seed: 3}}, {repeat: 5}",
     "{range: 400}, {filter: 'value % 3 != 1'}, {repeat: 5}, {shuffle: {buffer_size: 9, seed: 3}}",
     "{range: 999}, {filter: 'value % 3 != 1'}, {batch: 2}, {shuffle: {buffer_size: 9, seed: 3}}",
-    "{range: 400}, {shuffle: {buffer_size: 5, seed: 1}}, {filter: 'value % 3 != 1'}, "
-    "{shuffle: {buffer_size: 9, seed: 3}}, {repeat: 5}",
+    ("{range: 400}, {shuffle: {buffer_size: 5, seed: 1}}, {filter: 'value % 3 != 1'}, "
+     "{shuffle: {buffer_size: 9, seed: 3}}, {repeat: 5}"),
     "{range: 60}, {filter: 'value % 3 != 1'}, {shuffle: {buffer_size: 50, seed: 3}}, {repeat: 40}",
     "{range: 1100}, {batch: 4}, {rebatch: 3}",
     "{range: 1100}, {batch: 7}, {rebatch: 2}, {rebatch: 3}",
