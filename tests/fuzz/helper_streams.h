@@ -19,44 +19,44 @@ static const struct {
     const char *stages, *deliver;
     uint32_t replicas;
 } helper_streams[] = {
-    { "{text_line: lines}, {batch: 4}", "" },
-    { "{tfrecord: data/content_bytes.tfrecord}, {shuffle: 3}, {batch: 2}", "" },
+    { "{text_line: lines}, {batch: 4}", "", 1 },
+    { "{tfrecord: data/content_bytes.tfrecord}, {shuffle: 3}, {batch: 2}", "", 1 },
     { "{csv: {filenames: data/basic.csv, record_defaults: [int64, float32, string], "
       "column_names: [id, score, word]}}, {batch: 3}",
-      "on_error: skip" },
-    { "{parquet: data/texts.parquet}, {batch: 5}", "" },
-    { "{parquet: data/lists.parquet}, {ragged_batch: 5}", "" },
+      "on_error: skip", 1 },
+    { "{parquet: data/texts.parquet}, {batch: 5}", "", 1 },
+    { "{parquet: data/lists.parquet}, {ragged_batch: 5}", "", 1 },
     { "{zip: {datasets: [[{text_line: {filenames: lines, name: a}}], [{fixed_length_record: "
       "{filenames: lines, record_bytes: 2, name: b}}, enumerate]]}}, {batch: 3}",
-      "" },
-    { "{range: 64}, {batch: 3}, {rebatch: 4}", "" },
+      "", 1 },
+    { "{range: 64}, {batch: 3}, {rebatch: 4}", "", 1 },
     { "{range: 40}, {batch: {batch_size: 4, drop_remainder: true}}, "
       "{batch: {batch_size: 2, drop_remainder: true}}",
-      "" },
+      "", 1 },
     { "{sample_from_datasets: {datasets: [[{range: 9}, {batch: 2}], [{range: 50}, {batch: 3}]], "
       "seed: 1}}, {batch: 1}",
-      "on_error: skip" },
+      "on_error: skip", 1 },
     { "{concatenate: [[{range: 4}, {batch: 2}], [{from_tensor_slices: {value: {values: [5, 6, 7], "
       "dtype: int64}}}, {batch: 3}]]}, {rebatch: 3}",
-      "" },
+      "", 1 },
     { "{from_tensor_slices: {v: [[1, 2], [3, 4], [5, 6]]}}, "
       "{flat_map: [{from_tensor_slices: {x: $v}}]}, {batch: 4}",
-      "" },
+      "", 1 },
     { "{list_files: {file_pattern: 'data/*', shuffle: false}}, {read_file: {columns: [value]}}, "
       "{ragged_batch: 2}",
-      "on_error: skip" },
-    { "{text_line: lines}, {batch: 3}, {string_split: {sep: ' '}}", "compression: zstd" },
+      "on_error: skip", 1 },
+    { "{text_line: lines}, {batch: 3}, {string_split: {sep: ' '}}", "compression: zstd", 1 },
     { "{from_tensor_slices: {m: [[1, 0], [0, 4], [5, 6]], s: [a, b, c]}}, {batch: 2}, "
       "{to_sparse: {columns: [m]}}",
-      "" },
-    { "{range: 4000}, {shuffle: 50}, {batch: 300}", "compression: narrow" },
+      "", 1 },
+    { "{range: 4000}, {shuffle: 50}, {batch: 300}", "compression: narrow", 1 },
     { "{range: 4000}, {cast: {columns: [value], dtype: float32}}, {batch: 300}",
-      "compression: zstd" },
+      "compression: zstd", 1 },
     { "{from_tensor_slices: {x: [1.0, 2.0, 3.0]}}, {expand_dims: {columns: [x], axis: -1}}, "
       "{reshape: {columns: [x], shape: [1, 1, 1]}}, "
       "{random_brightness: {columns: [x], factor: 0.5, seed: 5}}, {batch: 2}",
-      "" },
-    { "{text_line: lines}, {padded_batch: 2}, {padded_batch: 2}", "" },
+      "", 1 },
+    { "{text_line: lines}, {padded_batch: 2}, {padded_batch: 2}", "", 1 },
     { "{text_line: lines}, {string_split: {sep: ' '}}, {padded_batch: 4}", "", 3 },
 };
 
