@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "core/read_write.h"
 #include "source/parquet/bits.h"
 #include "source/parquet/tuples.h"
 
@@ -18,33 +19,39 @@ struct parquet_spill {
     uint64_t count;
 };
 
-/* Arrays lie side by side in the order in which they are placed: first to count their bytes. */
+/* Arrays lie side by side in the order in which they are placed: first to count their bytes, then
+ * to write them, then to move what points to them. */
 struct placing {
-    struct parquet_spill *spill; /* NULL: only count */
+    enum { PLACE_COUNT, PLACE_WRITE, PLACE_MOVE } step;
+    int file;
+    int error;
+    struct parquet_spill *spill;
     uint64_t at;
 };
 
 enum { ALIGNMENT = 64 };
 
-/* Room for an array, in the file once it is there. */
+/* A file is written, which costs less than faults of its pages. Where it goes in the file, once
+ * that is mapped. */
 static void *
-place(struct placing *placing, uint64_t bytes)
+place(struct placing *placing, const void *from, uint64_t bytes)
 {
     uint64_t at = placing->at;
 
     placing->at += (bytes + PARQUET_SLACK + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return placing->spill == NULL ? NULL : placing->spill->bytes + at;
+    if (placing->step == PLACE_WRITE && placing->error == 0 && from != NULL)
+        placing->error = tnd_write_at(placing->file, from, bytes, at);
+    return placing->step == PLACE_MOVE ? placing->spill->bytes + at : NULL;
 }
 
 /* Move an array, unless it is not there. */
 static void *
 move(struct placing *placing, void *from, uint64_t bytes)
 {
-    void *to = from == NULL ? NULL : place(placing, bytes);
+    void *to = from == NULL ? NULL : place(placing, from, bytes);
 
     if (to == NULL)
         return from;
-    memcpy(to, from, bytes);
     free(from);
     return to;
 }
@@ -54,15 +61,12 @@ static void
 place_words(struct placing *placing, struct parquet_words **words)
 {
     struct parquet_words *from = *words, *to;
-    uint64_t list_bytes = from->words.count * sizeof *from->list;
-    void *list = place(placing, list_bytes);
-    uint8_t *texts = place(placing, from->text_bytes);
-    void *memo = place(placing, words_memo_bytes(from->words.count));
+    void *list = place(placing, from->list, from->words.count * sizeof *from->list);
+    uint8_t *texts = place(placing, from->texts, from->text_bytes);
+    void *memo = place(placing, NULL, words_memo_bytes(from->words.count));
 
-    if (placing->spill == NULL)
+    if (placing->step != PLACE_MOVE)
         return;
-    memcpy(list, from->list, list_bytes);
-    memcpy(texts, from->texts, from->text_bytes);
     to = tnd_alloc(sizeof *to);
     *to = (struct parquet_words){ .words = { .count = from->words.count, .text = from->words.text },
                                   .holds = 1,
@@ -91,54 +95,60 @@ place_column(struct placing *placing, const struct parquet_member *member)
         move(placing, column->splits, (column->row_count + 1) * sizeof *column->splits);
     if (column->words != NULL)
         place_words(placing, &column->words);
-    column->is_spilled = placing->spill != NULL;
+    column->is_spilled = placing->step == PLACE_MOVE;
 }
 
 static void
 place_all(struct placing *placing, struct parquet_tuples *tuples,
           const struct parquet_member *members, uint32_t count)
 {
+    placing->at = 0;
     tuples->tuples = move(placing, tuples->tuples, tuples->bytes);
-    tuples->is_spilled = placing->spill != NULL;
+    tuples->is_spilled = placing->step == PLACE_MOVE;
     for (uint32_t i = 0; i < count; i++)
         place_column(placing, &members[i]);
 }
 
-/* All blocks of the file are there before it is written: so no SIGBUS comes later where the disk is
+/* All blocks of the file are there before it is mapped: so no SIGBUS comes later where the disk is
  * full. */
-static void *
-map_file(int folder, uint64_t bytes)
+static int
+open_file(int folder, uint64_t bytes)
 {
     int file = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), error = EINTR;
-    void *mapped = MAP_FAILED;
 
     while (file >= 0 && error == EINTR)
         error = posix_fallocate(file, 0, (off_t)bytes);
-    if (file >= 0 && error == 0)
-        mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
-    if (file >= 0)
-        close(file);
-    return mapped == MAP_FAILED ? NULL : mapped;
+    if (file < 0 || error == 0)
+        return file;
+    close(file);
+    return -1;
 }
 
 struct parquet_spill *
 parquet_spill_open(int folder, struct parquet_tuples *tuples, const struct parquet_member *members,
                    uint32_t member_count, uint64_t *ret_bytes)
 {
-    struct placing placing = { 0 };
-    struct parquet_spill *spill;
-    void *bytes;
+    struct placing placing = { .step = PLACE_COUNT };
+    void *bytes = MAP_FAILED;
 
     place_all(&placing, tuples, members, member_count);
-    bytes = map_file(folder, placing.at);
-    if (bytes == NULL)
+    placing.file = open_file(folder, placing.at);
+    if (placing.file < 0)
         return NULL;
-    spill = tnd_alloc(sizeof *spill);
-    *spill = (struct parquet_spill){ .holds = 1, .bytes = bytes, .count = placing.at };
-    placing = (struct placing){ .spill = spill };
+    placing.step = PLACE_WRITE;
     place_all(&placing, tuples, members, member_count);
-    *ret_bytes = spill->count;
-    return spill;
+    if (placing.error == 0)
+        bytes = mmap(NULL, placing.at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                     placing.file, 0);
+    close(placing.file);
+    if (bytes == MAP_FAILED)
+        return NULL;
+    placing.spill = tnd_alloc(sizeof *placing.spill);
+    *placing.spill = (struct parquet_spill){ .holds = 1, .bytes = bytes, .count = placing.at };
+    placing.step = PLACE_MOVE;
+    place_all(&placing, tuples, members, member_count);
+    *ret_bytes = placing.spill->count;
+    return placing.spill;
 }
 
 void
