@@ -16,6 +16,9 @@
 #include "source/files/listed.h"
 #include "spec/spec.h"
 
+/* From as many paths on, bytes are counted faster than paths are compared. */
+enum { WORTH_COUNTING = 1000 };
+
 /* The walk has reached a folder: `folder` is open, and `path` is its name as far as it was
  * matched. */
 struct walk {
@@ -263,17 +266,61 @@ key_of(const char *text)
     return key;
 }
 
+/* By their keys, a byte at a time from the last one; bytes in which all are alike are passed over.
+ * Returns `all` or `room`, wherever they end. */
+static struct keyed *
+sort_keys(struct keyed *all, struct keyed *room, size_t count)
+{
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        size_t places[256] = { 0 }, next = 0;
+        struct keyed *sorted = room;
+
+        for (size_t i = 0; i < count; i++)
+            places[all[i].key >> shift & 255]++;
+        if (places[all[0].key >> shift & 255] == count)
+            continue;
+        for (unsigned byte = 0; byte < 256; byte++) {
+            size_t of_byte = places[byte];
+
+            places[byte] = next;
+            next += of_byte;
+        }
+        for (size_t i = 0; i < count; i++)
+            sorted[places[all[i].key >> shift & 255]++] = all[i];
+        room = all;
+        all = sorted;
+    }
+    return all;
+}
+
+/* Those that share a key lie together, and are compared whole. */
+static void
+sort_alike(struct keyed *all, size_t count)
+{
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && all[end].key == all[first].key; end++)
+            ;
+        if (end - first > 1)
+            qsort(all + first, end - first, sizeof *all, compare_paths);
+    }
+}
+
 static void
 sort_paths(struct matching_files *list)
 {
-    struct keyed *all = tnd_alloc(list->count * sizeof *all);
+    struct keyed *all = tnd_alloc(2 * list->count * sizeof *all), *sorted = all;
     size_t shared = count_shared(list);
 
     for (size_t i = 0; i < list->count; i++)
         all[i] = (struct keyed){ key_of(list->paths[i] + shared), list->paths[i] };
-    qsort(all, list->count, sizeof *all, compare_paths);
+    if (list->count < WORTH_COUNTING) {
+        qsort(all, list->count, sizeof *all, compare_paths);
+    } else {
+        sorted = sort_keys(all, all + list->count, list->count);
+        sort_alike(sorted, list->count);
+    }
     for (size_t i = 0; i < list->count; i++)
-        list->paths[i] = all[i].path;
+        list->paths[i] = sorted[i].path;
     free(all);
 }
 
