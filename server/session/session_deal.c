@@ -106,6 +106,7 @@ deal_steps(struct session *session, uint64_t epoch, uint64_t number)
             return ring_push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
         if (!ring_push(session, TND_SLOT_BATCH, epoch, number, &round, TUNDISH_OK))
             return false;
+        place_files_keep(&session->place_files);
     }
 }
 

@@ -2,6 +2,7 @@
 
 import re
 import struct
+import time
 import unittest
 
 from rig import Rig, batches, place, stop
@@ -148,6 +149,21 @@ class Places(Rig):
         self.assertIn("E_PLACE", lines[-1])
         self.assertIn("two.csv changed", lines[-1])
         self.assertNotIn("one.csv", lines[-1])
+
+    def test_hashes_of_their_files_are_kept_after_the_first_step(self):
+        """Also by a server that is killed then, which does not write them where it ends."""
+        for i in range(200):
+            (self.path / f"part-{i}.txt").write_text(f"{i}\n")
+        time.sleep(2.1)  # those of younger files are not
+        server = self.serve(self.pipeline(["list_files: {file_pattern: 'part-*.txt', shuffle: false}",
+                                           "flat_map: {dataset: [text_line]}", "batch: 8"]))
+        self.lines(self.read("--batches", "1"))
+        deadline = time.monotonic() + 20
+        while not list((self.path / "cache").glob("files-*.hashes")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        server.kill()
+        server.wait()
 
     def test_of_files_that_another_pattern_matches_go_on(self):
         def matched(pattern):

@@ -52,8 +52,7 @@ struct search {
     struct place_files files;
     struct target *targets; /* of each file */
     struct folders folders;
-    uint64_t key; /* of all patterns, by which hashes are kept */
-    struct place_hashes *hashes;
+    uint64_t key;                      /* of all patterns, by which hashes are kept */
     bool in_data;                      /* of what is being added */
     bool are_local;                    /* each node has some of the files */
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
@@ -341,8 +340,9 @@ look_at(void *context, uint32_t number)
 
     must_in_debug(number < search->files.count);
     if (search->targets[number].path != NULL)
-        file->raw_hash = place_hashes_of(search->hashes, number, search->targets[number].folder,
-                                         search->targets[number].path, &file->is_here);
+        file->raw_hash =
+            place_hashes_of(search->files.hashes, number, search->targets[number].folder,
+                            search->targets[number].path, &file->is_here);
     return TUNDISH_OK;
 }
 
@@ -396,9 +396,8 @@ look_at_all(struct search *search, const char *cache_folder)
     if (root != NULL)
         search->key = tnd_hash_farm_chain(search->key, root, strlen(root));
     free(root);
-    search->hashes = place_hashes_open(cache_folder, search->key, files->count);
+    files->hashes = place_hashes_open(cache_folder, search->key, files->count);
     (void)tnd_parallel_for(files->count, count_lookers(search), look_at, search);
-    place_hashes_close(search->hashes);
     for (uint32_t i = 0; i < files->count; i++)
         files->list[i].hash = place_file_hash(&files->list[i], files->list[i].raw_hash);
 }
@@ -476,8 +475,16 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
 }
 
 void
+place_files_keep(struct place_files *files)
+{
+    place_hashes_close(files->hashes);
+    files->hashes = NULL;
+}
+
+void
 place_files_close(struct place_files *files)
 {
+    place_files_keep(files);
     for (uint32_t i = 0; i < files->count; i++) {
         if (files->list[i].path == NULL)
             free(files->list[i].name);

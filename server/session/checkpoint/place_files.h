@@ -13,6 +13,8 @@
 
 #include "plan/plan.h"
 
+struct place_hashes;
+
 enum { PLACE_FILE_GROUPS = 8 };
 
 /* In a place. */
@@ -36,10 +38,15 @@ struct place_files {
     struct place_file *list; /* in the order of the stages, then of names */
     struct place_groups groups;
     const struct spec_remote *remote; /* the plan's */
+    struct place_hashes *hashes;      /* of files, that are to be kept; or NULL */
 };
 
 /* Find the files by the plan's stages. The hash of a missing file matches no other. */
 tundish_status place_files_open(const struct plan *plan, struct place_files *ret_files);
+
+/* Keep hashes for later starts, once nobody waits for this one: it may wait for the disk. Closing
+ * does so, too. One thread; others may use the files. */
+void place_files_keep(struct place_files *files);
 void place_files_close(struct place_files *files); /* accepts zeros */
 
 /* Are these the files that a place was taken of? E_PLACE says which are not. */

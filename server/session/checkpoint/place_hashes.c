@@ -205,6 +205,16 @@ write_all(struct tnd_cache_build *build, struct kept *all, size_t count)
     return status == TUNDISH_OK ? tnd_cache_build_write(build, all, count * sizeof *all) : status;
 }
 
+/* Files that were made in the order of their names lie in that of their inodes. */
+static bool
+are_sorted(const struct kept *all, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (compare_files(&all[i - 1], &all[i]) > 0)
+            return false;
+    return true;
+}
+
 /* Without them the files are read again in the next start, which costs only time. */
 static void
 keep(const struct place_hashes *hashes)
@@ -216,7 +226,8 @@ keep(const struct place_hashes *hashes)
     for (uint32_t i = 0; i < hashes->count; i++)
         if (hashes->made[i].kept.identity.inode != 0)
             all[count++] = hashes->made[i].kept;
-    qsort(all, count, sizeof *all, compare_files);
+    if (!are_sorted(all, count))
+        qsort(all, count, sizeof *all, compare_files);
     if (tnd_cache_build_begin(hashes->folder, hashes->name, &build) == TUNDISH_OK) {
         if (write_all(&build, all, count) == TUNDISH_OK)
             (void)tnd_cache_build_publish(&build, NULL);
@@ -231,6 +242,8 @@ place_hashes_close(struct place_hashes *hashes)
 {
     uint64_t reads = 0;
 
+    if (hashes == NULL)
+        return;
     for (uint32_t i = 0; i < hashes->count; i++)
         reads += hashes->made[i].reads;
     if (hashes->folder >= 0 && reads >= WORTH_READS)

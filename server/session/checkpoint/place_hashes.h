@@ -23,7 +23,7 @@ struct place_hashes *place_hashes_open(const char *cache_folder, uint64_t key, u
 uint64_t place_hashes_of(struct place_hashes *hashes, uint32_t number, int folder, const char *path,
                          bool *ret_is_here);
 
-/* Keep what is new, if that is worth a file. */
+/* Keep what is new, if that is worth a file: it may wait for the disk. Accepts NULL. */
 void place_hashes_close(struct place_hashes *hashes);
 
 /* The samples of a large file, after its first bytes. */

@@ -7,6 +7,7 @@
 #include "session/checkpoint/place_files.h"
 #include "source/files/listed.h"
 #include "source/files/matching_files.h"
+#include "unit/source/file_clock.h"
 #include "unit/test_file.h"
 
 static void
@@ -94,6 +95,44 @@ names_match_and_are_sorted_as_the_c_library_does_it(void **state)
         assert_int_equal(found.count, at);
         matching_files_close(&found);
     }
+    folder_close(&folder);
+}
+
+/* Names that are alike for longer than a key of theirs, that end within it, that begin with others,
+ * and of all bytes. */
+static void
+many_names_are_sorted_as_the_c_library_does_it(void **state)
+{
+    enum { COUNT = 4000 };
+    const char *const ways[] = { "%05u",        "%u",     "alike-for-long-%u",
+                                 "%u-and-more", "\xff%u", "\x01%u" };
+    const char *pattern = "n*";
+    char *names[COUNT], name[40];
+    struct folder folder;
+    struct matching_files found;
+
+    (void)state;
+    folder_open(&folder);
+    for (unsigned i = 0; i < COUNT; i++) {
+        int bytes = snprintf(name, sizeof name, "n");
+
+        /* No two are the same: each way has numbers of its own. */
+        snprintf(name + bytes, sizeof name - (size_t)bytes, ways[i % 6], i * 2654435761U);
+        if (i % 97 == 0)
+            name[1] = (char)(1 + i / 97);
+        names[i] = tnd_strdup(name);
+        put_text(&folder, name, "");
+    }
+    qsort(names, COUNT, sizeof *names, compare_names);
+    assert_int_equal(
+        matching_files_find(&(struct path_base){ .root = folder.path }, &pattern, 1, &found),
+        TUNDISH_OK);
+    assert_int_equal(found.count, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_string_equal(found.paths[i], names[i]);
+        free(names[i]);
+    }
+    matching_files_close(&found);
     folder_close(&folder);
 }
 
@@ -451,12 +490,64 @@ a_file_that_changes_or_goes_after_the_listing_is_noticed(void **state)
     folder_close(&folder);
 }
 
+static bool
+has_hashes(const struct folder *folder)
+{
+    const char *pattern = "files-*.hashes";
+    struct matching_files found;
+    bool has;
+
+    assert_int_equal(
+        matching_files_find(&(struct path_base){ .root = folder->cache }, &pattern, 1, &found),
+        TUNDISH_OK);
+    has = found.count > 0;
+    matching_files_close(&found);
+    return has;
+}
+
+/* The disk is not waited for before that: a start would take longer. */
+static void
+what_a_place_knows_of_files_is_kept_when_that_is_asked_for(void **state)
+{
+    struct place_files place;
+    struct pipeline pipeline;
+    struct folder folder;
+    char name[16];
+
+    (void)state;
+    folder_open(&folder);
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof name, "%03d.txt", i);
+        put_text(&folder, name, name);
+    }
+    assert_int_equal(stat(folder.path, &written), 0);
+    age_ns = OLD_NS;
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, LIST("'*.txt'")), TUNDISH_OK);
+    pipeline.plan->options.cache_folder = folder.cache;
+    tnd_clock_install(&file_clock);
+    assert_int_equal(place_files_open(pipeline.plan, &place), TUNDISH_OK);
+    assert_false(has_hashes(&folder));
+    place_files_keep(&place);
+    assert_true(has_hashes(&folder));
+    assert_int_equal(remove_tree(folder.cache), 0);
+    assert_int_equal(mkdir(folder.cache, 0700), 0);
+    place_files_close(&place);
+    assert_false(has_hashes(&folder));
+    assert_int_equal(place_files_open(pipeline.plan, &place), TUNDISH_OK);
+    place_files_close(&place);
+    assert_true(has_hashes(&folder));
+    tnd_clock_install(NULL);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+}
+
 TEST_FILE(test_source_list_files)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_there_is_told_with_its_folder_and_stage),
         cmocka_unit_test(patterns_match_within_components_and_all_matches_are_sorted),
         cmocka_unit_test(names_match_and_are_sorted_as_the_c_library_does_it),
+        cmocka_unit_test(many_names_are_sorted_as_the_c_library_does_it),
         cmocka_unit_test(doubles_stay_and_a_pattern_may_match_nothing_beside_others),
         cmocka_unit_test(links_match_if_something_is_there),
         cmocka_unit_test(no_match_at_all_fails_naming_the_patterns),
@@ -466,6 +557,7 @@ TEST_FILE(test_source_list_files)
         cmocka_unit_test(a_place_is_the_same_where_files_are_slow),
         cmocka_unit_test(a_file_among_many_of_a_folder_is_the_same_as_alone),
         cmocka_unit_test(a_file_that_changes_or_goes_after_the_listing_is_noticed),
+        cmocka_unit_test(what_a_place_knows_of_files_is_kept_when_that_is_asked_for),
         cmocka_unit_test(a_folder_is_listed_once_until_the_stream_has_started),
     };
 
