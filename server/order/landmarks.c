@@ -17,6 +17,16 @@ remembers(const struct plan_node *node)
     return node->order != NULL && node->order->remembers;
 }
 
+bool
+order_is_noted(const struct plan_node *node)
+{
+    const struct plan_graph *body = node->body;
+
+    return node->order != NULL && node->order->is_noted && !order_any(node, remembers) &&
+           (body == NULL ||
+            (order_any(body->root, order_reads_content) && !order_numbers_draws(body)));
+}
+
 /* Its later passes may differ from its first. */
 static bool
 counts(const struct plan_node *node)
@@ -101,7 +111,7 @@ order_landmarks_begin(const struct order_iterator *iterator)
     uint64_t pass;
 
     if (landmarks == NULL || iterator->instance->graph->outside != NULL ||
-        order_any(iterator->node, remembers))
+        !order_is_noted(iterator->node))
         return NULL;
     pass = pass_of(iterator);
     for (uint32_t i = 0; i < landmarks->list_count; i++)

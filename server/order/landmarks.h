@@ -21,6 +21,7 @@
 #include "order/state.h"
 
 struct order_iterator;
+struct plan_node;
 
 enum {
     LANDMARK_LISTS = 16,
@@ -61,6 +62,10 @@ struct order_landmarks {
     uint64_t leapt; /* elements that were not decided again */
     struct order_state_writer writer;
 };
+
+/* Does it note landmarks where it stands in a plan's own graph? One with a function does if that
+ * decides by content, and can be called again in another run. */
+bool order_is_noted(const struct plan_node *node);
 
 /* The list of the pass that an iterator is about to begin, or NULL: none is kept. Lent
  * until order_landmarks_end, which accepts NULL. */

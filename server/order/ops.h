@@ -132,7 +132,7 @@ struct order_ops {
     bool counts_through;   /* passes over elements, but only by counting its inputs' */
     bool by_position;      /* it chooses elements, or numbers them, by how many came before */
     bool is_list;          /* of a source: a list held in memory, of files above all */
-    bool is_noted;         /* notes landmarks (order/landmarks.h), but in a function */
+    bool is_noted;         /* may note landmarks: see order_is_noted */
     bool foresees;         /* its state is an order_peek, which answers for those right after it */
 
     /* Names of parameters; NULL: it has no such thing. */

@@ -48,6 +48,7 @@ struct order_services {
     bool samples;          /* any elements will do, if they come soon: shuffles need not mix far */
     struct order_digest *digest;       /* of the input of the last shard; NULL: none */
     struct order_landmarks *landmarks; /* NULL: stages note none */
+    uint64_t left_out;                 /* elements, since content that was looked at is bad */
 
     /* Where each node counts what its iterators do, by plan_node.index. NULL, or an entry that is:
      * nobody looks, and it goes to `unseen`. */

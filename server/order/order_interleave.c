@@ -42,6 +42,17 @@ read_length(struct order_iterator *iterator, const char *parameter, int64_t plan
 }
 
 static tundish_status
+open_input(struct order_iterator *iterator)
+{
+    struct interleave *interleave = state_of(iterator);
+
+    order_noting_begin(&interleave->noting, iterator, false);
+    interleave->left_out = iterator->instance->services->left_out;
+    announce_open(&interleave->announce, iterator, interleave->cycle_length);
+    return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
+}
+
+static tundish_status
 interleave_open(struct order_iterator *iterator)
 {
     struct interleave *interleave = state_of(iterator);
@@ -56,8 +67,7 @@ interleave_open(struct order_iterator *iterator)
         return status;
     interleave->can_reopen = order_can_reopen(iterator->node->body);
     interleave->pulls_ahead = interleave->block_length < CHUNK && interleave->can_reopen;
-    announce_open(&interleave->announce, iterator, interleave->cycle_length);
-    return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
+    return open_input(iterator);
 }
 
 static tundish_status
@@ -67,8 +77,7 @@ flat_map_open(struct order_iterator *iterator)
 
     interleave->cycle_length = 1;
     interleave->block_length = UINT64_MAX;
-    announce_open(&interleave->announce, iterator, interleave->cycle_length);
-    return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
+    return open_input(iterator);
 }
 
 void
@@ -88,8 +97,8 @@ interleave_close_slot(struct interleave *interleave, struct interleave_slot *slo
     *slot = (struct interleave_slot){ 0 };
 }
 
-static tundish_status
-open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
+tundish_status
+interleave_open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
 {
     struct interleave *interleave = state_of(iterator);
     const struct plan_node *node = iterator->node;
@@ -99,6 +108,7 @@ open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
     status = order_scope_open(iterator->instance, node->inputs[0], outer_words, &slot->scope);
     if (status != TUNDISH_OK)
         return status;
+    slot->outer = interleave->pulled;
     slot->instance = order_instance_open_body(iterator, slot->scope);
     status = order_open(node->body->root, slot->instance, &slot->iterator);
     if (status != TUNDISH_OK)
@@ -122,8 +132,8 @@ advance(struct interleave *interleave)
         interleave->at = 0;
 }
 
-static void
-add_slot(struct interleave *interleave)
+void
+interleave_add_slot(struct interleave *interleave)
 {
     if (interleave->slot_count == interleave->slot_room) {
         interleave->slot_room = interleave->slot_room == 0 ? 16 : 2 * interleave->slot_room;
@@ -155,8 +165,9 @@ visit_empty(struct order_iterator *iterator)
     }
     if (result != ORDER_OK)
         return result;
+    interleave->pulled++;
     announce_step(&interleave->announce, iterator, outer_words);
-    status = open_slot(iterator, outer_words);
+    status = interleave_open_slot(iterator, outer_words);
     return status == TUNDISH_OK || status == TUNDISH_NO_VALUE ? ORDER_OK : ORDER_FAILED;
 }
 
@@ -186,6 +197,7 @@ leave_slot(struct order_iterator *iterator, enum order_result result, uint64_t c
     struct interleave_slot *slot = &interleave->slots[interleave->at];
 
     interleave->emitted += count;
+    interleave->noting.passed += count;
     slot->taken += count;
     slot->has_failed |= result == ORDER_FAILED;
     if (result == ORDER_END)
@@ -255,6 +267,16 @@ pass_over_some(struct interleave_slot *slot, const struct plan_node *root, uint6
     return result;
 }
 
+/* Elements of the current block, at most those before the next landmark. */
+static uint64_t
+count_left(const struct interleave *interleave)
+{
+    uint64_t of_block = interleave->block_length - interleave->emitted;
+    uint64_t unnoted = interleave->noting.next - interleave->noting.passed;
+
+    return of_block < unnoted ? of_block : unnoted;
+}
+
 /* Take elements of the current block from an open slot. */
 static enum order_result
 visit_open(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
@@ -262,7 +284,7 @@ visit_open(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     struct interleave *interleave = state_of(iterator);
     const struct plan_node *node = iterator->node;
     struct interleave_slot *slot = &interleave->slots[interleave->at];
-    uint64_t left = interleave->block_length - interleave->emitted;
+    uint64_t left = count_left(interleave);
     enum order_result result;
 
     result =
@@ -282,7 +304,7 @@ reach_open_slot(struct order_iterator *iterator, bool *ret_open)
     if (interleave->input == NULL && interleave->open_count == 0)
         return ORDER_END;
     if (interleave->at == interleave->slot_count && interleave->input != NULL)
-        add_slot(interleave);
+        interleave_add_slot(interleave);
     if (interleave->at >= interleave->slot_count)
         interleave->at = 0;
     *ret_open = interleave->slots[interleave->at].iterator != NULL;
@@ -294,7 +316,7 @@ static enum order_result
 pass_over_block(struct order_iterator *iterator, uint64_t max, uint64_t *ret_passed)
 {
     struct interleave *interleave = state_of(iterator);
-    uint64_t left = interleave->block_length - interleave->emitted;
+    uint64_t left = count_left(interleave);
     enum order_result result =
         pass_over_some(&interleave->slots[interleave->at], iterator->node->body->root,
                        left < max ? left : max, ret_passed);
@@ -307,13 +329,14 @@ interleave_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *
 {
     struct interleave *interleave = state_of(iterator);
     uint64_t alone = 0; /* blocks to pass over one by one, before rounds are tried */
-    enum order_result result = ORDER_OK;
+    enum order_result result = interleave_leap(iterator, count, ret_passed);
 
-    *ret_passed = 0;
     while (*ret_passed < count && result == ORDER_OK) {
         uint64_t passed = 0;
         bool is_open;
 
+        if (interleave->noting.passed == interleave->noting.next)
+            interleave_note(iterator);
         result = reach_open_slot(iterator, &is_open);
         if (result == ORDER_OK && !is_open) {
             result = visit_empty(iterator);
@@ -329,12 +352,15 @@ interleave_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *
         }
         *ret_passed += passed;
     }
+    if (result == ORDER_FAILED)
+        order_noting_end(&interleave->noting);
     return result;
 }
 
 static enum order_result
 interleave_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
+    const struct interleave *interleave = state_of(iterator);
     uint32_t width = iterator->node->width;
     enum order_result result = ORDER_OK;
 
@@ -342,6 +368,8 @@ interleave_next(struct order_iterator *iterator, uint64_t *words, size_t max, si
         size_t count = 0;
         bool is_open;
 
+        if (interleave->noting.passed == interleave->noting.next)
+            interleave_note(iterator);
         result = reach_open_slot(iterator, &is_open);
         if (result == ORDER_OK && !is_open)
             result = visit_empty(iterator);
@@ -349,7 +377,17 @@ interleave_next(struct order_iterator *iterator, uint64_t *words, size_t max, si
             result = visit_open(iterator, words + *ret_count * width, max - *ret_count, &count);
         *ret_count += count;
     }
+    if (result == ORDER_FAILED)
+        order_noting_end(&state_of(iterator)->noting);
     return result;
+}
+
+static uint64_t
+interleave_surely(struct order_iterator *iterator)
+{
+    const struct interleave *interleave = state_of(iterator);
+
+    return interleave->pulled == 0 ? order_noting_reach(&interleave->noting) : 0;
 }
 
 static struct order_gathered
@@ -372,6 +410,7 @@ interleave_close(struct order_iterator *iterator)
     bodies_close(&interleave->bodies, iterator->node);
     free(interleave->slots);
     announce_close(&interleave->announce);
+    order_noting_end(&interleave->noting);
     order_close(interleave->input);
 }
 
@@ -417,6 +456,7 @@ function_columns(const struct order_planning *planning, struct plan_node *node)
 
 const struct order_ops order_interleave = {
     .name = "interleave",
+    .is_noted = true,
     .form = ORDER_FUNCTION,
     .alike = ORDER_ALIKE_FUNCTION,
     .search = ORDER_SEARCH_INPUT,
@@ -427,12 +467,14 @@ const struct order_ops order_interleave = {
     .next = interleave_next,
     .close = interleave_close,
     .pass_over = interleave_pass_over,
+    .surely = interleave_surely,
     .gathered = interleave_gathered,
     .columns = function_columns,
 };
 
 const struct order_ops order_flat_map = {
     .name = "flat_map",
+    .is_noted = true,
     .form = ORDER_FUNCTION,
     .alike = ORDER_ALIKE_FUNCTION,
     .search = ORDER_SEARCH_INPUT,
@@ -444,6 +486,7 @@ const struct order_ops order_flat_map = {
     .count = flat_map_count,
     .at = flat_map_at,
     .pass_over = interleave_pass_over,
+    .surely = interleave_surely,
     .gathered = interleave_gathered,
     .columns = function_columns,
 };

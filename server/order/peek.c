@@ -460,6 +460,7 @@ order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
         }
         run_words_release(words, 1, node->width, node->run_words);
         peek->has_bad = true;
+        services_of(peek)->left_out++;
     }
 }
 
@@ -560,5 +561,6 @@ order_peek_rows(const struct order_iterator *iterator, const uint64_t *element, 
     }
     *ret_rows = rows < 0 ? 0 : (uint64_t)rows;
     *ret_left_out = frame->count == 0;
+    services->left_out += *ret_left_out;
     return TUNDISH_OK;
 }

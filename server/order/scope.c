@@ -106,8 +106,10 @@ order_scope_open(struct order_instance *instance, const struct plan_node *node,
     tundish_status status;
 
     status = services->evaluate(services, node, instance->scope, words, 1, &frame);
-    if (status == TUNDISH_OK && frame->count == 0)
+    if (status == TUNDISH_OK && frame->count == 0) {
+        services->left_out++;
         status = TUNDISH_NO_VALUE;
+    }
     if (status != TUNDISH_OK) {
         run_words_release(words, 1, node->width, node->run_words);
         return status;

@@ -130,14 +130,26 @@ making_sentence(const struct plan_node *node, const char *stage)
         "%s unpacks its files again from the epoch's start: resuming takes as long as that", stage);
 }
 
+/* The node of the graph itself that is `node`, or in whose function that is. NULL: none. */
+static const struct plan_node *
+find_outermost(const struct plan_graph *graph, const struct plan_node *node)
+{
+    const struct plan_node *found = NULL;
+
+    for (uint32_t i = 0; i < graph->node_count && found == NULL; i++)
+        if (graph->nodes[i] == node ||
+            (graph->nodes[i]->body != NULL && find_outermost(graph->nodes[i]->body, node) != NULL))
+            found = graph->nodes[i];
+    return found;
+}
+
 /* Stages of the stream itself note how many elements pass (order/landmarks.h). */
 static bool
 is_noted(const struct plan *plan, const struct plan_node *node)
 {
-    for (uint32_t i = 0; i < plan->graph->node_count; i++)
-        if (plan->graph->nodes[i] == node)
-            return node->order->is_noted;
-    return false;
+    const struct plan_node *outermost = find_outermost(plan->graph, node);
+
+    return outermost != NULL && order_is_noted(outermost);
 }
 
 enum plan_resume

@@ -253,8 +253,9 @@ leap_far(struct order_iterator *iterator, const struct order_counts *before, uin
 static bool
 looks_unnoted(const struct plan_node *node)
 {
-    return (order_reads_content(node) && !node->order->is_noted) ||
-           (node->body != NULL && order_any(node->body->root, order_reads_content));
+    return (order_reads_content(node) ||
+            (node->body != NULL && order_any(node->body->root, order_reads_content))) &&
+           !order_is_noted(node);
 }
 
 /* Little content is made twice where an earlier run has noted what comes of it: that after the last

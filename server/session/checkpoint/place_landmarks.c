@@ -53,7 +53,7 @@ static bool
 decides(const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->graph->node_count; i++)
-        if (plan->graph->nodes[i]->order != NULL && plan->graph->nodes[i]->order->is_noted)
+        if (order_is_noted(plan->graph->nodes[i]))
             return true;
     return false;
 }

@@ -366,6 +366,12 @@ AXES = {
     "resume-window": (_resume, (1000, 10000, 100000)),
     "resume-interleave": (_resume_files, (1000, 10000, 100000)),
     "resume-filter": (_resume_noted('filter: "value % 3 != 0"', "batch: 64"), (1000, 10000, 100000)),
+    "resume-inside": (
+        _resume_noted(
+            "interleave: {dataset: [{range: 100000}, {filter: 'value % 3 != 0'}], cycle_length: 4}", "batch: 64"
+        ),
+        (1000, 10000, 100000),
+    ),
     "resume-keys": (_resume_noted('group_by_window: {key: "value % 10", window_size: 64}'), (1000, 10000, 100000)),
     "resume-lengths": (
         _resume_noted(

@@ -13,7 +13,30 @@
 
 #define SAMPLE(datasets, more) "{sample_from_datasets: {datasets: " datasets ", seed: 1" more "}}"
 
+/* 60 of 90 numbers. */
+#define SOME "[{range: [0, 90]}, {filter: 'value % 3 != 1'}]"
+#define INTERLEAVE(dataset, more) "{interleave: {dataset: " dataset more "}}"
+
 static const char *const pipelines[] = {
+    "{range: 15}, " INTERLEAVE(SOME, ", cycle_length: 4"),
+    "{range: 15}, " INTERLEAVE(SOME, ", cycle_length: 4, block_length: 3"),
+    "{range: 3}, " INTERLEAVE("[{range: 400}, {filter: 'value % 3 != 1'}]", ", cycle_length: 8"),
+    "{range: 30}, {filter: 'value % 2 == 1'}, " INTERLEAVE(SOME, ", cycle_length: 3"),
+    "{range: [1, 40]}, " INTERLEAVE("[{range: [0, $value]}, {filter: 'value % 5 != 1'}]",
+                                    ", cycle_length: 5, block_length: 2"),
+    "{range: 15}, {flat_map: " SOME "}",
+    "{range: 9}, {flat_map: [{range: 40}, {flat_map: [{range: $value}, {filter: 'value % 2 == "
+    "0'}]}]}",
+    "{range: 15}, {shuffle: {buffer_size: 4, seed: 1}}, " INTERLEAVE(SOME, ", cycle_length: 4"),
+    "{range: 15}, {shuffle: {buffer_size: 4, seed: 1}}, " INTERLEAVE(
+        "[{range: [0, 90]}, {filter: 'value % 3 != 1'}, {shuffle: {buffer_size: 9, seed: 3}}]",
+        ", cycle_length: 2"),
+    "{range: 15}, " INTERLEAVE(SOME, ", cycle_length: 4") ", {shuffle: {buffer_size: 30, seed: 2}}",
+    "{range: 5}, " INTERLEAVE(SOME, ", cycle_length: 2") ", {shuffle: {buffer_size: 9, seed: 2}}, "
+                                                         "{repeat: 4}",
+    "{range: 15}, " INTERLEAVE(SOME, ", cycle_length: 4") ", {filter: 'value > 7'}, {batch: 3}",
+    "{range: 300}, {batch: 20}, " INTERLEAVE("[{range: 60}, {filter: 'value % 3 != 1'}]",
+                                             ", cycle_length: 3"),
     SAMPLE("[[{range: 400}], [{range: [400, 900]}]]", ""),
     SAMPLE("[[{range: 400}], [{range: [400, 900]}], [{range: [900, 910]}]]",
            ", weights: [0.3, 0.6, 0.1]"),
@@ -175,6 +198,15 @@ few_are_made_again(void **state)
         made_again(SAMPLE("[[{range: 9000}, {filter: 'value % 3 != 1'}], [{range: 9000}]]", ""),
                    12000),
         0, 4 * LANDMARK_STEP);
+    /* Those of the datasets that are open, and an outer element for each of the others. */
+    assert_in_range(
+        made_again("{range: 60}, " INTERLEAVE("[{range: 900}, {filter: 'value % 3 != 1'}]",
+                                              ", cycle_length: 4"),
+                   30000),
+        0, 4 * 900 + 60 + 4 * LANDMARK_STEP);
+    assert_in_range(
+        made_again("{range: 60}, {flat_map: [{range: 900}, {filter: 'value % 3 != 1'}]}", 30000), 0,
+        900 + 60 + 4 * LANDMARK_STEP);
 }
 
 /* Notes that were made while draws were only counted hold up to a failure. */
@@ -244,6 +276,38 @@ assert_lie(const char *pipeline, const uint64_t *numbers, size_t count, bool cou
     order_landmarks_close(&landmarks);
 }
 
+/* Rows that are left out are counted where they are met: by a run that resumes, too. */
+static void
+nothing_is_noted_beyond_what_is_left_out(void **state)
+{
+    static const struct {
+        const char *pipeline;
+        uint64_t most;
+    } cases[] = {
+        { "{range: 3}, {flat_map: [{range: [0, 900]}, {filter: 'value % 3 != 1'}]}", 200 },
+        { "{range: [298, 900]}, {flat_map: [{range: [0, $value]}, {filter: 'value % 3 != 1'}]}",
+          400 },
+        { "{range: [299, 900]}, {flat_map: [{range: [400, 500]}, {filter: 'value % 3 != 1'}]}",
+          67 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct order_landmarks landmarks = { .step = 8 };
+        struct fixture fixture;
+
+        fixture_open(&fixture, cases[i].pipeline);
+        fixture.services.landmarks = &landmarks;
+        fixture.bad = 300;
+        fixture.skip_bad = true;
+        fixture_epoch(&fixture, 100000, 7);
+        assert_int_equal(landmarks.list_count, 1);
+        assert_in_range(order_landmarks_reach(&landmarks.lists[0]), 1, cases[i].most);
+        fixture_close(&fixture);
+        order_landmarks_close(&landmarks);
+    }
+}
+
 static void
 states_that_cannot_be_are_not_taken(void **state)
 {
@@ -263,6 +327,23 @@ states_that_cannot_be_are_not_taken(void **state)
         { 0 },
     };
     static const size_t counts[] = { 4, 4, 4, 3, 5, 4, 4, 0 };
+    static const char interleaved[] =
+        "{range: 9}, " INTERLEAVE(SOME, ", cycle_length: 2, block_length: 3");
+    /* At that landmark two are open, and nothing of a block was taken. */
+    static const uint64_t places[][10] = {
+        { 0, 0, 2, 1, 2, 1, 48, 2 },             /* one number is missing */
+        { 0, 0, 2, 1, 2, 1, 48, 2, 48, 0 },      /* one too many */
+        { 0, 0, 2, 1, 3, 1, 48, 2, 48, 0 },      /* more datasets than in a cycle */
+        { 3, 0, 2, 1, 2, 1, 48, 2, 48 },         /* the turn of none of them */
+        { 0, 3, 2, 1, 2, 1, 48, 2, 48 },         /* a whole block was taken, and no more */
+        { 0, 2, 2, 1, 2, 0, 1, 96 },             /* some of a block of an empty one */
+        { 0, 0, 2, 1, 2, 1, 48, 1, 48 },         /* two datasets of the same element */
+        { 0, 0, 2, 1, 2, 1, 48, 3, 48 },         /* of one that was not pulled */
+        { 0, 0, 2, 2, 2, 1, 48, 2, 48 },         /* the input is at an end or is not */
+        { 0, 0, 2, 1, 2, 1, 48, 2, 49 },         /* more than passed */
+        { 0, 0, 2, 1, UINT64_MAX, 1, 48, 2, 48 } /* ... */
+    };
+    static const size_t place_counts[] = { 8, 10, 10, 9, 9, 8, 9, 9, 9, 9, 9 };
     static const size_t batch_counts[] = { 2, 1, 3 };
     static const uint64_t batches[][3] = {
         { 0, 2 },     /* rows of no batch */
@@ -278,6 +359,11 @@ states_that_cannot_be_are_not_taken(void **state)
     assert_lie(stopping, (const uint64_t[]){ 48, 1, 48, 0 }, 4, false);
     assert_lie(sampled, (const uint64_t[]){ 48, 1, 48, 0 }, 4, true);
     assert_lie(sampled, (const uint64_t[]){ 96, 0, 0, 0 }, 4, true);
+    for (size_t i = 0; i < sizeof place_counts / sizeof *place_counts; i++)
+        assert_lie(interleaved, places[i], place_counts[i], false);
+    assert_lie(interleaved, (const uint64_t[]){ 0, 0, UINT64_MAX, 1, 2, 1, 48, 2, 48 }, 9, true);
+    assert_lie(interleaved, (const uint64_t[]){ 0, 0, 2, 0, 2, 1, 48, 2, 48 }, 9, true);
+    assert_lie(interleaved, (const uint64_t[]){ 0, 0, 8, 1, 2, 5, 66, 2, 30 }, 9, true);
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
         assert_lie(rebatched, batches[i], batch_counts[i], false);
     assert_lie(rebatched, (const uint64_t[]){ 72, 4 }, 2, true);
@@ -292,6 +378,7 @@ TEST_FILE(test_noting)
         cmocka_unit_test(notes_are_made_on_the_way_to_a_place),
         cmocka_unit_test(few_are_made_again),
         cmocka_unit_test(what_is_noted_beyond_a_failure_is_taken_back),
+        cmocka_unit_test(nothing_is_noted_beyond_what_is_left_out),
         cmocka_unit_test(states_that_cannot_be_are_not_taken),
     };
 
