@@ -2,6 +2,7 @@
 #include "core/read_write.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -83,6 +84,38 @@ tnd_write_at(int descriptor, const void *from, size_t bytes, uint64_t offset)
 
         error = error_of(put);
         done += put > 0 ? (size_t)put : 0;
+    }
+    return error;
+}
+
+int
+tnd_write_parts_at(int descriptor, struct iovec *parts, size_t count, uint64_t offset)
+{
+    int error = 0;
+
+    while (error == 0) {
+        ssize_t put;
+
+        while (count > 0 && parts->iov_len == 0) {
+            parts++;
+            count--;
+        }
+        if (count == 0)
+            break;
+        put = pwritev(descriptor, parts, count < IOV_MAX ? (int)count : IOV_MAX, (off_t)offset);
+        error = error_of(put);
+        offset += put > 0 ? (uint64_t)put : 0;
+        while (put > 0) {
+            size_t some = (size_t)put < parts->iov_len ? (size_t)put : parts->iov_len;
+
+            parts->iov_base = (uint8_t *)parts->iov_base + some;
+            parts->iov_len -= some;
+            put -= (ssize_t)some;
+            if (parts->iov_len == 0) {
+                parts++;
+                count--;
+            }
+        }
     }
     return error;
 }

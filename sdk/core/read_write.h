@@ -26,6 +26,9 @@ int tnd_read(int descriptor, void *to, size_t bytes, size_t *ret_bytes);
 /* Write all `bytes`. Returns 0, or the kernel's error: some may have been written then. */
 int tnd_write_at(int descriptor, const void *from, size_t bytes, uint64_t offset);
 
+/* The same of several buffers, one after another. The array is changed. */
+int tnd_write_parts_at(int descriptor, struct iovec *parts, size_t count, uint64_t offset);
+
 /* The same where the file stands, or to a pipe. */
 int tnd_write(int descriptor, const void *from, size_t bytes);
 

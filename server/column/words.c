@@ -156,7 +156,7 @@ struct making {
     int64_t first; /* of the note's texts */
     const uint32_t *numbers;
     struct words_memo **memos; /* of the note's dictionaries */
-    bool has_many;             /* words, in a dictionary */
+    uint64_t word_count;       /* of all dictionaries */
     int64_t *values;
 };
 
@@ -195,7 +195,7 @@ take_known(const struct making *making, int64_t begin, int64_t end)
 {
     bool is_unknown = false;
 
-    if (making->has_many)
+    if (making->word_count > FEW_WORDS)
         expect(making, begin, end);
     if (is_one_dictionary(making, begin, end)) {
         const _Atomic int32_t *slots = making->memos[making->numbers[begin] >> WORDS_SHIFT]->values;
@@ -221,6 +221,27 @@ take_known(const struct making *making, int64_t begin, int64_t end)
     return is_unknown;
 }
 
+/* A word is a miss of the cache for where its text lies, and one for the text. */
+static void
+find_texts(const struct making *making, const int64_t *where, size_t count,
+           struct byte_view *ret_texts)
+{
+    const struct words_note *note = making->note;
+
+    for (size_t i = 0; i < count && note->lacks_texts; i++) {
+        uint32_t number = making->numbers[where[i]];
+        const struct words *words =
+            number == WORDS_NONE ? NULL : note->dictionaries[number >> WORDS_SHIFT];
+
+        if (words != NULL && words->expect != NULL)
+            words->expect(words, number & (WORDS_MAX - 1));
+    }
+    for (size_t i = 0; i < count; i++) {
+        ret_texts[i] = text_of(note, making->first + where[i]);
+        __builtin_prefetch(ret_texts[i].data);
+    }
+}
+
 static void
 make_unknown(const struct making *making, int64_t begin, int64_t end)
 {
@@ -229,11 +250,10 @@ make_unknown(const struct making *making, int64_t begin, int64_t end)
     size_t count = 0;
 
     for (int64_t i = begin; i < end; i++)
-        if (making->values[i] == UNKNOWN) {
-            where[count] = i;
-            texts[count++] = text_of(making->note, making->first + i);
-        }
+        if (making->values[i] == UNKNOWN)
+            where[count++] = i;
     must(count > 0);
+    find_texts(making, where, count, texts);
     making->maker->make(making->maker->context, texts, count, values);
     for (size_t i = 0; i < count; i++) {
         uint32_t number = making->numbers[where[i]];
@@ -260,7 +280,7 @@ words_make(struct scratch *scratch, const struct words_maker *maker, const struc
     for (uint32_t i = 0; i < note->dictionary_count; i++)
         if (note->dictionaries[i] != NULL) {
             making.memos[i] = memo_of(note->dictionaries[i], maker->key);
-            making.has_many |= note->dictionaries[i]->count > FEW_WORDS;
+            making.word_count += note->dictionaries[i]->count;
         }
     for (int64_t begin = 0; begin < count; begin += WORDS_BLOCK) {
         int64_t end = begin + WORDS_BLOCK < count ? begin + WORDS_BLOCK : count;

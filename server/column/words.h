@@ -19,10 +19,12 @@
 
 struct words_memo;
 
-/* A dictionary, owned by the source, which sets the first two fields. Zeros: no memos. */
+/* A dictionary, owned by the source, which sets the first three fields. Zeros: no memos. */
 struct words {
     uint32_t count;
     struct byte_view (*text)(const struct words *words, uint32_t number);
+    void (*expect)(const struct words *words, uint32_t number); /* its text is asked for soon; or
+                                                                   NULL */
     struct words_memo *_Atomic memos;
     struct words_memo *room;   /* for the memo of one stage, which is not freed; or NULL */
     _Atomic bool room_is_used; /* by one that was begun */

@@ -230,26 +230,38 @@ copy_element(uint64_t *to, const uint64_t *from, uint32_t width)
         to[i] = from[i];
 }
 
-/* Draw `count` elements of the oldest epoch without refilling. */
+/* Draw `count` elements of the oldest epoch without refilling. Draws are made AHEAD at a time and
+ * prefetched: the drawn addresses do not depend on the elements. */
 ALWAYS_INLINE void
 drain(struct shuffle *shuffle, uint64_t *words, size_t count, uint32_t width)
 {
     uint64_t *front = front_length(shuffle);
+    uint64_t drawn[AHEAD];
 
-    for (size_t i = 0; i < count; i++) {
-        uint64_t at = wrap(shuffle, shuffle->head + shuffle_draw(&shuffle->draws) % *front);
+    for (size_t done = 0; done < count;) {
+        size_t some = count - done < AHEAD ? count - done : AHEAD;
+        uint64_t head = shuffle->head;
 
-        copy_element(words + i * width, shuffle->window + at * width, width);
-        copy_element(shuffle->window + at * width, shuffle->window + shuffle->head * width, width);
-        shuffle->head = wrap(shuffle, shuffle->head + 1);
-        --*front;
+        for (size_t i = 0; i < some; i++) {
+            drawn[i] = wrap(shuffle, head + shuffle_draw(&shuffle->draws) % (*front - i));
+            __builtin_prefetch(shuffle->window + drawn[i] * width, 1);
+            head = wrap(shuffle, head + 1);
+        }
+        for (size_t i = 0; i < some; i++) {
+            uint64_t *chosen = shuffle->window + drawn[i] * width;
+
+            copy_element(words + (done + i) * width, chosen, width);
+            copy_element(chosen, shuffle->window + shuffle->head * width, width);
+            shuffle->head = wrap(shuffle, shuffle->head + 1);
+        }
+        *front -= some;
+        done += some;
     }
     shuffle->held -= count;
 }
 
 /* The steady state, in place: each of the `count` new elements at `words` enters the window at its
- * tail, and a drawn element takes its place. Draws are made AHEAD at a time and prefetched. This is
- * exact, since the drawn addresses do not depend on the elements. */
+ * tail, and a drawn element takes its place. Draws are made ahead, as for `drain`. */
 ALWAYS_INLINE void
 exchange(struct shuffle *shuffle, uint64_t *words, size_t count, uint32_t width)
 {

@@ -472,6 +472,14 @@ text_of_word(const struct words *words, uint32_t number)
     return (struct byte_view){ of->texts + text.offset, text.bytes };
 }
 
+static void
+expect_word(const struct words *words, uint32_t number)
+{
+    const struct parquet_words *of = (const struct parquet_words *)(const void *)words;
+
+    __builtin_prefetch(&of->list[number]);
+}
+
 /* The dictionary becomes the column's, with the memory of texts. */
 static void
 keep_words(struct decoding *decoding)
@@ -482,7 +490,7 @@ keep_words(struct decoding *decoding)
     uint32_t count = values->dictionary_count + 1;
 
     *words = (struct parquet_words){
-        .words = { .count = count, .text = text_of_word },
+        .words = { .count = count, .text = text_of_word, .expect = expect_word },
         .holds = 1,
         .list = (struct parquet_text *)(void *)values->dictionary,
         .texts = values->texts.data,

@@ -174,6 +174,13 @@ parquet_group_of(const struct parquet_footer *footer, uint64_t row, uint32_t hin
 
     if (hint < high && has_row(&footer->groups[hint], row))
         return hint;
+    /* As a rule all but the last have as many rows as the first. */
+    if (high > 0 && footer->groups[0].row_count > 0) {
+        uint64_t guess = row / footer->groups[0].row_count;
+
+        if (guess < high && has_row(&footer->groups[guess], row))
+            return (uint32_t)guess;
+    }
     /* The last group that begins at or before the row; empty ones before it begin there too. */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;

@@ -223,12 +223,16 @@ has_rows(const struct row_group *group, const struct row_group_wanted *wanted)
     return true;
 }
 
-/* With the lock held. Nobody counts rows of columns, nor of what lies in a file. */
+/* With the lock held. Nobody counts rows of columns, nor of what lies in a file, nor where there is
+ * room for far more. */
 static void
 note_taken(struct row_groups *cache, const struct row_group *group,
            const struct row_group_wanted *wanted)
 {
-    for (uint32_t i = 0; i < wanted->count && group->tuples != NULL && group->spill == NULL; i++)
+    bool counts = group->tuples != NULL && group->spill == NULL &&
+                  (cache->seen_bytes == 0 || cache->seen_bytes > cache->limit / 2);
+
+    for (uint32_t i = 0; i < wanted->count && counts; i++)
         row_groups_note(cache, &(struct row_group_row){ group->file, group->number,
                                                         (uint32_t)wanted->rows[i].row });
     row_groups_mark(cache);

@@ -190,16 +190,13 @@ join_lists(const struct taking *taking, uint32_t index, struct column *ret_colum
     splits[0] = 0;
     for (int64_t i = 0; i < count; i++)
         splits[i + 1] = splits[i] + (int64_t)items[i].count;
-    to = scratch_array(taking->scratch, (size_t)splits[count] + 1, width);
+    to = scratch_array(taking->scratch, (size_t)splits[count] + LIST_SLACK, width);
     column_set_scalars(ret_column, count, to);
     ret_column->value_count = splits[count];
     ret_column->level_count = 1;
     ret_column->levels[0] = (struct level){ .uniform = -1, .splits = splits };
     for (int64_t i = 0; i < count; i++)
-        if (items[i].count > 0) {
-            memcpy(to, items[i].values, items[i].count * width);
-            to += items[i].count * width;
-        }
+        to = parquet_list_copy(items[i].values, items[i].count, width, to);
 }
 
 tundish_status

@@ -42,6 +42,23 @@ parquet_output_bytes(tundish_dtype dtype)
     return dtype == TUNDISH_STRING ? sizeof(struct byte_view) : tnd_dtype_bytes(dtype);
 }
 
+enum { LIST_SLACK = 8 }; /* values after the last list that may be read and written, too */
+
+/* Short lists are copied as LIST_SLACK values. Returns where the next one goes. */
+static inline uint8_t *
+parquet_list_copy(const uint8_t *from, uint64_t count, size_t width, uint8_t *to)
+{
+    if (count == 0)
+        return to; /* from nowhere */
+    if (count <= LIST_SLACK && width == 8)
+        memcpy(to, from, LIST_SLACK * 8);
+    else if (count <= LIST_SLACK && width == 4)
+        memcpy(to, from, LIST_SLACK * 4);
+    else
+        memcpy(to, from, count * width);
+    return to + count * width;
+}
+
 /* Take the rows of a stretch out of a row group that is held. */
 void parquet_rows_take(const struct taking *taking, const struct stretch *stretch,
                        const struct row_group *group);

@@ -251,7 +251,7 @@ take_lists(const struct taking *taking, const struct stretch *stretch,
     size_t width = parquet_output_bytes(dtype);
     size_t kept = column->words != NULL ? sizeof *column->numbers : parquet_value_bytes(dtype);
     uint64_t count = find_lists(stretch, column, kept, to);
-    uint8_t *copy = scratch_array(taking->scratch, count, width);
+    uint8_t *copy = scratch_array(taking->scratch, count + LIST_SLACK, width);
 
     for (uint32_t begin = 0, end; begin < stretch->count; begin = end) {
         end = block_end(begin, stretch->count);
@@ -259,14 +259,15 @@ take_lists(const struct taking *taking, const struct stretch *stretch,
             expect_bytes(to[stretch->rows[i].to].values, to[stretch->rows[i].to].count * kept);
         for (uint32_t i = begin; i < end; i++) {
             struct item *item = &to[stretch->rows[i].to];
+            uint8_t *next = copy + item->count * width;
 
             if (dtype == TUNDISH_STRING)
                 copy_texts(taking, column, column->splits[stretch->rows[i].row], item->count,
                            (struct byte_view *)(void *)copy);
-            else if (item->count > 0)
-                memcpy(copy, item->values, item->count * width);
+            else
+                (void)parquet_list_copy(item->values, item->count, width, copy);
             item->values = copy;
-            copy += item->count * width;
+            copy = next;
         }
     }
 }

@@ -183,7 +183,7 @@ copy_words(const struct parquet_words *from, const uint32_t *numbers, uint32_t c
     uint32_t used = 0;
 
     *words = (struct parquet_words){
-        .words = { .count = count, .text = from->words.text },
+        .words = { .count = count, .text = from->words.text, .expect = from->words.expect },
         .holds = 1,
         .list = list,
         .texts = tnd_zalloc(bytes + PARQUET_SLACK, 1),

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/memory.h"
@@ -19,29 +20,44 @@ struct parquet_spill {
     uint64_t count;
 };
 
-/* Arrays lie side by side in the order in which they are placed: first to count their bytes, then
- * to write them, then to move what points to them. */
+/* Arrays lie side by side in the order in which they are placed: first to gather them, then to move
+ * what points to them. */
 struct placing {
-    enum { PLACE_COUNT, PLACE_WRITE, PLACE_MOVE } step;
-    int file;
-    int error;
-    struct parquet_spill *spill;
+    struct parquet_spill *spill; /* NULL: gather */
+    struct iovec *parts;
+    size_t part_count, part_room;
     uint64_t at;
 };
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, ZEROS = 1 << 16 };
 
-/* A file is written, which costs less than faults of its pages. Where it goes in the file, once
- * that is mapped. */
-static void *
-place(struct placing *placing, const void *from, uint64_t bytes)
+static uint8_t zeros[ZEROS]; /* stands for memos, and between arrays */
+
+static void
+add_part(struct placing *placing, void *from, uint64_t bytes)
 {
-    uint64_t at = placing->at;
+    if (placing->part_count == placing->part_room) {
+        placing->part_room = 2 * placing->part_room + 64;
+        placing->parts = tnd_realloc(placing->parts, placing->part_room, sizeof *placing->parts);
+    }
+    placing->parts[placing->part_count++] = (struct iovec){ from, bytes };
+}
 
-    placing->at += (bytes + PARQUET_SLACK + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (placing->step == PLACE_WRITE && placing->error == 0 && from != NULL)
-        placing->error = tnd_write_at(placing->file, from, bytes, at);
-    return placing->step == PLACE_MOVE ? placing->spill->bytes + at : NULL;
+/* Where an array, or zeros, goes in the file, once it is there. */
+static void *
+place(struct placing *placing, void *from, uint64_t bytes)
+{
+    uint64_t at = placing->at,
+             whole = (bytes + PARQUET_SLACK + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+    placing->at += whole;
+    if (placing->spill != NULL)
+        return placing->spill->bytes + at;
+    if (from != NULL)
+        add_part(placing, from, bytes);
+    for (uint64_t done = from != NULL ? bytes : 0; done < whole; done += ZEROS)
+        add_part(placing, zeros, whole - done < ZEROS ? whole - done : ZEROS);
+    return NULL;
 }
 
 /* Move an array, unless it is not there. */
@@ -65,10 +81,12 @@ place_words(struct placing *placing, struct parquet_words **words)
     uint8_t *texts = place(placing, from->texts, from->text_bytes);
     void *memo = place(placing, NULL, words_memo_bytes(from->words.count));
 
-    if (placing->step != PLACE_MOVE)
+    if (placing->spill == NULL)
         return;
     to = tnd_alloc(sizeof *to);
-    *to = (struct parquet_words){ .words = { .count = from->words.count, .text = from->words.text },
+    *to = (struct parquet_words){ .words = { .count = from->words.count,
+                                             .text = from->words.text,
+                                             .expect = from->words.expect },
                                   .holds = 1,
                                   .list = list,
                                   .texts = texts,
@@ -95,60 +113,58 @@ place_column(struct placing *placing, const struct parquet_member *member)
         move(placing, column->splits, (column->row_count + 1) * sizeof *column->splits);
     if (column->words != NULL)
         place_words(placing, &column->words);
-    column->is_spilled = placing->step == PLACE_MOVE;
+    column->is_spilled = placing->spill != NULL;
 }
 
 static void
 place_all(struct placing *placing, struct parquet_tuples *tuples,
           const struct parquet_member *members, uint32_t count)
 {
-    placing->at = 0;
     tuples->tuples = move(placing, tuples->tuples, tuples->bytes);
-    tuples->is_spilled = placing->step == PLACE_MOVE;
+    tuples->is_spilled = placing->spill != NULL;
     for (uint32_t i = 0; i < count; i++)
         place_column(placing, &members[i]);
 }
 
-/* All blocks of the file are there before it is mapped: so no SIGBUS comes later where the disk is
- * full. */
-static int
-open_file(int folder, uint64_t bytes)
+/* All blocks of the file are there before it is written: so no SIGBUS comes later where the disk is
+ * full. It is written as a whole, not by faults of its pages, so that these may be huge. */
+static void *
+map_file(int folder, struct placing *gathered)
 {
     int file = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), error = EINTR;
+    void *mapped = MAP_FAILED;
 
     while (file >= 0 && error == EINTR)
-        error = posix_fallocate(file, 0, (off_t)bytes);
-    if (file < 0 || error == 0)
-        return file;
-    close(file);
-    return -1;
+        error = posix_fallocate(file, 0, (off_t)gathered->at);
+    if (file >= 0 && error == 0)
+        error = tnd_write_parts_at(file, gathered->parts, gathered->part_count, 0);
+    if (file >= 0 && error == 0)
+        mapped =
+            mmap(NULL, gathered->at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+    if (file >= 0)
+        close(file);
+    free(gathered->parts);
+    return mapped == MAP_FAILED ? NULL : mapped;
 }
 
 struct parquet_spill *
 parquet_spill_open(int folder, struct parquet_tuples *tuples, const struct parquet_member *members,
                    uint32_t member_count, uint64_t *ret_bytes)
 {
-    struct placing placing = { .step = PLACE_COUNT };
-    void *bytes = MAP_FAILED;
+    struct placing placing = { 0 };
+    struct parquet_spill *spill;
+    void *bytes;
 
     place_all(&placing, tuples, members, member_count);
-    placing.file = open_file(folder, placing.at);
-    if (placing.file < 0)
+    bytes = map_file(folder, &placing);
+    if (bytes == NULL)
         return NULL;
-    placing.step = PLACE_WRITE;
+    spill = tnd_alloc(sizeof *spill);
+    *spill = (struct parquet_spill){ .holds = 1, .bytes = bytes, .count = placing.at };
+    placing = (struct placing){ .spill = spill };
     place_all(&placing, tuples, members, member_count);
-    if (placing.error == 0)
-        bytes = mmap(NULL, placing.at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                     placing.file, 0);
-    close(placing.file);
-    if (bytes == MAP_FAILED)
-        return NULL;
-    placing.spill = tnd_alloc(sizeof *placing.spill);
-    *placing.spill = (struct parquet_spill){ .holds = 1, .bytes = bytes, .count = placing.at };
-    placing.step = PLACE_MOVE;
-    place_all(&placing, tuples, members, member_count);
-    *ret_bytes = placing.spill->count;
-    return placing.spill;
+    *ret_bytes = spill->count;
+    return spill;
 }
 
 void

@@ -1,5 +1,6 @@
-/* test_read_write.c - bytes of a file, into one buffer and into two. */
+/* test_read_write.c - bytes of a file, into one buffer and into two, and out of many. */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,6 +86,31 @@ an_error_is_the_kernel_s(void **state)
     assert_int_equal(tnd_read_both_at(-1, (struct iovec[2]){ { &byte, 1 }, { &byte, 1 } }, 0, &got),
                      EBADF);
     assert_int_equal(got, 0);
+    assert_int_equal(tnd_write_parts_at(-1, &(struct iovec){ &byte, 1 }, 1, 0), EBADF);
+}
+
+/* More than a system call takes; every third one has none. */
+static void
+parts_are_written_one_after_another(void **state)
+{
+    enum { PARTS = 3 * IOV_MAX };
+    static struct iovec parts[PARTS];
+    static char written[PARTS], expected[PARTS];
+    int file = *(int *)*state;
+    size_t count = 0, got = 0;
+
+    for (size_t i = 0; i < PARTS; i++) {
+        parts[i] = (struct iovec){ (char *)(uintptr_t)&TEXT[i % 10], i % 3 };
+        for (size_t k = 0; k < i % 3 && i % 10 + k < 10; k++)
+            expected[count++] = TEXT[i % 10 + k];
+        if (i % 10 == 9 && i % 3 == 2)
+            parts[i].iov_len = 1;
+    }
+    assert_int_equal(tnd_write_parts_at(file, parts, PARTS, 5), 0);
+    assert_int_equal(tnd_read_at(file, written, PARTS, 5, &got), 0);
+    assert_int_equal(got, count);
+    assert_memory_equal(written, expected, count);
+    assert_int_equal(tnd_write_parts_at(file, parts, 0, 0), 0);
 }
 
 TEST_FILE(test_read_write)
@@ -94,6 +120,7 @@ TEST_FILE(test_read_write)
                                         close_text),
         cmocka_unit_test_setup_teardown(at_the_end_of_the_file_it_is_less, open_text, close_text),
         cmocka_unit_test(an_error_is_the_kernel_s),
+        cmocka_unit_test_setup_teardown(parts_are_written_one_after_another, open_text, close_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

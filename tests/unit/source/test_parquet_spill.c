@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -135,19 +137,18 @@ all_that_columns_have_is_in_the_file(void **state)
 }
 
 static void
-nothing_is_moved_where_there_is_no_folder(void **state)
+assert_nothing_is_moved(int folder)
 {
     struct parquet_column columns[4];
     struct parquet_member members[4];
     struct parquet_tuples *tuples;
     uint64_t bytes = 0;
 
-    (void)state;
     make_columns(columns);
     for (uint32_t i = 0; i < 4; i++)
         members[i] = (struct parquet_member){ &columns[i], dtypes[i] };
     tuples = parquet_tuples_open(members, 4, ROWS);
-    assert_null(parquet_spill_open(-1, tuples, members, 4, &bytes));
+    assert_null(parquet_spill_open(folder, tuples, members, 4, &bytes));
     assert_int_equal(bytes, 0);
     assert_columns(tuples, columns);
     for (uint32_t i = 0; i < 4; i++)
@@ -155,11 +156,37 @@ nothing_is_moved_where_there_is_no_folder(void **state)
     parquet_tuples_close(tuples);
 }
 
+static void
+nothing_is_moved_where_there_is_no_folder(void **state)
+{
+    (void)state;
+    assert_nothing_is_moved(-1);
+}
+
+/* As on a full disk: a mapped page without a block would be a SIGBUS. */
+static void
+nothing_is_moved_where_a_file_has_no_room(void **state)
+{
+    int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct rlimit before, little;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little = (struct rlimit){ 4096, before.rlim_max };
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    assert_nothing_is_moved(folder);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    close(folder);
+}
+
 TEST_FILE(test_parquet_spill)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_columns_have_is_in_the_file),
         cmocka_unit_test(nothing_is_moved_where_there_is_no_folder),
+        cmocka_unit_test(nothing_is_moved_where_a_file_has_no_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
