@@ -95,11 +95,9 @@ decode(const struct row_groups *cache, struct row_group *group, uint32_t column,
             parquet_kept_shrink_column(
                 &group->kept,
                 &(struct parquet_member){ ret_column, file->columns->columns[column].dtype });
-        if (status != TUNDISH_OK)
-            status = name_it(status, group, column);
     }
     free(bytes);
-    return status;
+    return status == TUNDISH_OK ? status : name_it(status, group, column);
 }
 
 /* With the lock held, which is given up meanwhile. A failure to read leaves the column as it was,

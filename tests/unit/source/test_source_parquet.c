@@ -608,6 +608,30 @@ a_bad_row_group_lets_all_who_wait_go(void **state)
     short_room_close(&room);
 }
 
+/* It may be read again: it is not what its bytes say. */
+static void
+a_failure_to_read_names_file_row_group_and_column(void **state)
+{
+    struct short_room room;
+    char path[256];
+    const struct row_group *group;
+    bool is_bad = true;
+
+    (void)state;
+    short_room_open(&room, LARGER_BYTES, 0);
+    snprintf(path, sizeof path, "%s/a.parquet", room.folder.path);
+    assert_int_equal(truncate(path, 3 * 8 * PER_GROUP), 0);
+    assert_int_equal(
+        row_groups_hold(files_row_groups(room.files),
+                        &(struct row_group_wanted){ .file = room.file, .number = BAD_GROUP },
+                        &group, &is_bad),
+        TUNDISH_E_DATA);
+    assert_false(is_bad);
+    assert_non_null(strstr(tnd_error_text(), "a.parquet, row group 3, column 'x': the file became "
+                                             "shorter while it was served"));
+    short_room_close(&room);
+}
+
 static void
 an_element_tells_file_row_group_and_row(void **state)
 {
@@ -707,6 +731,7 @@ TEST_FILE(test_source_parquet)
         cmocka_unit_test(a_row_group_that_is_expected_is_decoded_ahead),
         cmocka_unit_test(no_row_group_is_decoded_ahead_where_there_is_no_room),
         cmocka_unit_test(row_groups_of_a_step_are_expected_when_it_is_dealt),
+        cmocka_unit_test(a_failure_to_read_names_file_row_group_and_column),
         cmocka_unit_test(an_element_tells_file_row_group_and_row),
         cmocka_unit_test(a_file_without_its_end_is_passed_over),
         cmocka_unit_test(files_that_differ_or_are_none_are_told),
