@@ -18,6 +18,7 @@ from unittest import mock
 import rig
 
 import tundish
+import tundish.data
 from tundish import Ragged, Sparse, Strings, private_folder, programs, progress
 
 PIPELINE = rig.pipeline("range: {stop: 100}", "batch: 10")
@@ -214,6 +215,15 @@ class Served(Case):
                 self.assertEqual(reader.info.replica, 0)
             with tundish.open("train", server=server.socket, session="other") as reader:
                 self.assertEqual(reader.info.replica, 0)
+
+    def test_one_replica_of_several_is_not_read_alone(self):
+        several = rig.pipeline("range: {stop: 1000}", "batch: 4", replicas=2)
+        told = "stream '.*' deals its rows to 2 replicas, .*replicas: 1.*tundish-launch .* --replicas 2"
+        for source in (self.file(several), tundish.distribute(tundish.data.Dataset.range(1000).batch(4), replicas=2)):
+            with self.assertRaisesRegex(tundish.ArgumentError, told):
+                tundish.open(source)
+            with self.assertRaisesRegex(tundish.ArgumentError, told):
+                tundish.open(source, replica=1)
 
     def test_a_replica_of_the_environment_is_of_another_server(self):
         for name in ("TUNDISH_REPLICA", "LOCAL_RANK"):

@@ -431,7 +431,7 @@ def _serve_alone(file: PipelineFile, options: dict[str, Any]) -> Reader:
             f"{{replicas: {here}}}`, start them by `tundish-launch {file} --replicas {here} -- python TRAINER`, and "
             "leave it out here"
         )
-    return serve(file).open(**options)
+    return serve(file)._open_alone(**options)
 
 
 def require_source(source: Any, taker: str, *besides: type) -> None:

@@ -12,7 +12,7 @@ import tempfile
 import weakref
 
 from . import private_folder, programs, progress
-from .errors import DataError, MisuseError, ServerGone, Timeout
+from .errors import ArgumentError, DataError, MisuseError, ServerGone, Timeout
 from .reader import open as open_reader, readers_of
 
 TYPE_CHECKING = False
@@ -135,6 +135,21 @@ class Server:
         reader = open_reader(stream, server=self.socket, **options)
         reader._keep(self)
         return reader
+
+    def _open_alone(self, stream: str | None = None, **options: Any) -> Reader:
+        """The only reader: others would wait for nobody, and it for them, once their memory is full."""
+        reader = self.open(stream, **options)
+        count = reader.info.replica_count
+        if count == 1:
+            return reader
+        name = reader.info.stream
+        reader.close()
+        raise ArgumentError(
+            f"stream {name!r} deals its rows to {count} replicas, and this reader with a server of its own is one of "
+            "them: give the stream `distribute: {replicas: 1}` to read all rows here; or start the replicas by "
+            f"`tundish-launch FILE --replicas {count} -- python TRAINER`; or read each in a thread of this process, "
+            "by `server = tundish.serve(FILE)` and `server.open(replica=N)`"
+        )
 
     @property
     def log(self) -> str:

@@ -99,7 +99,7 @@ def open_dataset(ds: Dataset, options: dict[str, Any]) -> Reader:
     folder = tempfile.TemporaryDirectory(prefix="tundish-")
     try:
         server = serve(save_apart(ds, folder.name), root=os.getcwd())
-        reader = server.open("train", **options)
+        reader = server._open_alone("train", **options)
     except BaseException:
         folder.cleanup()
         raise
