@@ -15,6 +15,13 @@
 /* The plain steps: summarize, numpy.argsort of both summaries as one, two of numpy.interp. */
 enum { NETWORK_MAX = 256 };
 
+/* Of one thread ThreadSanitizer has little to tell, and takes long. */
+#if defined __SANITIZE_THREAD__
+enum { VALUES = 1000 };
+#else
+enum { VALUES = 4000 };
+#endif
+
 struct summary {
     int64_t count, capacity;
     float *values, *weights;
@@ -266,7 +273,7 @@ assert_like_plain(enum kind kind, double epsilon, uint64_t most)
     uint64_t random = 1;
     double numbers[300];
 
-    for (int at = 0; at < 4000;) {
+    for (int at = 0; at < VALUES;) {
         int64_t count = 1 + (int64_t)(next_random(&random) % most);
 
         for (int64_t i = 0; i < count; i++)

@@ -131,6 +131,13 @@ note_all(const char *pipeline, struct order_landmarks *landmarks, int passes)
     fixture_close(&fixture);
 }
 
+/* Under a sanitizer, which takes long, each pipeline has one of the steps. */
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+enum { APART = 3 };
+#else
+enum { APART = 1 };
+#endif
+
 static void
 the_order_goes_on_the_same_at_any_cut(void **state)
 {
@@ -138,7 +145,7 @@ the_order_goes_on_the_same_at_any_cut(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++)
-        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
+        for (size_t k = i % APART; k < sizeof steps / sizeof *steps; k += APART)
             for (int passes = 0; passes < 2; passes++) {
                 struct order_landmarks landmarks = { .step = steps[k] };
 
