@@ -104,12 +104,11 @@ read_slots(struct standing *standing, struct order_state_reader *reader, uint64_
 /* False: no interleave can have stood there. */
 static bool
 read_standing(const struct order_iterator *iterator, const struct order_landmark *landmark,
-              struct standing *ret_standing)
+              struct standing *standing)
 {
     const struct interleave *interleave = (const struct interleave *)iterator->state;
     struct order_state_reader reader = { landmark->state, landmark->state + landmark->state_bytes,
                                          false };
-    struct standing *standing = ret_standing;
     uint64_t has_input, count;
 
     standing->at = order_state_get(&reader);

@@ -35,8 +35,8 @@ struct interleave {
                              nothing is numbered in there */
     bool pulls_ahead;     /* likewise */
     struct bodies bodies; /* flat_map: for random access */
-    struct order_noting noting;
-    uint64_t left_out; /* of order_services, when it was opened */
+    struct order_noting noting; /* not where can_reopen: rounds are not counted */
+    uint64_t left_out;          /* of order_services, when it was opened */
 };
 
 /* Make the dataset of the outer element that was pulled last, in the slot whose turn it is. */

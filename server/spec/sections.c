@@ -84,13 +84,12 @@ SECTION(
             "column whose measured cost is less than its saving; if they need more than they may "
             "use, compress what saves most for its time."),
     DEFAULT(checksums, "false", BOOL, ANY_VALUE, "Write a CRC32C for each column."),
-    DEFAULT(
-        on_error, "stop", TEXT, ANY_VALUE,
-        "stop: end with an error; skip: drop bad rows; skip:LIMIT: drop at most LIMIT, over all "
-        "epochs of a server. A "
-        "damaged file (cut, say) ends after its last good row, and counts as one. Only "
-        "delivered rows are checked: rows that skip, shard, take or drop_remainder drop are "
-        "never computed. In a batch, a row whose shape differs from the first row's is bad."),
+    DEFAULT(on_error, "stop", TEXT, ANY_VALUE,
+            "stop: end with an error; skip: drop bad rows; skip:LIMIT: drop at most LIMIT in all "
+            "epochs of a server. A damaged file (cut, say) ends after its last good row, and "
+            "counts as one. Only delivered rows are checked: rows that skip, shard, take or "
+            "drop_remainder drop are never computed. In a batch, a row whose shape differs from "
+            "the first row's is bad."),
     DEFAULT(slow_group, "block", TEXT, ONE_OF("block|detach"),
             "block: wait for the slowest group; detach: detach it."),
     MAY(group_wait, DURATION | NOTHING, ANY_VALUE,

@@ -356,7 +356,8 @@ def open(
     """Attach to a server. The caller closes the reader, or uses it in a `with`.
 
     In place of a stream, a pipeline file ("photos.yaml"), a tundish.data.Dataset, or what has __len__ and
-    __getitem__ (Dataset.from_indexable, item by item): a server of its own, which ends with the reader.
+    __getitem__ (Dataset.from_indexable, item by item): a server of its own, which ends with the reader. Its
+    stream must have one replica.
     stream, server, session, group, replica: which batches; each from the environment (TUNDISH_STREAM,
     TUNDISH_SERVER, ...) if it is None. The replica may be torchrun's LOCAL_RANK, where neither session nor
     group is named. place: begin there, as reader.place has it. device: "cuda",

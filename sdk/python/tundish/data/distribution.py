@@ -89,6 +89,7 @@ def distribute(
         ds = tundish.distribute(ds.batch(256), replicas=4, auto_shard="DATA")
         ds = tundish.distribute(lambda context: build().batch(context.get_per_replica_batch_size(256)))
 
+    tundish.open() reads a data set of one replica. save() one of several, and start them by tundish-launch.
     A function is that of tf.distribute's distribute_datasets_from_function: its context has
     num_input_pipelines, input_pipeline_id, num_replicas_in_sync and get_per_replica_batch_size.
     Options are those of the pipeline file: replicas, auto_shard, rebatch, delivery, files, groups,
