@@ -148,7 +148,7 @@ class Server:
             f"stream {name!r} deals its rows to {count} replicas, and this reader with a server of its own is one of "
             "them: give the stream `distribute: {replicas: 1}` to read all rows here; or start the replicas by "
             f"`tundish-launch FILE --replicas {count} -- python TRAINER`; or read each in a thread of this process, "
-            "by `server = tundish.serve(FILE)` and `server.open(replica=N)`; tundish.data.save() writes a Dataset's FILE"
+            "by `server = tundish.serve(FILE)` and `server.open(replica=N)`; tundish.data.save() writes such a FILE"
         )
 
     @property
