@@ -42,8 +42,9 @@ _IN_PYTHON = ("-X", "faulthandler", "-m")  # see limits.py; what tests start has
 _MODULES = "import sys, unittest; sys.path.insert(0, sys.argv.pop(1)); unittest.main(None, verbosity=2)"
 # For tests whose processes and threads wait for each other, and leave the cores to those of other tests.
 _MORE_AT_ONCE = ("--num-processes", str(2 * len(os.sched_getaffinity(0))))
-# These files of tests in Python begin first: they take much longer than their length suggests.
-_LONGEST = ("test_in_python.py", "test_public.py", "test_trainers.py", "test_torch_dataset.py", "test_data_content.py", "test_recorder.py")
+# These files of tests in Python begin first, in this order: they take much longer than their length suggests.
+_LONGEST = ("test_in_python.py", "test_public.py", "test_trainers.py", "test_torch_dataset.py", "test_journeys.py",
+            "test_torch_iterable.py", "test_data_content.py", "test_recorder.py")
 # The meaning of a program as a pipeline file, and recorded cases as programs: Python alone writes the file, and
 # `tundish peek` has its values.
 _WRITING = ("test_data_meaning.py", "test_data_specs.py", "test_data_content.py", "test_data_recorded.py")
@@ -365,7 +366,8 @@ def _each_file(name, interpreter, tests, top=None, files="test_*.py", without=()
 
     total = Tally()
     chosen = (file for file in tests.glob(files) if file.name not in without)
-    longest_first = sorted(chosen, key=lambda file: (file.name not in _LONGEST, -file.stat().st_size))
+    turns = {name: turn for turn, name in enumerate(_LONGEST)}
+    longest_first = sorted(chosen, key=lambda file: (turns.get(file.name, len(turns)), -file.stat().st_size))
     processes = min(processes or len(longest_first), len(longest_first))
     shares = [longest_first[first::processes] for first in range(processes)]
     with ThreadPool(len(os.sched_getaffinity(0))) as pool:
