@@ -31,14 +31,26 @@ except ImportError:  # torch is missing
     iterables = None
 
 
-class Values(Case):
+class Shared(Case):
+    """Its tests share the interpreter that forks workers, as the loaders of a program do."""
+
+    forks = None
+
+    def setUp(self):
+        super().setUp()
+        type(self).forks = iterating.Forks.of_program("iterables")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.forks = None
+
+
+class Values(Shared):
     def test_shards_of_workers_come_in_torchs_order(self):
-        with self.loader(iterables.Shards()) as kept:  # whose interpreter the others share
-            next(iter(kept))
-            options = [{"batch_size": 4}, {"batch_size": 4, "drop_last": True}, {"batch_size": None}, {}]
-            for workers, each in itertools.product((0, 1, 2, 3), options):
-                with self.subTest(workers, **each):
-                    self.assert_like(lambda kind: kind(iterables.Shards(), num_workers=workers, **each))
+        options = [{"batch_size": 4}, {"batch_size": 4, "drop_last": True}, {"batch_size": None}, {}]
+        for workers, each in itertools.product((0, 1, 2, 3), options):
+            with self.subTest(workers, **each):
+                self.assert_like(lambda kind: kind(iterables.Shards(), num_workers=workers, **each))
 
     def test_nests_are_torchs(self):
         for size in (1, 3, None):
@@ -100,7 +112,7 @@ class Values(Case):
         self.assert_same(*found)
 
 
-class Places(Case):
+class Places(Shared):
     def test_a_loader_goes_on_anywhere(self):
         for workers in (0, 1, 3):
             whole = self.epochs(self.made(workers), 3)
@@ -189,7 +201,7 @@ class Places(Case):
         return [list(loader) for _ in range(count)]
 
 
-class Loops(Case):
+class Loops(Shared):
     def test_a_loop_that_is_left_begins_again(self):
         loader, data = self.loader(iterables.Counting(), 3, num_workers=2), iterables.Counting()
         self.assertEqual(self.first(loader, 3), [[0, 1, 2], [100, 101, 102], [3, 4, 5]])
