@@ -1,6 +1,6 @@
 """tundish.torch.DataLoader of a map-style data set: torch's values, and places that go on."""
 
-import contextlib
+import functools
 import json
 import os
 import signal
@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import forked
 import rig
 
 import tundish
@@ -103,8 +104,9 @@ if __name__ == "__main__":
 """
 
 LATE = """
-import multiprocessing, os, sys
+import multiprocessing, os, sys, warnings
 import map_style
+warnings.simplefilter("ignore", DeprecationWarning)
 from tundish.torch import DataLoader
 
 how, (reads, writes) = sys.argv[1], os.pipe()
@@ -147,6 +149,16 @@ for _ in range(2):
     with DataLoader(map_style.Made("integer", 8), 2, shuffle=True) as loader:
         print([n for batch in loader for n in batch.tolist()])
 """
+
+
+@functools.cache
+def forks():
+    return forked.Interpreter("torch")
+
+
+def tearDownModule():
+    if forks.cache_info().currsize:
+        forks().end()
 
 
 class Case(unittest.TestCase):
@@ -261,7 +273,10 @@ sys.modules["cloudpickle"] = None
 try: list(DataLoader(Cell(), 4))
 except Exception as error: print(type(error).__name__, error)
 """
-        values, sums, refusal = python(script).splitlines()
+        environment = {**os.environ, "PYTHONPATH": paths()}
+        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        values, sums, refusal = done.stdout.splitlines()
         self.assertEqual(values, "[(True, [0, 1, 2, 3], [0, 1, 4, 9]), (True, [4, 5], [16, 25])]")
         self.assertEqual(sums, "[14, 41]")
         self.assertRegex(refusal, "ArgumentError .*script or notebook.*: pip install cloudpickle")
@@ -371,7 +386,9 @@ class Orders(Case):
         for rank in range(2):
             names = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1"}
             with mock.patch.dict(os.environ, names):
-                found.append(python(AGREEING, str(rank)).splitlines())
+                job = forks().start(AGREEING, str(rank), environment={**os.environ, "PYTHONPATH": paths()})
+                found.append(job.stdout.read().splitlines())
+                self.assertEqual(job.wait(), 0)
         first, second = zip(*found)
         self.assertEqual(sorted(json.loads(first[0]) + json.loads(first[1])), list(range(8)))
         self.assertNotEqual(first, second)
@@ -481,17 +498,16 @@ class Places(Case):
 class Ranks(Case):
     def run_job(self, world, sampler, steps=100, state=None, folder=None):
         """What each rank says of its length, batches and state. A job of fewer steps is killed then."""
-        words = [sys.executable, "-c", JOB, str(world), sampler, str(steps), json.dumps(state)]
+        words = str(world), sampler, str(steps), json.dumps(state)
         environment = {**os.environ, "PYTHONPATH": paths(), **({"TMPDIR": folder} if folder else {})}
-        job = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        job = forks().start(JOB, *words, environment=environment)
         said = [{"batch": []} for _ in range(world)]
         for line in job.stdout:
             rank, what, value = json.loads(line)
             said[rank][what] = said[rank]["batch"] + [value] if what == "batch" else value
             if steps < 100 and all("state" in each for each in said):
                 os.killpg(job.pid, signal.SIGKILL)
-        job.stdout.close()
-        self.assertEqual(job.wait(rig.DEADLINE_S), 0 if steps == 100 else -signal.SIGKILL)
+        self.assertEqual(job.wait(), 0 if steps == 100 else -signal.SIGKILL)
         return said
 
     def test_two_ranks_share_a_server_and_have_what_distributed_samplers_give(self):
@@ -515,10 +531,10 @@ class Ranks(Case):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
             environment = {**os.environ, "PYTHONPATH": paths(), "WORLD_SIZE": "3", "NODE_RANK": "0"}
             places = (folder, other, folder)  # of another node is the rank that has another
-            ranks = [subprocess.Popen([sys.executable, "-c", LATER, f"{folder}/group", str(rank)], text=True,
-                                      env={**environment, "TMPDIR": place}, stdout=subprocess.PIPE)
+            ranks = [forks().start(LATER, f"{folder}/group", str(rank), environment={**environment, "TMPDIR": place})
                      for rank, place in enumerate(places)]  # fmt: skip
-            said = [json.loads(each.communicate(timeout=rig.DEADLINE_S)[0]) for each in ranks]
+            said = [json.loads(each.stdout.read()) for each in ranks]
+            self.assertEqual([each.wait() for each in ranks], [0] * 3)
             left = [name for each in (folder, other) for name in os.listdir(each) if name.startswith("tundish")]
             self.assertEqual(left, [])
         alone = self.loader(map_style.Made("integer", 23), 1, shuffle=True, seed=7)
@@ -531,10 +547,9 @@ class Ranks(Case):
 
     def test_a_rank_that_comes_late_has_its_rows_when_the_first_has_left(self):
         for how in ("close", "exit", "process"):
-            words = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", LATE, how]
-            environment = {**os.environ, "PYTHONPATH": paths()}
-            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=rig.DEADLINE_S)
-            self.assertEqual((done.returncode, sorted(done.stdout.split("\n"))), (0, ["", "0 12", "1 12"]), done)
+            job = forks().start(LATE, how, environment={**os.environ, "PYTHONPATH": paths()})
+            self.assertEqual(sorted(job.stdout), ["0 12\n", "1 12\n"], how)
+            self.assertEqual(job.wait(), 0, how)
 
     def test_a_place_goes_on_after_a_kill_with_other_numbers_of_ranks(self):
         def rows(said):
@@ -680,14 +695,6 @@ def print_number(number):
 
 def paths():
     return os.pathsep.join([rig.PACKAGE, str(Path(__file__).parent)])
-
-
-def python(script, *words):
-    environment = {**os.environ, "PYTHONPATH": paths()}
-    done = subprocess.run([sys.executable, "-c", script, *words], env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return done.stdout
 
 
 if __name__ == "__main__":
