@@ -20,6 +20,8 @@ try:
     import journey
     import journey_sets
     import map_style
+
+    from tundish import iterating
 except ImportError:
     iterables = journey = journey_sets = map_style = None
 
@@ -137,7 +139,18 @@ class Accelerate(Case):
 
 
 class Iterable:
-    """The same of an IterableDataset, whose batches nobody counts beforehand."""
+    """The same of an IterableDataset, whose batches nobody counts beforehand. The tests of a class share the
+    interpreter that forks workers, as the loaders of a program do."""
+
+    forks = None
+
+    def setUp(self):
+        super().setUp()
+        type(self).forks = iterating.Forks.of_program("iterables")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.forks = None
 
     def loader(self, name=None, count=ROWS, batch_size=4, **options):
         from tundish.torch import DataLoader
