@@ -26,7 +26,7 @@ class Command(unittest.TestCase):
     def record(self, *names):
         """With an interpreter that only says what it would run, and fails for names with `bad`."""
         python = self.folder / "python"
-        python.write_text('#!/bin/sh\necho "$4"\ncase $4 in *bad*) exit 1 ;; esac\n')
+        python.write_text('#!/bin/sh\necho "$3"\ncase $3 in *bad*) exit 1 ;; esac\n')
         python.chmod(0o755)
         command = [sys.executable, "-B", RECORD, "--cases", self.folder, *names]
         environment = dict(os.environ, PYTHON=str(python))
