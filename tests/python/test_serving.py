@@ -67,7 +67,10 @@ class Case(unittest.TestCase):
 
     def python(self, script):
         """A process of Python that serves PIPELINE as `server` and does more; its output is a pipe."""
+        # Python hears of a signal that comes right before a sleep only after it: so sleeps are short.
         start = (f"import os, signal, sys, threading, time, tundish\n"
+                 f"def wait():\n"
+                 f"    while True: time.sleep(0.01)\n"
                  f"server = tundish.serve(text={ENDLESS!r})\nprint(server.pid, flush=True)\n")
         process = subprocess.Popen(
             [sys.executable, "-B", "-c", start + script], stdout=subprocess.PIPE, text=True,
@@ -340,7 +343,7 @@ class Ends(Case):
                 f"reader = {opened}\nbatch = reader.next()\n"
                 "try:\n"
                 "    print('reads', flush=True)\n"
-                "    time.sleep(1000)\n"
+                "    wait()\n"
                 "except KeyboardInterrupt: pass\n"
                 "print(server.stop(), reader.closed)"
             )
@@ -358,10 +361,10 @@ class Ends(Case):
             "    reader = server.open()\n"
             "    batch = reader.next()\n"
             "    print(os.getpid(), flush=True)\n"
-            "    time.sleep(1000)\n"
+            "    wait()\n"
             "with server:\n"
             "    print('waits', flush=True)\n"
-            "    time.sleep(1000)"
+            "    wait()"
         )
         (child,) = {process.stdout.readline().strip() for _ in range(2)} - {"waits"}
         self.addCleanup(os.kill, int(child), signal.SIGKILL)
@@ -386,7 +389,7 @@ class Ends(Case):
 
     def test_when_python_is_killed(self):
         process, pid = self.python("reader = server.open(); batch = reader.next()\n"
-                                   "print('reads', flush=True); time.sleep(1000)")
+                                   "print('reads', flush=True); wait()")
         self.assertEqual(process.stdout.readline(), "reads\n")
         process.kill()
         self.assert_gone(pid)
@@ -396,8 +399,8 @@ class Ends(Case):
         self.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
         tempfile.tempdir = str(self.path)
         self.enterContext(mock.patch.dict(os.environ, TMPDIR=str(self.path)))
-        alive, other = self.python("signal.pause()")
-        killed, pid = self.python("signal.pause()")
+        alive, other = self.python("wait()")
+        killed, pid = self.python("wait()")
         self.assertEqual(len(os.listdir(self.path)), 2)
         killed.kill()
         self.assert_gone(pid)
@@ -428,7 +431,7 @@ class Ends(Case):
 
     def test_when_python_is_killed_while_a_forked_child_lives(self):
         process, pid = self.python("child = os.fork()\n"
-                                   "print(child or '', flush=True); time.sleep(1000)")
+                                   "print(child or '', flush=True); wait()")
         child = int("".join(process.stdout.readline() for _ in range(2)))
         self.addCleanup(os.kill, child, signal.SIGKILL)
         process.kill()
@@ -460,7 +463,7 @@ class Ends(Case):
             "    with server:\n"
             "        try:\n"
             "            print('waits', flush=True)\n"
-            "            time.sleep(1000)\n"
+            "            wait()\n"
             "        finally: print(server.open().next().step, flush=True)\n"
             "except KeyboardInterrupt: print('ends')")
         self.assertEqual(process.stdout.readline(), "waits\n")
