@@ -13,6 +13,7 @@
 #include "core/journal.h"
 #include "core/json.h"
 #include "core/log_writer.h"
+#include "core/memory.h"
 #include "core/printable.h"
 #include "core/redact.h"
 
@@ -23,6 +24,7 @@ static _Atomic enum tnd_log_level highest = TND_LOG_NOTICE;
 static void (*log_tap)(void *user, enum tnd_log_level level, const char *event,
                        const char *sentence);
 static void *log_tap_user;
+static bool has_starter;
 
 bool
 tnd_log_set_format(const char *format)
@@ -101,6 +103,31 @@ write_json(FILE *file, const char *when, enum tnd_log_level level, const char *e
     fputc('\n', file);
 }
 
+/* For the program that started this one: without the time, and of a function's output without a
+ * level. The caller frees the line. NULL: no memory. */
+static char *
+make_told(enum tnd_log_level level, const char *sentence, size_t *ret_bytes)
+{
+    char *line = NULL;
+    int bytes = level <= TND_LOG_WARNING
+                    ? asprintf(&line, "tundish: %s: %s\n", level_names[level], sentence)
+                    : asprintf(&line, "%s\n", sentence);
+
+    *ret_bytes = bytes > 0 ? (size_t)bytes : 0;
+    return bytes > 0 ? line : NULL;
+}
+
+static void
+tell_starter(enum tnd_log_level level, const char *sentence)
+{
+    size_t bytes = 0;
+    char *line = has_starter ? make_told(level, sentence, &bytes) : NULL;
+
+    if (line != NULL)
+        log_writer_put(LOG_WRITER_STARTER, line, bytes);
+    free(line);
+}
+
 /* A line is made whole and handed to the writer at once, so that lines of threads never mix. */
 /* The caller frees the line. NULL: no memory. */
 static char *
@@ -142,13 +169,30 @@ tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
     tnd_printable(raw, sentence, sizeof sentence); /* it may hold names that others chose */
     if (log_tap != NULL)
         log_tap(log_tap_user, level, event, sentence);
+    if (level <= TND_LOG_WARNING)
+        tell_starter(level, sentence);
     /* A journal that is busy or was restarted reads the line below, as it reads texts. */
     if (log_format == FORMAT_JOURNAL && tnd_journal_send(syslog_levels[level], event, sentence))
         return;
     line = make_line(level, event, sentence, &bytes);
     if (line != NULL)
-        log_writer_put(line, bytes);
+        log_writer_put(LOG_WRITER_OWN, line, bytes);
     free(line);
+}
+
+void
+tnd_log_output(const char *source, const char *text, size_t bytes)
+{
+    char *own = tnd_strndup(text, bytes);
+    size_t room = 4 * bytes + 1;
+    char *line = tnd_alloc(room);
+
+    tnd_log(TND_LOG_NOTICE, "output", "%s: %s", source, own);
+    tnd_redact(own);
+    (void)tnd_printable(own, line, room);
+    tell_starter(TND_LOG_NOTICE, line);
+    free(line);
+    free(own);
 }
 
 /* journald reads a level at the beginning of each line. The caller frees the text. */
@@ -178,9 +222,9 @@ tnd_log_lines(enum tnd_log_level level, const char *text)
     char *levelled = log_format == FORMAT_JOURNAL ? with_levels(level, text, &bytes) : NULL;
 
     if (levelled != NULL)
-        log_writer_put(levelled, bytes);
+        log_writer_put(LOG_WRITER_OWN, levelled, bytes);
     else
-        log_writer_put(text, strlen(text));
+        log_writer_put(LOG_WRITER_OWN, text, strlen(text));
     free(levelled);
 }
 
@@ -201,15 +245,36 @@ tnd_log_print(const char *format, ...)
     free(text);
 }
 
+static void
+write_dropped(uint64_t dropped, char *sentence, size_t bytes)
+{
+    snprintf(sentence, bytes, "%" PRIu64 " line%s missing here because standard error was not read",
+             dropped, dropped == 1 ? " is" : "s are");
+}
+
 static char *
 make_notice(uint64_t dropped, size_t *ret_bytes)
 {
     char sentence[160];
 
-    snprintf(sentence, sizeof sentence,
-             "%" PRIu64 " line%s missing here because standard error was not read", dropped,
-             dropped == 1 ? " is" : "s are");
+    write_dropped(dropped, sentence, sizeof sentence);
     return make_line(TND_LOG_WARNING, "log", sentence, ret_bytes);
+}
+
+static char *
+make_told_notice(uint64_t dropped, size_t *ret_bytes)
+{
+    char sentence[160];
+
+    write_dropped(dropped, sentence, sizeof sentence);
+    return make_told(TND_LOG_WARNING, sentence, ret_bytes);
+}
+
+void
+tnd_log_tell(int descriptor)
+{
+    has_starter = true;
+    log_writer_start(LOG_WRITER_STARTER, descriptor, make_told_notice);
 }
 
 void
@@ -221,7 +286,7 @@ tnd_log_start(void)
         if (log_format == FORMAT_JOURNAL)
             tnd_journal_open();
     }
-    log_writer_start(make_notice);
+    log_writer_start(LOG_WRITER_OWN, STDERR_FILENO, make_notice);
 }
 
 void

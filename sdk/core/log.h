@@ -3,6 +3,7 @@
 #define TND_CORE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum tnd_log_level { TND_LOG_ERROR, TND_LOG_WARNING, TND_LOG_NOTICE, TND_LOG_DEBUG };
 
@@ -27,7 +28,12 @@ void tnd_log_set_tap(void (*tap)(void *user, enum tnd_log_level level, const cha
  * once, with the signals blocked that the thread must not take. */
 void tnd_log_start(void);
 
-/* Wait until all lines are written, as long as standard error is read. */
+/* From here on warnings and errors, and lines of tnd_log_output, go to this descriptor, too,
+ * without their time: to the standard error of the program that started this one, which does not
+ * read the log. The descriptor stays open. Otherwise as tnd_log_start. */
+void tnd_log_tell(int descriptor);
+
+/* Wait until all lines are written, as long as they are read. */
 void tnd_log_flush(void);
 
 /* Write a text that is not an event as it is, of any number of lines. */
@@ -35,6 +41,9 @@ void tnd_log_print(const char *format, ...) __attribute__((format(printf, 1, 2))
 
 /* The same of a text whose level journald is to know; tnd_log_print's is TND_LOG_NOTICE. */
 void tnd_log_lines(enum tnd_log_level level, const char *text);
+
+/* A line that a program or a function of the user's printed; `source` says which it is. */
+void tnd_log_output(const char *source, const char *text, size_t bytes);
 
 /* `event` is a word to search for. Lines of threads do not mingle. */
 void tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)

@@ -27,7 +27,7 @@ end(const char *what)
                          what);
 
     /* No allocation from here on, and _exit rather than exit: handlers might allocate. */
-    log_writer_put(line, (size_t)bytes);
+    log_writer_put(LOG_WRITER_OWN, line, (size_t)bytes);
     log_writer_flush();
     _exit(EXIT_MACHINE);
 }

@@ -94,6 +94,8 @@ open_all(struct serve *serve)
 
     serve->seen = remote_seen_open();
     tnd_log_start();
+    if (serve->tell_descriptor >= 0)
+        tnd_log_tell(serve->tell_descriptor);
     serve_notify("", "opening %s", serve->pipeline_options.path);
     /* As early as possible: a launcher that dies from here on takes the server with it. */
     if (status == TUNDISH_OK && serve->owner != 0)
@@ -341,13 +343,14 @@ command_serve_run(int argc, char **argv)
         .state_claim = -1,
         .ready_descriptor = -1,
         .crew_descriptor = -1,
+        .tell_descriptor = -1,
         .ticker = -1,
         .drain_limit_s = UINT32_MAX,
     };
     struct patience patience = { 0 };
     const char *format = NULL;
-    uint32_t ready = 0, crew = 0;
-    bool says_ready = false, has_crew = false;
+    uint32_t ready = 0, crew = 0, tell = 0;
+    bool says_ready = false, has_crew = false, tells = false;
     const struct option_row rows[] = {
         PIPELINE_OPTIONS(serve.pipeline_options),
         { "socket", .text = &serve.socket },
@@ -363,6 +366,7 @@ command_serve_run(int argc, char **argv)
         { "expect-trainers", .text = &serve.trainers_text },
         { "end-with", .count = &serve.owner, .minimum = 1, .maximum = INT32_MAX },
         { "ready-fd", .count = &ready, .maximum = INT32_MAX, .flag = &says_ready },
+        { "tell-fd", .count = &tell, .maximum = INT32_MAX, .flag = &tells },
         { "crew-fd", .count = &crew, .maximum = INT32_MAX, .flag = &has_crew },
         { "log-format", .text = &format },
         { 0 },
@@ -383,6 +387,8 @@ command_serve_run(int argc, char **argv)
         return command_misused(&command_serve, "%s", tnd_error_text());
     if (says_ready)
         serve.ready_descriptor = (int)ready;
+    if (tells)
+        serve.tell_descriptor = (int)tell;
     if (has_crew)
         serve.crew_descriptor = (int)crew;
     /* Drawn before the nodes agree: rank 0's seed is used by all. */
@@ -438,6 +444,9 @@ const struct command command_serve = {
         "                      sessions or groups (one for each trainer)\n"
         "  --end-with PID      stop when process PID has ended, however it ended\n"
         "  --ready-fd N        write a line to this descriptor when trainers can attach\n"
+        "  --tell-fd N         write warnings, and what Python functions print, to this "
+        "descriptor,\n"
+        "                      too: for a program that starts a server and does not show its log\n"
         "  --crew-fd N         for tundish-launch only: socket over which the launchers of\n"
         "                      several nodes agree where they restart their trainers\n"
         "  --log-format F      text, json, or journal (the default where journald reads standard\n"

@@ -20,6 +20,9 @@
 #include "core/read_write.h"
 #include "workers/child_guard.h"
 
+/* A function that prints for each row must not drown what else the log has to say. */
+enum { LINES_A_MINUTE = 100 };
+
 enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60, LOOK_AT_GUARD_NS = 1000000 };
 
 /* A guard gives its program 200 ms to end and then kills it. This is for a guard that the program
@@ -199,31 +202,103 @@ child_start(const struct child_command *command, struct child *ret_child)
     return TUNDISH_OK;
 }
 
+/* Frees the sentence. */
+static void
+say_left_out(const char *name, char *sentence)
+{
+    tnd_log_output(name, sentence, strlen(sentence));
+    free(sentence);
+}
+
+/* May a line of its own go to the log? One that is left out is told of at once, and counted. */
+static bool
+may_log(struct child *child, const char *name)
+{
+    int64_t now_ns = tnd_clock_ns();
+
+    if (child->lines == 0 || now_ns - child->lines_since_ns > INT64_C(60000000000)) {
+        if (child->lines_dropped > 0)
+            say_left_out(name, tnd_sprintf("(%u more lines of %s were left out)",
+                                           child->lines_dropped, name));
+        child->lines_since_ns = now_ns;
+        child->lines = child->lines_dropped = 0;
+    }
+    if (child->lines < LINES_A_MINUTE) {
+        child->lines++;
+        return true;
+    }
+    if (child->lines_dropped++ == 0)
+        say_left_out(name, tnd_sprintf("(more lines of %s are left out: %d were shown within a "
+                                       "minute)",
+                                       name, LINES_A_MINUTE));
+    return false;
+}
+
+static void
+add_words(struct child *child, const char *text, size_t bytes)
+{
+    size_t kept = child->last_word_bytes;
+
+    if (bytes > CHILD_LAST_WORDS) {
+        text += bytes - CHILD_LAST_WORDS;
+        bytes = CHILD_LAST_WORDS;
+    }
+    if (kept > CHILD_LAST_WORDS - bytes)
+        kept = CHILD_LAST_WORDS - bytes;
+    memmove(child->last_words, child->last_words + child->last_word_bytes - kept, kept);
+    memcpy(child->last_words + kept, text, bytes);
+    child->last_word_bytes = kept + bytes;
+    child->line_bytes += bytes;
+    if (child->line_bytes > child->last_word_bytes)
+        child->line_bytes = child->last_word_bytes;
+}
+
+/* The line that the last words end with. */
+static void
+log_line(struct child *child, const char *name)
+{
+    const char *line = child->last_words + child->last_word_bytes - child->line_bytes;
+    size_t bytes = child->line_bytes;
+
+    child->line_bytes = 0;
+    if (bytes > 0 && line[bytes - 1] == '\n')
+        bytes--;
+    if (may_log(child, name))
+        tnd_log_output(name, line, bytes);
+}
+
+/* A line that is longer than last_words is logged by its end. */
+static void
+hear(struct child *child, const char *name, const char *text, size_t bytes)
+{
+    while (bytes > 0) {
+        const char *end = memchr(text, '\n', bytes);
+        size_t part = end != NULL ? (size_t)(end + 1 - text) : bytes;
+
+        add_words(child, text, part);
+        if (end != NULL)
+            log_line(child, name);
+        text += part;
+        bytes -= part;
+    }
+}
+
 void
-child_listen(struct child *child)
+child_listen(struct child *child, const char *name)
 {
     char text[4096];
     ssize_t got;
 
     while (child->errors >= 0 &&
            ((got = read(child->errors, text, sizeof text)) >= 0 || errno == EINTR)) {
-        size_t bytes = got > 0 ? (size_t)got : 0;
-        const char *end = text + bytes;
-        size_t kept = child->last_word_bytes;
-
         if (got == 0) {
             close(child->errors);
             child->errors = -1;
+            if (child->line_bytes > 0)
+                log_line(child, name);
             return;
         }
-        if (bytes > CHILD_LAST_WORDS)
-            bytes = CHILD_LAST_WORDS;
-        if (kept > CHILD_LAST_WORDS - bytes)
-            kept = CHILD_LAST_WORDS - bytes;
-        memmove(child->last_words, child->last_words + child->last_word_bytes - kept, kept);
-        memcpy(child->last_words + kept, end - bytes, bytes);
-        child->last_word_bytes = kept + bytes;
-        child->complaint_bytes += (uint64_t)got;
+        hear(child, name, text, got > 0 ? (size_t)got : 0);
     }
 }
 
@@ -246,7 +321,7 @@ wait_for(struct child *child, const char *name, int descriptor, const char *what
             return tnd_fail(TUNDISH_STOPPED, "stopped while program %s was %s", name, what);
         if (poll(watched, 2, LOOK_AT_STOP_MS) == 0)
             kill(child->guard, SIGCONT);
-        child_listen(child);
+        child_listen(child, name);
         now_ns = tnd_clock_ns();
         if (child->waited_ns != NULL)
             atomic_fetch_add_explicit(child->waited_ns, (uint64_t)(now_ns - counted_ns),
@@ -330,7 +405,7 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
         /* A short report is a closed pipe: the guard ended before it could tell. */
         return status;
     (void)tnd_read(child->report, &report, sizeof report, &got);
-    child_listen(child);
+    child_listen(child, name);
     if (got != sizeof report)
         return tnd_fail(TUNDISH_E_DATA, "program %s: its guard was killed", name);
     if (report.error != 0)

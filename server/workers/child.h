@@ -27,9 +27,10 @@ struct child {
     bool output_ended;
     _Atomic uint64_t *waited_ns; /* as the command has it */
     int ended_by; /* once child_wait has returned: the signal that ended it; 0: none did */
-    uint64_t complaint_bytes; /* that it ever wrote to its standard error */
-    size_t last_word_bytes;
-    char last_words[CHILD_LAST_WORDS]; /* the end of what it wrote to its standard error */
+    size_t last_word_bytes, line_bytes; /* of these the last are a line that has not ended */
+    char last_words[CHILD_LAST_WORDS];  /* the end of what it wrote to its standard error */
+    int64_t lines_since_ns;             /* of the log: as many a minute as child.c says, */
+    uint32_t lines, lines_dropped;      /* and these that were logged, and not, since */
 };
 
 struct child_command {
@@ -47,7 +48,8 @@ tundish_status child_check(const char *name, const char *folder);
 tundish_status child_start(const struct child_command *command, struct child *ret_child);
 
 /* Wait for output and read some: *ret_bytes of it; 0 is its end. STOPPED when *stop (may be NULL)
- * is not 0. `name` is for messages. */
+ * is not 0. `name` is for messages, and for the log, which has what it writes to its standard
+ * error. */
 tundish_status child_read(struct child *child, const char *name, const _Atomic int *stop, void *to,
                           size_t bytes, size_t *ret_bytes);
 
@@ -55,8 +57,9 @@ tundish_status child_read(struct child *child, const char *name, const _Atomic i
  * with the last lines of its standard error. */
 tundish_status child_wait(struct child *child, const char *name, const _Atomic int *stop);
 
-/* Read its standard error, which it must not wait for: last_words is then up to date. */
-void child_listen(struct child *child);
+/* Read its standard error, which it must not wait for, and log its lines by this name: last_words
+ * is then up to date. */
+void child_listen(struct child *child, const char *name);
 
 /* End it and all that it has started. */
 void child_stop(struct child *child);

@@ -25,9 +25,6 @@
 enum { PAGE = 4096, ROOM_FOR_ANSWER = 1 << 16, LOOK_MS = 50, HELLO_MAX = 1 << 15 };
 enum { ELEMENT_WORD, PROCESS_WORD };
 
-/* A function that prints for each row must not drown what else the log has to say. */
-enum { LINES_A_MINUTE = 100 };
-
 static const size_t KEPT_BYTES = (size_t)64 << 20; /* more is given back after each answer */
 static const int64_t GRACE_NS = INT64_C(10000000000);
 static const uint64_t NO_ELEMENT = UINT64_MAX;
@@ -181,57 +178,6 @@ send_message(const struct python_worker *worker, const struct message *message, 
     return true;
 }
 
-/* May a line of its own go to the log? */
-static bool
-may_log(struct python_worker *worker)
-{
-    int64_t now_ns = tnd_clock_ns();
-
-    if (now_ns - worker->lines_since_ns > INT64_C(60000000000)) {
-        if (worker->lines_dropped > 0)
-            tnd_log(TND_LOG_NOTICE, "python", "%s: %u more lines were left out", worker->job->name,
-                    worker->lines_dropped);
-        worker->lines_since_ns = now_ns;
-        worker->lines = worker->lines_dropped = 0;
-    }
-    if (worker->lines == LINES_A_MINUTE) {
-        worker->lines_dropped++;
-        return false;
-    }
-    worker->lines++;
-    return true;
-}
-
-/* Log the lines that it has written to its standard error since. */
-static void
-log_complaints(struct python_worker *worker)
-{
-    const struct child *child = &worker->child;
-    uint64_t fresh;
-
-    child_listen(&worker->child);
-    fresh = child->complaint_bytes - worker->told;
-    if (fresh > child->last_word_bytes)
-        fresh = child->last_word_bytes;
-    for (const char *at = child->last_words + child->last_word_bytes - fresh; fresh > 0;) {
-        const char *end = memchr(at, '\n', fresh);
-        char text[CHILD_LAST_WORDS];
-        char *line;
-
-        if (end == NULL)
-            break; /* the rest of the line is still to come */
-        if (may_log(worker)) {
-            line = tnd_sprintf("%.*s", (int)(end - at), at);
-            (void)tnd_printable(line, text, sizeof text);
-            free(line);
-            tnd_log(TND_LOG_NOTICE, "python", "%s: %s", worker->job->name, text);
-        }
-        fresh -= (uint64_t)(end + 1 - at);
-        at = end + 1;
-    }
-    worker->told = child->complaint_bytes - fresh;
-}
-
 static uint64_t
 arena_word(const struct python_worker *worker, int word)
 {
@@ -310,7 +256,7 @@ hear(struct python_worker *worker, int64_t patience_ns, const _Atomic int *stop)
         if (poll(watched, 2, LOOK_MS) == 0)
             kill(worker->child.guard, SIGCONT); /* as child.c does */
         if (watched[1].revents != 0)
-            log_complaints(worker);
+            child_listen(&worker->child, worker->job->name);
         if (watched[0].revents == 0 && python_worker_is_too_large(worker))
             return HEARD_TOO_LARGE;
         if ((watched[0].revents & POLLIN) != 0)
@@ -348,7 +294,7 @@ say_timeout(const struct python_worker *worker)
 static void
 say_death(struct python_worker *worker)
 {
-    log_complaints(worker);
+    child_listen(&worker->child, worker->job->name);
     if (child_wait(&worker->child, worker->job->name, NULL) == TUNDISH_OK)
         tnd_fail(TUNDISH_E_DATA, "program %s ended by itself", worker->job->name);
     else if (worker->child.ended_by == SIGALRM) /* its own, see worker.py */

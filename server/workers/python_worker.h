@@ -43,10 +43,7 @@ struct python_worker {
     int socket, arena;
     uint8_t *memory;
     size_t mapped;
-    uint64_t told;                 /* of its complaints, bytes that were logged */
-    int64_t lines_since_ns;        /* of the log: as many a minute as python_worker.c says, */
-    uint32_t lines, lines_dropped; /* and these that were logged, and not, since */
-    struct python_hello *known;    /* the jobs that it has */
+    struct python_hello *known; /* the jobs that it has */
     size_t known_count;
     int turn;               /* python_pools_turn; 0: it had none yet */
     pid_t process;          /* as it says itself */

@@ -493,6 +493,57 @@ class Ends(Case):
         self.assert_gone(int((self.path / "pid").read_text()))
 
 
+class Tells(Case):
+    """Its owner's standard error shows what a reader would not guess."""
+
+    def told(self, *stages, around="", own="", loop="for batch in server.open(): pass", deliver="{epochs: 1}"):
+        (self.path / "own.py").write_text(own)
+        text = rig.pipeline(*stages, deliver=deliver)
+        script = (f"import sys, tundish\n"
+                  f"with tundish.serve(text={text!r}, root={str(self.path)!r}) as server:\n    {loop}\n")
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {around}', "sh", sys.executable, "-B", "-c", script], capture_output=True,
+            text=True, env=dict(os.environ, PYTHONPATH=rig.PACKAGE), timeout=rig.DEADLINE_S)  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr.splitlines()
+
+    def test_of_rows_that_are_left_out(self):
+        (self.path / "bad.csv").write_text("a\n1\nbad\n3\n")
+        lines = self.told(
+            "csv: {filenames: bad.csv, column_names: [a], record_defaults: [int64], header: true}", "batch: 2",
+            deliver="{epochs: 1, on_error: skip}",
+        )
+        self.assertEqual(len(lines), 1)
+        self.assertRegex(lines[0], r"^tundish: warning: stream train: 1 bad row left out, .*'a'.*: bad \(csv")
+
+    def test_of_a_replica_that_did_not_come(self):
+        loop = "reader = server.open(); batch = reader.next()\n    while 'has not come' not in server.log: pass"
+        text = rig.pipeline("range: {stop: 1000}", "batch: 2", replicas=2)
+        script = f"import tundish\nwith tundish.serve(text={text!r}) as server:\n    {loop}\n"
+        done = subprocess.run([sys.executable, "-B", "-c", script], stderr=subprocess.PIPE, text=True, check=True,
+                              env=dict(os.environ, PYTHONPATH=rig.PACKAGE), timeout=rig.DEADLINE_S)  # fmt: skip
+        self.assertRegex(done.stderr, "(?m)^tundish: warning: stream train: replica 1 .* has not come;")
+
+    def test_what_functions_print(self):
+        own = "import sys\ndef f(row):\n    print('row', row['value'])\n    return {'y': row['value']}\n"
+        stage = "python: {call: 'own:f', workers: 1, output: {y: {dtype: int64}}}"
+        lines = self.told("range: {stop: 4}", stage, "batch: 2", own=own)
+        self.assertEqual(set(lines), {"row 0", "row 1", "row 2", "row 3"})
+
+    def test_what_programs_print_to_their_standard_error(self):
+        (self.path / "rows.sh").write_text("echo begins >&2; printf 12345678; printf 'ends' >&2")
+        lines = self.told("program: {command: [sh, rows.sh], spec: {value: {dtype: int64}}}", "batch: 1",
+                          loop="for batch in server.open(): print(batch.step)")
+        self.assertEqual(set(lines), {"begins", "ends"})
+
+    def test_nothing_of_a_good_run(self):
+        self.assertEqual(self.told("range: {stop: 100}", "batch: 10"), [])
+        self.assertEqual(self.told("range: {stop: 100}", "batch: 10", loop="next(iter(server.open()))"), [])
+
+    def test_nobody_where_there_is_no_standard_error(self):
+        self.assertEqual(self.told("range: {stop: 100}", "batch: 10", around="2>&-"), [])
+
+
 class Looks(Case):
     TEXT = rig.pipeline(
         "from_tensor_slices: {x: [1.5, 2.5, 3.5], t: ['a b', '', \"\\xFC\"], n: [[1, 2], [3, 4], [5, 6]]}",

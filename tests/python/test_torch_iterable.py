@@ -327,6 +327,14 @@ time.sleep(600)
 """
 
 
+TALKS = """
+import iterables
+from tundish.torch import DataLoader
+for batch in DataLoader(iterables.Talks(), 2, num_workers=1): pass
+for batch in DataLoader(iterables.Talks(), 2, num_workers=1): pass
+"""
+
+
 class Ends(Case):
     def test_nothing_is_left_of_a_program_that_is_killed(self):
         for number in (signal.SIGKILL, signal.SIGTERM):
@@ -337,6 +345,12 @@ class Ends(Case):
             self.await_gone(int(forks), int(server))
             next(iter(self.loader(iterables.Shards())))  # sweeps
             self.assertFalse(os.path.exists(folder))
+
+    def test_the_program_shows_what_data_sets_print_and_no_more(self):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", TALKS], stderr=subprocess.PIPE, env=environment, text=True,
+                              timeout=rig.DEADLINE_S, check=True)  # fmt: skip
+        self.assertEqual(done.stderr.splitlines(), ["begins", "begins"])
 
     def test_close_ends_the_processes(self):
         loader = self.loader(iterables.Counting(), 2, num_workers=2)

@@ -30,6 +30,7 @@ GRACE_S = 2.0  # for a server to stop in good order, which takes longer only if 
 HASTE_S = 0.2  # after Ctrl-C
 SOCKET_BYTES = 107  # the longest path of a Unix socket
 WATCH_MS = 100
+STANDARD_ERROR = 2  # sys.stderr may be something else, without a descriptor
 
 
 def serve(
@@ -57,6 +58,9 @@ def serve(
     process are closed then; arrays stay valid. Readers in other processes get tundish.Stopped, or, when
     Ctrl-C ends the block, which waits for nobody, tundish.ServerGone.
 
+    Warnings of the server, and what Python functions in the pipeline print, appear on this process' standard
+    error; Server.log has all that it logs.
+
     Raises tundish.PipelineError with file, line and remedy if the file is wrong, tundish.ArgumentError
     for a wrong option, tundish.SystemFault if the machine refuses or the program is missing,
     tundish.LayoutError if its version is another than this package's.
@@ -74,6 +78,7 @@ class Server:
 
     socket: str
     pid: int
+    _uses: Any = None  # it lives until the server has ended
 
     def __init__(
         self, file: PipelineFile | None, text: str | None, socket: str | None, options: dict[str, Any]
@@ -90,28 +95,32 @@ class Server:
 
     def _start(self, program: str, words: list[str]) -> None:
         told, tells = os.pipe()
+        passed = [tells]
         own = ["--socket", self.socket, "--end-with", str(self._owner), "--ready-fd", str(tells)]
+        with contextlib.suppress(OSError):  # this process may have no standard error
+            passed.append(os.dup(STANDARD_ERROR))
+            own += ["--tell-fd", str(passed[-1])]
         try:
-            self._process = subprocess.Popen(
-                [program, "serve", *own, *words],
-                env=programs.environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                pass_fds=[tells, self._lock],
-                process_group=0,  # an interrupt from the keyboard is for Python alone
-            )
-            self._end = weakref.finalize(self, _end, self._process, self._owner, self.socket)
-            os.close(tells)
-            tells = -1
+            try:
+                self._process = subprocess.Popen(
+                    [program, "serve", *own, *words],
+                    env=programs.environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._log,
+                    stderr=self._log,
+                    pass_fds=[*passed, self._lock],
+                    process_group=0,  # an interrupt from the keyboard is for Python alone
+                )
+                self._end = weakref.finalize(self, _end, self._process, self._owner, self.socket)
+            finally:
+                for descriptor in passed:
+                    os.close(descriptor)
             self._await_ready(told)
         except BaseException:
             self._close()
             raise
         finally:
             os.close(told)
-            if tells >= 0:
-                os.close(tells)
         self.pid = self._process.pid
 
     def _await_ready(self, told: int) -> None:

@@ -188,6 +188,7 @@ class IterableLoader(Loader):
                 self._memories = [Memory(os.path.join(self._folder, f"free-{n}"), min(ahead, 256)) for n in range(count)]
                 self._write_epoch()
                 self._server = serving.serve(text=self._text(self._forks.address, count))
+                self._server._uses = self._forks
                 self._reader = self._server.open("train")
             else:
                 self._write_epoch()

@@ -1,4 +1,4 @@
-/* test_log.c - a standard error that nobody reads. */
+/* test_log.c - a standard error that nobody reads, and a starter that is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,10 +85,34 @@ keeps_nobody_and_is_told_what_it_missed(void **state)
     free(text);
 }
 
+static void
+tells_its_starter_what_matters(void **state)
+{
+    char *text = calloc(ROOM, 1);
+    size_t used = 0;
+    int pipes[2];
+
+    (void)state;
+    assert_int_equal(pipe(pipes), 0);
+    tnd_log(TND_LOG_WARNING, "test", "nobody is told yet");
+    tnd_log_tell(pipes[1]);
+    tnd_log(TND_LOG_NOTICE, "test", "a notice");
+    tnd_log(TND_LOG_WARNING, "test", "a %s", "warning");
+    tnd_log_output("source", "a\033b\nc", 3);
+    tnd_log(TND_LOG_ERROR, "test", "an error");
+    read_up_to(pipes[0], text, &used, "an error\n");
+    assert_string_equal(text, "tundish: warning: a warning\n"
+                              "a\\x1bb\n"
+                              "tundish: error: an error\n");
+    close(pipes[0]);
+    free(text);
+}
+
 TEST_FILE(test_log)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_nobody_and_is_told_what_it_missed),
+        cmocka_unit_test(tells_its_starter_what_matters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
