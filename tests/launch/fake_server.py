@@ -25,14 +25,15 @@ def main():
     if behaviour == "rank":
         os.write(int(os.environ["PMI_FD"]), b"a rank\n")
     path = sys.argv[sys.argv.index("--socket") + 1]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGUSR1, lambda *_: open(f"USR1server{rank}", "w", encoding="utf-8").close())
+    # Blocked and waited for: one that comes just before a pause would end the next pause only.
+    minded = {signal.SIGTERM, signal.SIGUSR1}
+    signal.pthread_sigmask(signal.SIG_BLOCK, minded)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
         listener.listen()
         os.write(int(sys.argv[sys.argv.index("--ready-fd") + 1]), b"ready\n")
-        while True:
-            signal.pause()
+        while signal.sigwait(minded) == signal.SIGUSR1:
+            open(f"USR1server{rank}", "w", encoding="utf-8").close()
 
 
 if __name__ == "__main__":
