@@ -39,10 +39,13 @@ class NetworkRig(NodesRig):
         """mpirun runs on the first node and reaches the others through the agent. $RANK may be in the
         name of the file."""
         nodes = self.NODES if nodes is None else nodes
+        server = (
+            f"RANK=$OMPI_COMM_WORLD_RANK; echo $$ >{self.path}/pid.$RANK; exec {shlex.quote(TUNDISH)} serve {file} "
+            f"--socket {self.path}/server.$RANK {shlex.join(options)} 2>{self.path}/log.$RANK"
+        )
         script = (
-            f"RANK=$OMPI_COMM_WORLD_RANK; {shlex.quote(TUNDISH)} serve {file} "
-            f"--socket {self.path}/server.$RANK {shlex.join(options)} 2>{self.path}/log.$RANK & "
-            f"echo $! >{self.path}/pid.$RANK; wait $!; echo $? >{self.path}/status.$RANK"
+            f"sh -c {shlex.quote(server)} & "
+            f"wait $!; echo $? >{self.path}/status.$OMPI_COMM_WORLD_RANK"
         )
         command = [
             "mpirun", *["--allow-run-as-root"] * (os.geteuid() == 0), "--enable-recovery",

@@ -62,8 +62,10 @@ class NodesRig(Rig):
             command = [TUNDISH, "serve", file, "--socket", self.node_socket(rank), *options]
             if apart:
                 command += ["--cache", f"{self.path}/cache.{rank}"]
-            script = f"echo $$ >{self.path}/shell.{rank}; {shlex.join(command)} 2>{self.node_log(rank)} & " \
-                f"echo $! >{self.path}/pid.{rank}; wait $!; echo $? >{self.path}/status.{rank}"
+            # The server's process itself says its number: the shell could be later than its first word.
+            server = f"echo $$ >{self.path}/pid.{rank}; exec {shlex.join(command)} 2>{self.node_log(rank)}"
+            script = f"echo $$ >{self.path}/shell.{rank}; sh -c {shlex.quote(server)} & " \
+                f"wait $!; echo $? >{self.path}/status.{rank}"
             parts += [":"] * bool(parts) + ["-n", "1", "sh", "-c", script]
         job = self.start([*MPIRUN, *mpirun, *parts])
         self.wait_for(lambda: all(self.is_ready(rank) for rank in range(len(files)))
