@@ -158,10 +158,7 @@ class Places(Rig):
         server = self.serve(self.pipeline(["list_files: {file_pattern: 'part-*.txt', shuffle: false}",
                                            "flat_map: {dataset: [text_line]}", "batch: 8"]))
         self.lines(self.read("--batches", "1"))
-        deadline = time.monotonic() + 20
-        while not list((self.path / "cache").glob("files-*.hashes")):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
+        self.wait_until(lambda: list((self.path / "cache").glob("files-*.hashes")))
         server.kill()
         server.wait()
 
