@@ -1,11 +1,15 @@
 """What is counted of the lines that unittest prints."""
 
 import sys
+import tempfile
+import threading
+import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-from testing import suites  # noqa: E402
+from testing import limits, suites  # noqa: E402
 
 PRINTED = """test_fails (test_it.It.test_fails) ... FAIL
 test_errs (test_it.It.test_errs) ... ERROR
@@ -33,12 +37,28 @@ Ran 3 tests in 0.001s
 
 FAILED (failures=1, errors=1, skipped=1)""".splitlines()
 
-HANGS = """import subprocess, time
+HANGS = """import pathlib, subprocess, sys, time
 def hang():
+    pathlib.Path(sys.argv[1]).touch()
     time.sleep(1000)
 print("test_hangs (test_it.It.test_hangs) ... ")
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
 hang()"""
+
+
+def when_there(path):
+    """In place of threading.Timer: its time is over when the file is there, however slow the machine is."""
+    def timer(_, function):
+        def run():
+            while not path.exists():
+                time.sleep(0.01)
+            function()
+
+        thread = threading.Thread(target=run)
+        thread.cancel = lambda: None
+        return thread
+
+    return timer
 
 
 class Unittest(unittest.TestCase):
@@ -62,7 +82,9 @@ class Unittest(unittest.TestCase):
         self.assertEqual(suites._unittest_tally("it", PRINTED[:-1]).failed, 1)
 
     def test_a_test_that_hangs_is_ended_with_all_that_it_started(self):
-        lines = suites._printed([sys.executable, "-X", "faulthandler", "-u", "-c", HANGS], limit=2)
+        hangs = Path(self.enterContext(tempfile.TemporaryDirectory())) / "hangs"
+        with mock.patch.object(limits.threading, "Timer", when_there(hangs)):
+            lines = suites._printed([sys.executable, "-X", "faulthandler", "-u", "-c", HANGS, str(hangs)], limit=2)
         self.assertEqual(lines[0], "test_hangs (test_it.It.test_hangs) ... ")
         self.assertIn("in hang", "\n".join(lines))
         ended = lines.index("ended after 2 s. There ran:")
