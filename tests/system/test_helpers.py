@@ -263,7 +263,7 @@ class Helpers(HelpersRig):
         self.wait_for_log(f"helper 127.0.0.1:{differs} is lost: it refuses: its version of Tundish")
         self.wait_for_log(f"helper 127.0.0.1:{strange} is lost: ")
         self.assertEqual(set(self.made().values()), {0})
-        self.assertIn("a caller does not know this job's key", self.helper_log())
+        self.wait_until(lambda: "a caller does not know this job's key" in self.helper_log())
 
     def test_are_not_used_for_rows_that_only_the_server_has(self):
         file = self.pipeline(["range: 4000", "batch: 8", "unbatch", "batch: 16"])

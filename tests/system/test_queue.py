@@ -100,7 +100,7 @@ class Queue(Rig):
         self.wait_for_log("no other reader is still in that epoch")
         lines = reader.finish()
         self.assertEqual(steps(lines), every_step(9)[1:])
-        self.assertIn("is given up, since its slot is needed", self.log())
+        self.wait_for_log("is given up, since its slot is needed")
 
     def test_brings_what_was_held_at_the_end_again_after_a_restart(self):
         file = self.pipeline(SHUFFLED, QUEUE, "{epochs: 2, slots: 8}", seed="")

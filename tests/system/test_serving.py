@@ -152,7 +152,7 @@ class BadInput(Rig):
         self.serve(self.pipeline(stages, deliver="{epochs: 1, on_error: skip}"))
         lines = self.lines(self.read())
         self.assertEqual([v for _, _, vs in batches(lines) for v in vs], list(range(40)))
-        self.assertIn("rows.csv", (self.path / "log").read_text())
+        self.wait_for_log("rows.csv")
 
     def test_is_too_much_for_peek_where_it_is_for_serve(self):
         (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\ny\n")
