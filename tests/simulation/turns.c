@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sanitizer/asan_interface.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +12,10 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "standpoint.h"
 
 enum { TURNS_MAX = 64, STACK_BYTES = 512 << 10, LOCKS_MAX = 64, LOOK_EVERY = 8 };
 
@@ -31,7 +30,7 @@ enum wait {
 };
 
 struct turn {
-    ucontext_t context;
+    struct standpoint point;
     void *stack;
     void *(*thread)(void *argument); /* either */
     void (*run)(void *argument);
@@ -57,7 +56,7 @@ static struct {
     uint64_t random;
     int64_t now_ns;
     uint64_t switches;
-    ucontext_t main;
+    struct standpoint main;
     struct turn turns[TURNS_MAX];
     struct turn *present; /* NULL: nobody: not within turns_run */
     struct held_lock locks[LOCKS_MAX];
@@ -200,7 +199,7 @@ give_turn(void)
     next = next_turn();
     if (next != self) {
         all.present = next;
-        swapcontext(&self->context, &next->context);
+        standpoint_change(&self->point, &next->point);
         all.present = self;
     }
     errno = self->error;
@@ -255,9 +254,9 @@ begin(void)
     self->ended = true;
     wake(WAIT_END, self, false);
     if (self == &all.turns[0])
-        setcontext(&all.main);
+        standpoint_change(&self->point, &all.main);
     all.present = next_turn();
-    setcontext(&all.present->context);
+    standpoint_change(&self->point, &all.present->point);
 }
 
 static struct turn *
@@ -275,12 +274,7 @@ make_turn(void)
         turn->stack = stack;
         turn->used = true;
         turn->deadline_ns = TND_CLOCK_NEVER;
-        getcontext(&turn->context);
-        turn->context.uc_stack.ss_sp = stack;
-        turn->context.uc_stack.ss_size = STACK_BYTES;
-        makecontext(&turn->context, begin, 0);
-        ASAN_UNPOISON_MEMORY_REGION(stack, STACK_BYTES); /* as fibers.c says */
-        turn->context.uc_stack.ss_size = 0;
+        standpoint_begin(&turn->point, stack, STACK_BYTES, begin);
         return turn;
     }
     fprintf(stderr, "simulation: more than %d threads\n", TURNS_MAX);
@@ -367,7 +361,7 @@ turns_run(uint64_t seed, void (*director)(void *argument), void *argument)
         all.turns[i].used = false;
     all.present = turns_start(director, argument);
     tnd_clock_install(&clock);
-    swapcontext(&all.main, &all.present->context);
+    standpoint_change(&all.main, &all.present->point);
     tnd_clock_install(NULL);
     all.present = NULL;
 }

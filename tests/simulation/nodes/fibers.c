@@ -2,14 +2,13 @@
 #include "fibers.h"
 
 #include <pthread.h>
-#include <sanitizer/asan_interface.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <ucontext.h>
 
 #include "core/clock.h"
+#include "standpoint.h"
 
 enum { STACK_BYTES = 256 << 10, BUCKETS = 1 << 15 };
 
@@ -19,7 +18,7 @@ static const uint64_t WAKE_NS = 5000;
 enum wait { WAIT_TIME, WAIT_CONDITION, WAIT_END };
 
 struct fiber {
-    ucontext_t context;
+    struct standpoint point;
     void *stack;
     void *(*thread)(void *argument); /* either */
     void (*run)(void *argument);
@@ -47,7 +46,7 @@ struct host {
 static struct {
     uint64_t random, moments;
     int64_t now_ns;
-    ucontext_t main;
+    struct standpoint main;
     struct fiber **fibers; /* by number; `used` false: its place is for another */
     uint32_t fiber_count, fiber_room, *free_numbers, free_count;
     struct fiber *present, *buried;
@@ -59,6 +58,8 @@ static struct {
     uint32_t charged;
     int64_t first_cpu_ns, clock_ns; /* what the meter itself costs */
 } all;
+
+static bool has_meter; /* a call of the kernel at each turn of node 0 */
 
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
@@ -94,6 +95,8 @@ cpu_now_ns(void)
 {
     struct timespec now;
 
+    if (!has_meter)
+        return 0;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
@@ -269,10 +272,8 @@ give_way(void)
     fibers_charge(FIBERS_NOBODY);
     next = next_fiber();
     all.present = next;
-    if (next != self && self->ended)
-        setcontext(&next->context);
     if (next != self)
-        swapcontext(&self->context, &next->context);
+        standpoint_change(&self->point, &next->point);
     fibers_charge(self->node);
 }
 
@@ -302,7 +303,7 @@ begin(void)
         self->run(self->argument);
     self->ended = true;
     if (self->number == 0)
-        setcontext(&all.main);
+        standpoint_change(&self->point, &all.main);
     wake(WAIT_END, self, false);
     if (self->thread == NULL) { /* nobody asks for its end */
         self->used = false;
@@ -332,14 +333,7 @@ make_fiber(uint32_t node)
     }
     stack = fiber->stack;
     *fiber = (struct fiber){ .stack = stack, .node = node, .number = fiber->number, .used = true };
-    getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = stack;
-    fiber->context.uc_stack.ss_size = STACK_BYTES;
-    makecontext(&fiber->context, begin, 0);
-    /* AddressSanitizer forgets what it knows of a stack whose size it sees, at each change to it:
-     * that takes long. So it is told once, of the frames of who had the stack before. */
-    ASAN_UNPOISON_MEMORY_REGION(stack, STACK_BYTES);
-    fiber->context.uc_stack.ss_size = 0;
+    standpoint_begin(&fiber->point, stack, STACK_BYTES, begin);
     run_at(fiber, all.now_ns + (int64_t)fibers_draw(WAKE_NS));
     fibers_charge(charged);
     return fiber;
@@ -391,7 +385,7 @@ fibers_run(uint64_t seed, uint32_t nodes, void (*director)(void *argument), void
     tnd_clock_install(&clock);
     fibers_start(FIBERS_NOBODY, director, argument);
     all.present = next_fiber();
-    swapcontext(&all.main, &all.present->context);
+    standpoint_change(&all.main, &all.present->point);
     tnd_clock_install(NULL);
     forget_fibers();
 }
@@ -400,6 +394,12 @@ void
 fibers_sleep(int64_t ns)
 {
     wait_for(WAIT_TIME, NULL, all.now_ns + ns);
+}
+
+void
+fibers_meter(void)
+{
+    has_meter = true;
 }
 
 void

@@ -31,7 +31,8 @@ void fibers_stop(uint32_t node);
 void fibers_go_on(uint32_t node);
 
 /* Of node 0, on this machine: what its fibers have computed for, without what fibers themselves
- * take, and the network. */
+ * take, and the network. 0 unless the meter was switched on before they run. */
+void fibers_meter(void);
 int64_t fibers_first_cpu_ns(void);
 
 /* What is allocated (memory.h) and computed until this fiber waits is that node's. Returns whose it

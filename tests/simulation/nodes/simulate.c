@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fibers.h"
 #include "story.h"
 
 static double
@@ -111,6 +112,7 @@ main(int argc, char **argv)
     struct story_result result;
     bool json = false;
 
+    fibers_meter();
     for (int option; (option = getopt_long(argc, argv, "", list, NULL)) != -1;) {
         if (option == 'n')
             options.nodes = (uint32_t)strtoul(optarg, NULL, 10);
