@@ -88,7 +88,7 @@ def fuzz():
 
 def conformance(flavour="release"):
     """the recorded cases: what TensorFlow delivered"""
-    broken = build(flavour)
+    broken = build(flavour, *_NEEDED.get(flavour, ()))
     if broken:
         return broken
     wrapper = _without_address_randomisation() if flavour == "asan" else ()
@@ -265,7 +265,8 @@ ALL = {
         checks, tools, unit, abi, system, manual, conformance, python, port, gpu, install, operations, asan, tsan, fuzz
     )
 }
-_AHEAD = ("asan", "tsan", "fuzz")  # suites of which each has a flavour of its name
+# Suites of which each has a flavour of its name, and what of it is run; of `fuzz` all is compiled, for its warnings.
+_NEEDED = {"asan": ("unit", "python"), "tsan": ("unit",), "fuzz": ()}
 ahead_s = 0.0  # seconds of the processors that building them ahead took, while other suites ran
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
 
@@ -279,8 +280,8 @@ def build_ahead(names):
 
     def run():
         global ahead_s
-        for flavour in (name for name in names if name in _AHEAD):
-            command = ["nice", "-n", "19", "scripts/build", flavour]
+        for flavour in (name for name in names if name in _NEEDED):
+            command = ["nice", "-n", "19", "scripts/build", flavour, *_NEEDED[flavour]]
             building = subprocess.Popen(command, cwd=REPOSITORY, **quiet)
             _, building.returncode, used = os.wait4(building.pid, 0)
             ahead_s += used.ru_utime + used.ru_stime
@@ -300,7 +301,7 @@ def _folder(flavour):
 
 def meson(flavour, suite, *options, wrapper=()):
     """Build one flavour and run one suite of its Meson tests."""
-    broken = build(flavour)
+    broken = build(flavour, *_NEEDED.get(flavour, ()))
     if broken:
         return broken
     folder = _folder(flavour)
