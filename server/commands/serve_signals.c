@@ -64,7 +64,7 @@ hear_signals(void *unused)
     do
         number = wait_for_signal();
     while (number == SIGHUP);
-    tnd_log(TND_LOG_WARNING, "stop", "signal %d again: stopping at once", number);
+    tnd_log(TND_LOG_NOTICE, "stop", "signal %d again: stopping at once", number);
     tnd_log_flush();
     _exit(128 + number);
 }
