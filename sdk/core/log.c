@@ -1,6 +1,7 @@
 /* log.c - format events, one line each. */
 #include "core/log.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -274,6 +275,7 @@ void
 tnd_log_tell(int descriptor)
 {
     has_starter = true;
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC); /* for no program that this one starts */
     log_writer_start(LOG_WRITER_STARTER, descriptor, make_told_notice);
 }
 
