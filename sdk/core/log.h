@@ -28,9 +28,10 @@ void tnd_log_set_tap(void (*tap)(void *user, enum tnd_log_level level, const cha
  * once, with the signals blocked that the thread must not take. */
 void tnd_log_start(void);
 
-/* From here on warnings and errors, and lines of tnd_log_output, go to this descriptor, too,
- * without their time: to the standard error of the program that started this one, which does not
- * read the log. The descriptor stays open. Otherwise as tnd_log_start. */
+/* From here on warnings and lines of tnd_log_output go to this descriptor, too, without their time:
+ * to the standard error of the program that started this one, which does not read the log. Errors
+ * do not: they reach it as its readers' errors. The descriptor stays open. Otherwise as
+ * tnd_log_start. */
 void tnd_log_tell(int descriptor);
 
 /* Wait until all lines are written, as long as they are read. */

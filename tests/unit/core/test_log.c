@@ -100,10 +100,11 @@ tells_its_starter_what_matters(void **state)
     tnd_log(TND_LOG_WARNING, "test", "a %s", "warning");
     tnd_log_output("source", "a\033b\nc", 3);
     tnd_log(TND_LOG_ERROR, "test", "an error");
-    read_up_to(pipes[0], text, &used, "an error\n");
+    tnd_log(TND_LOG_WARNING, "test", "the end");
+    read_up_to(pipes[0], text, &used, "the end\n");
     assert_string_equal(text, "tundish: warning: a warning\n"
                               "a\\x1bb\n"
-                              "tundish: error: an error\n");
+                              "tundish: warning: the end\n");
     close(pipes[0]);
     free(text);
 }
