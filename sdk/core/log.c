@@ -170,7 +170,7 @@ tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
     tnd_printable(raw, sentence, sizeof sentence); /* it may hold names that others chose */
     if (log_tap != NULL)
         log_tap(log_tap_user, level, event, sentence);
-    if (level == TND_LOG_WARNING)
+    if (level == TND_LOG_WARNING && strcmp(event, TND_LOG_TRAINER) != 0)
         tell_starter(level, sentence);
     /* A journal that is busy or was restarted reads the line below, as it reads texts. */
     if (log_format == FORMAT_JOURNAL && tnd_journal_send(syslog_levels[level], event, sentence))

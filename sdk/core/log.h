@@ -30,8 +30,9 @@ void tnd_log_start(void);
 
 /* From here on warnings and lines of tnd_log_output go to this descriptor, too, without their time:
  * to the standard error of the program that started this one, which does not read the log. Errors
- * do not: they reach it as its readers' errors. The descriptor stays open. Otherwise as
- * tnd_log_start. */
+ * do not, nor warnings of TND_LOG_TRAINER: its readers get them as errors of their own. The
+ * descriptor stays open. Otherwise as tnd_log_start. */
+#define TND_LOG_TRAINER "trainer" /* the event of a trainer that is refused, or has died */
 void tnd_log_tell(int descriptor);
 
 /* Wait until all lines are written, as long as they are read. */

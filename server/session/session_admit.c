@@ -396,7 +396,7 @@ trainer_left(void *user, struct feed *feed, const char *group, uint32_t replica,
     if (!departure->in_order)
         session_link_tell_death(session, group, replica);
     if (departure->warning != NULL)
-        tnd_log(TND_LOG_WARNING, "trainer", "stream %s: replica %u of group \"%s\" %s%s",
+        tnd_log(TND_LOG_WARNING, TND_LOG_TRAINER, "stream %s: replica %u of group \"%s\" %s%s",
                 session->plan->stream->name, number, group, departure->warning, until);
     if (session->options.shards != NULL)
         give_shards_back(session);

@@ -39,8 +39,8 @@ static enum protocol_result
 refuse_trainer(struct protocol *protocol, tundish_status status)
 {
     if (status != TUNDISH_E_SERVER_GONE)
-        tnd_log(TND_LOG_WARNING, "trainer", "process %d is refused: %s", protocol->connection.pid,
-                tnd_error_text());
+        tnd_log(TND_LOG_WARNING, TND_LOG_TRAINER, "process %d is refused: %s",
+                protocol->connection.pid, tnd_error_text());
     connection_post_text(&protocol->connection, TND_REFUSED, status, tnd_error_text());
     protocol->refused = true;
     return PROTOCOL_CONTINUES;

@@ -100,6 +100,7 @@ tells_its_starter_what_matters(void **state)
     tnd_log(TND_LOG_WARNING, "test", "a %s", "warning");
     tnd_log_output("source", "a\033b\nc", 3);
     tnd_log(TND_LOG_ERROR, "test", "an error");
+    tnd_log(TND_LOG_WARNING, TND_LOG_TRAINER, "a trainer has died");
     tnd_log(TND_LOG_WARNING, "test", "the end");
     read_up_to(pipes[0], text, &used, "the end\n");
     assert_string_equal(text, "tundish: warning: a warning\n"
