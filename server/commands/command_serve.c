@@ -2,6 +2,7 @@
 #include "commands/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,18 @@ claim_state(struct serve *serve)
 
 /* Open everything, in the order in which parts need each other. Nodes agree before the hub opens
  * its socket, so no trainer attaches to a server of another job. */
+/* A variable, which an older server does not know of and need not. Its children do not have it. */
+static void
+tell_starter(void)
+{
+    const char *text = getenv("TUNDISH_TELL_FD");
+    int descriptor = text != NULL ? atoi(text) : 0;
+
+    if (descriptor > STDERR_FILENO && fcntl(descriptor, F_GETFD) >= 0)
+        tnd_log_tell(descriptor);
+    unsetenv("TUNDISH_TELL_FD");
+}
+
 static tundish_status
 open_all(struct serve *serve)
 {
@@ -94,8 +107,7 @@ open_all(struct serve *serve)
 
     serve->seen = remote_seen_open();
     tnd_log_start();
-    if (serve->tell_descriptor >= 0)
-        tnd_log_tell(serve->tell_descriptor);
+    tell_starter();
     serve_notify("", "opening %s", serve->pipeline_options.path);
     /* As early as possible: a launcher that dies from here on takes the server with it. */
     if (status == TUNDISH_OK && serve->owner != 0)
@@ -343,14 +355,13 @@ command_serve_run(int argc, char **argv)
         .state_claim = -1,
         .ready_descriptor = -1,
         .crew_descriptor = -1,
-        .tell_descriptor = -1,
         .ticker = -1,
         .drain_limit_s = UINT32_MAX,
     };
     struct patience patience = { 0 };
     const char *format = NULL;
-    uint32_t ready = 0, crew = 0, tell = 0;
-    bool says_ready = false, has_crew = false, tells = false;
+    uint32_t ready = 0, crew = 0;
+    bool says_ready = false, has_crew = false;
     const struct option_row rows[] = {
         PIPELINE_OPTIONS(serve.pipeline_options),
         { "socket", .text = &serve.socket },
@@ -366,7 +377,6 @@ command_serve_run(int argc, char **argv)
         { "expect-trainers", .text = &serve.trainers_text },
         { "end-with", .count = &serve.owner, .minimum = 1, .maximum = INT32_MAX },
         { "ready-fd", .count = &ready, .maximum = INT32_MAX, .flag = &says_ready },
-        { "tell-fd", .count = &tell, .maximum = INT32_MAX, .flag = &tells },
         { "crew-fd", .count = &crew, .maximum = INT32_MAX, .flag = &has_crew },
         { "log-format", .text = &format },
         { 0 },
@@ -387,8 +397,6 @@ command_serve_run(int argc, char **argv)
         return command_misused(&command_serve, "%s", tnd_error_text());
     if (says_ready)
         serve.ready_descriptor = (int)ready;
-    if (tells)
-        serve.tell_descriptor = (int)tell;
     if (has_crew)
         serve.crew_descriptor = (int)crew;
     /* Drawn before the nodes agree: rank 0's seed is used by all. */

@@ -45,7 +45,6 @@ struct serve {
     uint32_t owner;       /* the process with which the server ends; 0: none */
     int ready_descriptor; /* -1: none */
     int crew_descriptor;  /* -1: none */
-    int tell_descriptor;  /* -1: none */
     pthread_t crew;
     bool has_crew;
     uint32_t expected_nodes;

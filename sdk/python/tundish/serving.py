@@ -97,14 +97,15 @@ class Server:
         told, tells = os.pipe()
         passed = [tells]
         own = ["--socket", self.socket, "--end-with", str(self._owner), "--ready-fd", str(tells)]
+        environment = programs.environment()
         with contextlib.suppress(OSError):  # this process may have no standard error
             passed.append(os.dup(STANDARD_ERROR))
-            own += ["--tell-fd", str(passed[-1])]
+            environment["TUNDISH_TELL_FD"] = str(passed[-1])
         try:
             try:
                 self._process = subprocess.Popen(
                     [program, "serve", *own, *words],
-                    env=programs.environment(),
+                    env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=self._log,
                     stderr=self._log,
