@@ -65,17 +65,18 @@ class Manager:
     def _watch(self):
         watched = False
         while True:
-            ready, _, _ = select.select([self.socket], [], [], self.watchdog_s if watched else 0.1)
+            has_ended = self.process.poll() is not None  # all that it has said lies there then
+            ready, _, _ = select.select([self.socket], [], [], 0 if has_ended else self.watchdog_s if watched else 0.1)
             if ready:
                 text = self.socket.recv(4096).decode()
                 watched = (watched or "READY=1" in text) and "STOPPING=1" not in text
                 with self.changed:
                     self.said.append(text)
                     self.changed.notify_all()
-            elif watched and self.process.poll() is None:
+            elif watched and not has_ended:
                 self.process.send_signal(signal.SIGABRT)
                 self.process.send_signal(signal.SIGCONT)
-            if self.process.poll() is not None:
+            if has_ended and not ready:
                 watched = False
                 with self.changed:
                     if self.stops or self.process.returncode in (0, 1, 2):
