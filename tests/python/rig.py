@@ -126,6 +126,22 @@ class Server:
         return result
 
 
+class SharesForks:
+    """The tests of a class share the interpreter that forks workers, as the loaders of a program do."""
+
+    forks = None
+
+    def setUp(self):
+        super().setUp()  # which skips where there is no torch
+        from tundish import iterating
+
+        type(self).forks = iterating.Forks.of_program("iterables")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.forks = None
+
+
 def needs(test, module):
     """The module, or the test is skipped and says so."""
     try:

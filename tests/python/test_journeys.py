@@ -20,8 +20,6 @@ try:
     import journey
     import journey_sets
     import map_style
-
-    from tundish import iterating
 except ImportError:
     iterables = journey = journey_sets = map_style = None
 
@@ -138,19 +136,8 @@ class Accelerate(Case):
             exec("skip(loader, 2)", trainer)
 
 
-class Iterable:
-    """The same of an IterableDataset, whose batches nobody counts beforehand. The tests of a class share the
-    interpreter that forks workers, as the loaders of a program do."""
-
-    forks = None
-
-    def setUp(self):
-        super().setUp()
-        type(self).forks = iterating.Forks.of_program("iterables")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.forks = None
+class Iterable(rig.SharesForks):
+    """The same of an IterableDataset, whose batches nobody counts beforehand."""
 
     def loader(self, name=None, count=ROWS, batch_size=4, **options):
         from tundish.torch import DataLoader

@@ -496,14 +496,14 @@ class Ends(Case):
 class Tells(Case):
     """Its owner's standard error shows what a reader would not guess."""
 
-    def told(self, *stages, around="", own="", loop="for batch in server.open(): pass", deliver="{epochs: 1}"):
+    def told(self, *stages, own="", loop="for batch in server.open(): pass", deliver="{epochs: 1}"):
         (self.path / "own.py").write_text(own)
         text = rig.pipeline(*stages, deliver=deliver)
         script = (f"import sys, tundish\n"
                   f"with tundish.serve(text={text!r}, root={str(self.path)!r}) as server:\n    {loop}\n")
         done = subprocess.run(
-            ["sh", "-c", f'exec "$@" {around}', "sh", sys.executable, "-B", "-c", script], capture_output=True,
-            text=True, env=dict(os.environ, PYTHONPATH=rig.PACKAGE), timeout=rig.DEADLINE_S)  # fmt: skip
+            [sys.executable, "-B", "-c", script], capture_output=True, text=True,
+            env=dict(os.environ, PYTHONPATH=rig.PACKAGE), timeout=rig.DEADLINE_S)  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr.splitlines()
 
@@ -540,8 +540,18 @@ class Tells(Case):
         self.assertEqual(self.told("range: {stop: 100}", "batch: 10"), [])
         self.assertEqual(self.told("range: {stop: 100}", "batch: 10", loop="next(iter(server.open()))"), [])
 
-    def test_nobody_where_there_is_no_standard_error(self):
-        self.assertEqual(self.told("range: {stop: 100}", "batch: 10", around="2>&-"), [])
+    def test_no_file_that_has_the_descriptor_where_there_is_no_standard_error(self):
+        file = self.path / "other"
+        loop = "for batch in server.open(): pass"
+        text = rig.pipeline("from_tensor_slices: {t: ['1', x]}", "string_to_number: {columns: t, output: n}", "batch: 1",
+                            deliver="{epochs: 1, on_error: skip}")
+        script = (f"import sys\nother = open({str(file)!r}, 'w')\nassert other.fileno() == 2\nimport tundish\n"
+                  f"with tundish.serve(text={text!r}) as server:\n    {loop}\n"
+                  f"print(server.log.count('left out'))\n")
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-B", "-c", script], stdout=subprocess.PIPE,
+            text=True, env=dict(os.environ, PYTHONPATH=rig.PACKAGE), timeout=rig.DEADLINE_S)  # fmt: skip
+        self.assertEqual((done.returncode, done.stdout, file.read_text()), (0, "1\n", ""))
 
 
 class Looks(Case):

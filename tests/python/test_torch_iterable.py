@@ -31,18 +31,8 @@ except ImportError:  # torch is missing
     iterables = None
 
 
-class Shared(Case):
-    """Its tests share the interpreter that forks workers, as the loaders of a program do."""
-
-    forks = None
-
-    def setUp(self):
-        super().setUp()
-        type(self).forks = iterating.Forks.of_program("iterables")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.forks = None
+class Shared(rig.SharesForks, Case):
+    pass
 
 
 class Values(Shared):

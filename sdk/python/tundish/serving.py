@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import weakref
 
@@ -30,7 +31,6 @@ GRACE_S = 2.0  # for a server to stop in good order, which takes longer only if 
 HASTE_S = 0.2  # after Ctrl-C
 SOCKET_BYTES = 107  # the longest path of a Unix socket
 WATCH_MS = 100
-STANDARD_ERROR = 2  # sys.stderr may be something else, without a descriptor
 
 
 def serve(
@@ -98,9 +98,10 @@ class Server:
         passed = [tells]
         own = ["--socket", self.socket, "--end-with", str(self._owner), "--ready-fd", str(tells)]
         environment = programs.environment()
-        with contextlib.suppress(OSError):  # this process may have no standard error
-            passed.append(os.dup(STANDARD_ERROR))
-            environment["TUNDISH_TELL_FD"] = str(passed[-1])
+        if sys.__stderr__ is not None:  # else its descriptor may be any file's by now
+            with contextlib.suppress(OSError, ValueError):  # it was closed since
+                passed.append(os.dup(sys.__stderr__.fileno()))
+                environment["TUNDISH_TELL_FD"] = str(passed[-1])
         try:
             try:
                 self._process = subprocess.Popen(
