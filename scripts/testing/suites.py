@@ -37,7 +37,7 @@ _CHECKS = ("check-layers", "check-headers", "check-names", "check-calls", "check
            "check-english")
 _SKIPPED = 77  # as Meson has it
 _FILE_S = 600  # for a file of tests in Python; the longest takes two minutes
-_SUITE_S = 4200  # for those that run in one process, beside others
+_SUITE_S = 3300  # for those that run in one process, beside others
 _IN_PYTHON = ("-X", "faulthandler", "-m")  # see limits.py; what tests start has no such handler
 _MODULES = "import sys, unittest; sys.path.insert(0, sys.argv.pop(1)); unittest.main(None, verbosity=2)"
 # For tests whose processes and threads wait for each other, and leave the cores to those of other tests.
