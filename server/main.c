@@ -1,10 +1,14 @@
 /* main.c - argv to command, nothing else. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands/commands.h"
+#include "core/log.h"
 #include "spec/errors.h"
 
 static int
@@ -41,6 +45,29 @@ say_unknown(const char *name)
     return EXIT_USAGE;
 }
 
+/* A variable, which an older server does not know of and need not. Our children do not have it. */
+static void
+tell_starter(void)
+{
+    const char *text = getenv("TUNDISH_TELL_FD");
+    int descriptor = text != NULL ? atoi(text) : 0;
+
+    if (descriptor > STDERR_FILENO && fcntl(descriptor, F_GETFD) >= 0)
+        tnd_log_tell(descriptor);
+    unsetenv("TUNDISH_TELL_FD");
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+    int result;
+
+    tell_starter();
+    result = command->run(argc, argv);
+    tnd_log_flush();
+    return result;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -60,7 +87,7 @@ main(int argc, char **argv)
                 command_print_help(commands[i]);
                 return EXIT_OK;
             }
-            return commands[i]->run(argc > 1 ? argc - 1 : argc, argc > 1 ? argv + 1 : argv);
+            return run(commands[i], argc > 1 ? argc - 1 : argc, argc > 1 ? argv + 1 : argv);
         }
     return say_unknown(name);
 }

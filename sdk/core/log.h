@@ -24,8 +24,8 @@ void tnd_log_set_tap(void (*tap)(void *user, enum tnd_log_level level, const cha
                      void *user);
 
 /* From here on a thread of its own writes the lines: no other thread waits for a standard error
- * that is not read. Lines that find no room are dropped, and a later line says how many. Call it
- * once, with the signals blocked that the thread must not take. */
+ * that is not read. Lines that find no room are dropped, and a later line says how many. The
+ * thread takes no signals. Call it once. */
 void tnd_log_start(void);
 
 /* From here on warnings and lines of tnd_log_output go to this descriptor, too, without their time:

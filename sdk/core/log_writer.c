@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
@@ -100,7 +101,10 @@ log_writer_start(enum log_writer_end end, int descriptor, log_writer_notice noti
 {
     struct log_writer *writer = &writers[end];
     pthread_t thread;
+    sigset_t all, before;
 
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: signals are for others */
     pthread_mutex_lock(&writer->lock);
     writer->descriptor = descriptor;
     /* Without a thread lines are written by the threads that log, as before the start. */
@@ -109,6 +113,7 @@ log_writer_start(enum log_writer_end end, int descriptor, log_writer_notice noti
         writer->notice = notice;
     }
     pthread_mutex_unlock(&writer->lock);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void

@@ -2,7 +2,6 @@
 #include "commands/serve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,18 +82,6 @@ claim_state(struct serve *serve)
 
 /* Open everything, in the order in which parts need each other. Nodes agree before the hub opens
  * its socket, so no trainer attaches to a server of another job. */
-/* A variable, which an older server does not know of and need not. Its children do not have it. */
-static void
-tell_starter(void)
-{
-    const char *text = getenv("TUNDISH_TELL_FD");
-    int descriptor = text != NULL ? atoi(text) : 0;
-
-    if (descriptor > STDERR_FILENO && fcntl(descriptor, F_GETFD) >= 0)
-        tnd_log_tell(descriptor);
-    unsetenv("TUNDISH_TELL_FD");
-}
-
 static tundish_status
 open_all(struct serve *serve)
 {
@@ -107,7 +94,6 @@ open_all(struct serve *serve)
 
     serve->seen = remote_seen_open();
     tnd_log_start();
-    tell_starter();
     serve_notify("", "opening %s", serve->pipeline_options.path);
     /* As early as possible: a launcher that dies from here on takes the server with it. */
     if (status == TUNDISH_OK && serve->owner != 0)

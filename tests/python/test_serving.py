@@ -499,8 +499,10 @@ class Tells(Case):
     def told(self, *stages, own="", loop="for batch in server.open(): pass", **options):
         (self.path / "own.py").write_text(own)
         text = rig.pipeline(*stages, **options)
-        script = (f"import tundish\n"
-                  f"with tundish.serve(text={text!r}, root={str(self.path)!r}) as server:\n    {loop}\n")
+        return self.told_by(f"with tundish.serve(text={text!r}, root={str(self.path)!r}) as server:\n    {loop}\n")
+
+    def told_by(self, script):
+        script = f"import tundish\n{script}"
         done = subprocess.run(
             [sys.executable, "-B", "-c", script], capture_output=True, text=True,
             env=dict(os.environ, PYTHONPATH=rig.PACKAGE), timeout=rig.DEADLINE_S)  # fmt: skip
@@ -521,6 +523,19 @@ class Tells(Case):
         stage = "python: {call: 'own:f', workers: 1, output: {y: {dtype: int64}}}"
         lines = self.told("range: {stop: 4}", stage, "batch: 2", own=own)
         self.assertEqual(set(lines), {"row 0", "row 1", "row 2", "row 3"})
+
+    def test_what_functions_print_without_a_server(self):
+        own = ("def f(row):\n    print('row', row['value'])\n"
+               "    if row['value'] == 3: raise ValueError('three')\n    return {'y': row['value']}\n")
+        (self.path / "own.py").write_text(own)
+        stage = "python: {call: 'own:f', workers: 1, output: {y: {dtype: int64}}}"
+        text = rig.pipeline("range: {stop: 4}", stage, "batch: 1", deliver={"epochs": 1})
+        named = f"text={text!r}, root={str(self.path)!r}"
+        lines = self.told_by(f"assert len(tundish.peek(steps=3, {named})) == 3\n")
+        self.assertLessEqual({"row 0", "row 1", "row 2"}, set(lines))
+        lines = self.told_by(f"try: tundish.peek(steps=4, {named})\n"
+                             f"except tundish.DataError as error: assert 'three' in str(error) and 'row 1' not in str(error)\n")
+        self.assertLessEqual({f"row {i}" for i in range(4)}, set(lines))
 
     def test_what_programs_print_to_their_standard_error(self):
         (self.path / "rows.sh").write_text("echo begins >&2; printf 12345678; printf 'ends' >&2")

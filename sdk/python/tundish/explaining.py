@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
@@ -139,7 +138,7 @@ def explain(
     options = {"place": place, "epoch": epoch, "step": step, "row": row, **options}
     with tempfile.TemporaryDirectory(prefix="tundish-") as folder:
         words = programs.pipeline(file, text, folder, {**options, "show": show, "json": True})
-        said = json.loads(_run("explain", *words))
+        said = json.loads(programs.run("explain", *words))
     return Rows(map(_row, said["rows"]), said)
 
 
@@ -176,24 +175,10 @@ def _paths(reader: Reader) -> dict[str, Any]:
     """Where the server of the reader has its pipeline file, and the folders that it was told."""
     socket = reader.server
     words = [] if socket is None else ["--socket", socket]
-    server = json.loads(_run("status", "--json", "--interval", "1", *words))["server"]
+    server = json.loads(programs.run("status", "--json", "--interval", "1", *words))["server"]
     if server["file"] is None:
         raise ArgumentError("the server does not say where its pipeline file is: name it with file=")
     return {name: _name(server[name]) for name in ("file", "root", "analysis")}
-
-
-def _run(*words: str) -> bytes:
-    """The output of a command. A status that is not 0 is an error only if it prints nothing."""
-    done = subprocess.run(
-        [programs.find(), *words],
-        env=programs.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode != 0 and not done.stdout:
-        raise programs.failed(done.returncode, done.stderr.decode("utf-8", "replace"))
-    return done.stdout
 
 
 _OF_SOURCE = ("stage", "line", "offset", "length", "record", "compression", "row", "note")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     PipelineFile = str | os.PathLike[str]
 
-__all__ = ["environment", "failed", "find", "pipeline"]
+__all__ = ["environment", "failed", "find", "pipeline", "run", "show"]
 
 # Exit statuses of the program.
 REFUSED, MISUSED = 1, 2
@@ -114,6 +114,41 @@ def pipeline(
     path = Path(folder, "pipeline.yaml")
     path.write_text(str(text), encoding="utf-8")
     return [*_flags({"root": os.getcwd(), **options}), "--", str(path)]
+
+
+def show(environment: dict[str, str]) -> list[int]:
+    """Let a program show what functions print, and its warnings, where Python's errors are seen. Returns the
+    descriptor that it is to inherit for that, if there is one, which is the caller's to close."""
+    if sys.__stderr__ is None:  # its descriptor may be any file's by now
+        return []
+    try:
+        shown = os.dup(sys.__stderr__.fileno())
+    except (OSError, ValueError):  # it was closed since
+        return []
+    environment["TUNDISH_TELL_FD"] = str(shown)
+    return [shown]
+
+
+def run(command: str, *words: str) -> bytes:
+    """The output of a command. It may say what is wrong; an error that is not in it is raised."""
+    own = environment()
+    passed = show(own)
+    try:
+        done = subprocess.run(
+            [find(), command, *words],
+            env=own,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=passed,
+            check=False,
+        )
+    finally:
+        for descriptor in passed:
+            os.close(descriptor)
+    is_told = done.returncode == REFUSED and done.stdout
+    if done.returncode != 0 and not is_told:
+        raise failed(done.returncode, done.stderr.decode("utf-8", "replace"))
+    return done.stdout
 
 
 def failed(status: int, said: str) -> errors.Error:

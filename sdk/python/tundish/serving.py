@@ -95,13 +95,9 @@ class Server:
 
     def _start(self, program: str, words: list[str]) -> None:
         told, tells = os.pipe()
-        passed = [tells]
         own = ["--socket", self.socket, "--end-with", str(self._owner), "--ready-fd", str(tells)]
         environment = programs.environment()
-        if sys.__stderr__ is not None:  # else its descriptor may be any file's by now
-            with contextlib.suppress(OSError, ValueError):  # it was closed since
-                passed.append(os.dup(sys.__stderr__.fileno()))
-                environment["TUNDISH_TELL_FD"] = str(passed[-1])
+        passed = [tells, *programs.show(environment)]
         try:
             try:
                 self._process = subprocess.Popen(
@@ -318,19 +314,8 @@ def analyze(file: PipelineFile | None = None, *, text: str | None = None, **opti
 
 
 def _run(command: str, file: PipelineFile | None, text: str | None, options: dict[str, Any]) -> bytes:
-    """The output of a command. It may say what is wrong; an error that is not in it is raised."""
     with tempfile.TemporaryDirectory(prefix="tundish-") as folder:
-        done = subprocess.run(
-            [programs.find(), command, *programs.pipeline(file, text, folder, options)],
-            env=programs.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-    is_told = done.returncode == programs.REFUSED and done.stdout
-    if done.returncode != 0 and not is_told:
-        raise programs.failed(done.returncode, done.stderr.decode("utf-8", "replace"))
-    return done.stdout
+        return programs.run(command, *programs.pipeline(file, text, folder, options))
 
 
 def _batches(printed: memoryview) -> list[dict[str, Column]]:
