@@ -104,7 +104,8 @@ log_writer_start(enum log_writer_end end, int descriptor, log_writer_notice noti
     sigset_t all, before;
 
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: signals are for others */
+    /* The thread inherits this: signals are for others. */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_mutex_lock(&writer->lock);
     writer->descriptor = descriptor;
     /* Without a thread lines are written by the threads that log, as before the start. */

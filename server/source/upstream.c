@@ -5,8 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "content/content.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "order/arguments.h"
 #include "remote/list.h"
 #include "source/files/matching_files.h"
 #include "source/source.h"
@@ -122,6 +124,19 @@ mix_stage(uint64_t hash, const struct plan_node *node, const char *root)
     return hash;
 }
 
+/* The user's code and statistics decide rows, and are not written in the pipeline file. */
+static uint64_t
+mix_beside(uint64_t hash, const struct plan_node *node)
+{
+    uint64_t (*code)(const void *state) = node->source != NULL    ? node->source->code_hash
+                                          : node->content != NULL ? node->content->code_hash
+                                                                  : NULL;
+
+    if (code != NULL)
+        hash = tnd_hash_farm_cat(hash, code(node->state));
+    return node->learned_hash != 0 ? tnd_hash_farm_cat(hash, node->learned_hash) : hash;
+}
+
 static uint64_t
 mix_node(uint64_t hash, const struct plan_node *node, const char *root)
 {
@@ -131,10 +146,11 @@ mix_node(uint64_t hash, const struct plan_node *node, const char *root)
         hash = mix_node(hash, node->body->root, root);
     hash = mix_text(hash, node->name);
     hash = tnd_hash_farm_cat(hash, node->cuts_content);
-    if (node->order != NULL && node->order->arguments_bytes > 0)
+    /* An ordinal's are an address and what follows from the stages around it. */
+    if (node->order != NULL && node->order != &order_ordinal && node->order->arguments_bytes > 0)
         hash =
             tnd_hash_farm_cat(hash, tnd_hash_farm(node->arguments, node->order->arguments_bytes));
-    return mix_stage(hash, node, root);
+    return mix_beside(mix_stage(hash, node, root), node);
 }
 
 uint64_t

@@ -653,6 +653,25 @@ class Served(unittest.TestCase):
             states(before, 1, "filter: y % 2 == 0", state=state)
         self.assertRegex(str(caught.exception), r"the code of python \(line \d+\), which decides the order, changed since")
 
+    def test_what_it_made_is_cached_in_a_file_until_its_code_changes(self):
+        stages = ["range: {stop: 9}", "python: {call: 'own:f', seed: 3, output: {y: {dtype: float64}}}",
+                  "cache: {filename: made}", "batch: 9"]  # fmt: skip
+        code = "def f(row, rng): return {'y': %s + rng.random()}\n"
+        with tempfile.TemporaryDirectory() as folder:
+
+            def made(number):
+                (Path(folder) / "own.py").write_text(code % number)
+                (Path(folder) / "rows.yaml").write_text(rig.pipeline(*stages))
+                with tundish.serve(f"{folder}/rows.yaml") as server, server.open("train") as reader:
+                    return [batch["y"].tolist() for batch in reader]
+
+            first = made(0)
+            self.assertEqual(made(0), first)
+            with self.assertRaisesRegex(tundish.DataError, "another pipeline.* code.*; remove the file"):
+                made(1)
+            os.remove(f"{folder}/made")
+            self.assertNotEqual(made(1), first)
+
     def test_replicas_and_streams_share_the_interpreters(self):
         rows = ("range: {stop: 400}", stage("slow", workers=2), "batch: 10")
         with self.serve(*rows, replicas=2) as server:

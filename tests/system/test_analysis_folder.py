@@ -173,6 +173,23 @@ class SeveralFiles(Learner):
         (self.path / "a.yaml").write_text(text.replace("a.csv", "elsewhere/a.csv"))
         self.assertEqual(self.transform(file).returncode, 0)
 
+    def test_rows_that_were_cached_with_others_are_refused(self):
+        source = "{csv: {filenames: %s.csv, record_defaults: [0.0], column_names: [x]}}"
+        file = self.path / "c.yaml"
+        file.write_text(
+            f"learn_from: known\nstreams:\n"
+            f"  train: {{dataset: [{source % 'rows'}, {{scale_to_0_1: {{columns: x}}}}, {{cache: made}}, {{batch: 2}}]}}\n"
+            f"  known: {{dataset: [{source % 'known'}, {{scale_to_0_1: {{columns: x}}}}, {{batch: 2}}]}}\n"
+        )
+        (self.path / "rows.csv").write_text("0\n1\n")
+        for most, words in (1, "x"), (2, "another pipeline.* statistics.*; remove the file"):
+            (self.path / "known.csv").write_text(f"0\n{most}\n")
+            self.learn(str(file))
+            for _ in range(2):
+                peeked = self.run_tundish("peek", str(file), "--stream", "train")
+                self.assertRegex(peeked.stderr + peeked.stdout, words)
+                self.assertEqual(peeked.returncode != 0, most == 2, peeked.stderr)
+
     def test_results_of_its_own_come_first(self):
         file, _ = self.both()
         shared = str(self.path / "analysis")

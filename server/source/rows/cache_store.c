@@ -107,7 +107,8 @@ check_head(const struct cache_key *key, const struct cache_rows *rows)
         return refuse_store(key, "this is not a cache file of Tundish");
     if (head.fingerprint != key->fingerprint)
         return refuse_store(key, "this cache file belongs to another pipeline: the stages before "
-                                 "it, their parameters, vocabularies or columns differ");
+                                 "it, their parameters, code, statistics, vocabularies or columns "
+                                 "differ");
     return TUNDISH_OK;
 }
 
