@@ -63,8 +63,7 @@ static bool
 read_taken(const struct order_branches *branches, const struct order_landmark *landmark,
            uint64_t *ret_taken, bool *ret_ended)
 {
-    struct order_state_reader reader = { landmark->state, landmark->state + landmark->state_bytes,
-                                         false };
+    struct order_state_reader reader = order_landmark_read(landmark);
     uint64_t left = landmark->passed, ended_count = 0;
 
     for (uint32_t i = 0; i < branches->count && !reader.is_bad; i++) {

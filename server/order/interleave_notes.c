@@ -107,8 +107,7 @@ read_standing(const struct order_iterator *iterator, const struct order_landmark
               struct standing *standing)
 {
     const struct interleave *interleave = (const struct interleave *)iterator->state;
-    struct order_state_reader reader = { landmark->state, landmark->state + landmark->state_bytes,
-                                         false };
+    struct order_state_reader reader = order_landmark_read(landmark);
     uint64_t has_input, count;
 
     standing->at = order_state_get(&reader);

@@ -278,6 +278,16 @@ order_landmarks_before(const struct order_landmark_list *list, uint64_t count,
     return true;
 }
 
+struct order_state_reader
+order_landmark_read(const struct order_landmark *landmark)
+{
+    struct order_state_reader reader = { landmark->state, landmark->state, false };
+
+    if (landmark->state_bytes > 0)
+        reader.end += landmark->state_bytes;
+    return reader;
+}
+
 bool
 order_landmarks_are_there(const struct order_landmarks *landmarks)
 {

@@ -90,6 +90,9 @@ void order_landmarks_cut(struct order_landmark_list *list, uint64_t taken);
 bool order_landmarks_before(const struct order_landmark_list *list, uint64_t count,
                             struct order_landmark *ret_landmark);
 
+/* Read its state from the first byte; where it has none, there is nothing to read. */
+struct order_state_reader order_landmark_read(const struct order_landmark *landmark);
+
 /* Has any pass of this run or an earlier one left some? */
 bool order_landmarks_are_there(const struct order_landmarks *landmarks);
 

@@ -259,8 +259,7 @@ release_held(struct buckets *buckets, const struct plan_node *input)
 static bool
 read_held(struct buckets *buckets, const struct order_landmark *landmark, uint32_t width)
 {
-    struct order_state_reader reader = { landmark->state, landmark->state + landmark->state_bytes,
-                                         false };
+    struct order_state_reader reader = order_landmark_read(landmark);
 
     for (uint32_t i = 0; i < buckets->count; i++)
         if (!order_held_read(&buckets->list[i].held, &reader, buckets->list[i].size, width))

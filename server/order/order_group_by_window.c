@@ -351,8 +351,7 @@ read_window(struct groups *groups, struct order_state_reader *reader, uint32_t w
 static bool
 read_windows(struct groups *groups, const struct order_landmark *landmark, uint32_t width)
 {
-    struct order_state_reader reader = { landmark->state, landmark->state + landmark->state_bytes,
-                                         false };
+    struct order_state_reader reader = order_landmark_read(landmark);
     uint64_t held = order_state_get(&reader);
 
     while (!reader.is_bad && reader.at < reader.end)

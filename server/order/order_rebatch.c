@@ -322,8 +322,7 @@ rebatch_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret
     if (rebatch->noting.passed > 0 || rebatch->pulled > 0 ||
         !order_noting_before(&rebatch->noting, count, &landmark))
         return ORDER_OK;
-    reader =
-        (struct order_state_reader){ landmark.state, landmark.state + landmark.state_bytes, false };
+    reader = order_landmark_read(&landmark);
     pulled = order_state_get(&reader);
     taken = order_state_get(&reader);
     if (!order_state_is_whole(&reader) || (taken > 0 && pulled == 0) ||

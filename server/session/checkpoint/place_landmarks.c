@@ -169,9 +169,8 @@ take_list(const struct head *head, const uint8_t *bytes, struct order_landmark_l
     return true;
 }
 
-/* Take the lists out of checked bytes, up to the first that no pass can have left. */
-static void
-take_lists(struct order_landmarks *all, const uint8_t *bytes, size_t left)
+void
+place_landmarks_take(struct order_landmarks *all, const uint8_t *bytes, size_t left)
 {
     struct head head;
 
@@ -210,7 +209,7 @@ read_kept(struct place_landmarks *landmarks)
 
         if (tnd_read_at(descriptor, content, bytes, sizeof header, &got) == 0 && got == bytes &&
             header.crc == tnd_crc32c(0, content, bytes))
-            take_lists(&landmarks->all, content, bytes);
+            place_landmarks_take(&landmarks->all, content, bytes);
         free(content);
     }
     close(descriptor);

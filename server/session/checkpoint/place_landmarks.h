@@ -16,6 +16,10 @@ struct place_landmarks;
 struct place_landmarks *place_landmarks_open(const struct plan *plan,
                                              const struct place_files *files);
 
+/* Take the lists out of a file's bytes, up to the first that no pass can have left; the caller
+ * closes them. */
+void place_landmarks_take(struct order_landmarks *all, const uint8_t *bytes, size_t left);
+
 /* For dealer_options. Accepts NULL. */
 struct order_landmarks *place_landmarks_all(struct place_landmarks *landmarks);
 
