@@ -187,7 +187,12 @@ class Rig(unittest.TestCase):
     def all_lines(self, processes):
         """The same of several that wait for each other: none may find its pipe full."""
         with ThreadPoolExecutor(len(processes)) as pool:
-            return list(pool.map(self.lines, processes))
+            try:
+                return list(pool.map(self.lines, processes))
+            except BaseException:  # the time is over: the threads read until their processes end
+                for process in processes:
+                    process.kill()
+                raise
 
     def wait_for_line(self, process, start):
         """The next line that begins so."""
