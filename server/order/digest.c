@@ -92,10 +92,10 @@ order_digest_end(struct order_digest *digest)
 
 /* A sum does not depend on order: each node may open its caches in another order. */
 void
-order_digest_note_cache(struct order_digest *digest, uint64_t content)
+order_digest_note_cache(struct order_digest *digest, uint64_t content, uint32_t file)
 {
     digest->whole += content;
-    digest->caches += content != 0 ? 1 : UINT64_C(1) << 32;
+    digest->caches += mix(content != 0, file);
 }
 
 /* Nodes that resume pass over slightly different numbers of elements. All of them hash again from

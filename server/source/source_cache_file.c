@@ -193,6 +193,16 @@ check_pass(struct order_iterator *iterator, uint64_t pass)
                       state->key.name, pass + 1, wanted + 1);
 }
 
+/* Workers that found different caches would deliver different rows, and their digests must differ.
+ * `| 1` keeps a found cache apart from none. */
+static void
+note_in_digest(const struct cache_file_state *state, struct order_digest *digest, bool found)
+{
+    if (digest != NULL)
+        order_digest_note_cache(digest, found ? state->rows.list->hash | 1 : 0,
+                                found ? state->rows.file->number : state->build.spool.file->number);
+}
+
 static tundish_status
 cache_file_iterate(struct order_iterator *iterator)
 {
@@ -212,12 +222,12 @@ cache_file_iterate(struct order_iterator *iterator)
         .listing = upstream_listing(input, files_root(services->files)),
     };
     status = cache_rows_open(services->files, &state->key, services->stop, &state->rows, &found);
-    if (status == TUNDISH_OK && services->digest != NULL)
-        /* Workers that found different caches would deliver different rows, and their digests must
-         * differ. `| 1` keeps a found cache apart from none. */
-        order_digest_note_cache(services->digest, found ? state->rows.list->hash | 1 : 0);
     if (status == TUNDISH_OK && !found)
-        return begin_pass(iterator);
+        status = begin_pass(iterator);
+    if (status == TUNDISH_OK)
+        note_in_digest(state, services->digest, found);
+    if (status == TUNDISH_OK && !found)
+        return TUNDISH_OK;
     if (status == TUNDISH_OK)
         status = check_pass(iterator, state->rows.pass);
     if (status == TUNDISH_OK)

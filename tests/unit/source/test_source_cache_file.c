@@ -4,6 +4,7 @@
 
 #include <glob.h>
 
+#include "order/digest.h"
 #include "source/rows/row_codec.h"
 #include "unit/test_file.h"
 
@@ -364,6 +365,57 @@ whoever_resumes_needs_the_file_of_the_pass_that_the_place_saw(void **state)
     folder_close(&folder);
 }
 
+/* The first row of the next iterator, and what nodes say of their caches. */
+static struct order_digest
+begin_again(struct pipeline *pipeline, uint64_t words[PLAN_WIDTH_MAX])
+{
+    struct order_digest digest = { .interval = 1 };
+    size_t count = 0;
+
+    order_close(pipeline->iterator);
+    pipeline->iterator = NULL;
+    pipeline->services.digest = &digest;
+    assert_int_equal(order_open(pipeline->node, pipeline->instance, &pipeline->iterator),
+                     TUNDISH_OK);
+    assert_int_equal(order_next(pipeline->iterator, words, 1, &count), ORDER_OK);
+    pipeline->services.digest = NULL;
+    return digest;
+}
+
+/* One has made the cache, as of a first step that is made in advance, and the other has found it.
+ */
+static void
+nodes_whose_references_into_a_cache_differ_do_not_compare_them(void **state)
+{
+    static const char stages[] = "[text_line: a, cache: {filename: c}]";
+    uint64_t one_words[PLAN_WIDTH_MAX], two_words[PLAN_WIDTH_MAX], again[PLAN_WIDTH_MAX];
+    struct folder folder;
+    struct pipeline one, two;
+    struct order_digest first, second;
+    char *texts;
+
+    (void)state;
+    folder_open(&folder);
+    put_text(&folder, "a", "1\n2\n3\n");
+    assert_int_equal(pipeline_open(&one, &folder, 0, stages), TUNDISH_OK);
+    texts = pipeline_texts(&one, 64);
+    assert_string_equal(texts, "1|2|3|");
+    free(texts);
+    assert_int_equal(pipeline_open(&two, &folder, 0, stages), TUNDISH_OK);
+    first = begin_again(&one, one_words);
+    second = begin_again(&two, two_words);
+    assert_int_equal(first.whole, second.whole);
+    assert_memory_not_equal(one_words, two_words, one.node->width * sizeof *one_words);
+    assert_int_not_equal(first.caches, second.caches);
+    first = begin_again(&one, again);
+    assert_memory_equal(one_words, again, one.node->width * sizeof *one_words);
+    second = begin_again(&one, again);
+    assert_int_equal(first.caches, second.caches);
+    pipeline_close(&two);
+    pipeline_close(&one);
+    folder_close(&folder);
+}
+
 TEST_FILE(test_source_cache_file)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +430,7 @@ TEST_FILE(test_source_cache_file)
         cmocka_unit_test(sparse_columns_are_kept),
         cmocka_unit_test(every_outer_element_has_a_file_of_its_own),
         cmocka_unit_test(whoever_resumes_needs_the_file_of_the_pass_that_the_place_saw),
+        cmocka_unit_test(nodes_whose_references_into_a_cache_differ_do_not_compare_them),
         cmocka_unit_test(batches_that_are_not_as_long_as_each_other_are_kept_too),
     };
 
