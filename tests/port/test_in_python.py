@@ -31,6 +31,9 @@ class InPython(Ported):
         notes = "\n".join(ported.notes)
         self.assertRegex(notes, r"in_python.py:\d+ map runs in Python \(tf.numpy_function.*\): \S+ [mu]s a row")
 
+    def test_numbers_of_the_program_s_own_seed_are_the_same_in_interpreters(self):
+        self.same("in_python.py:seeded")
+
     def test_a_function_within_one_of_an_outer_element_is_a_stage_there(self):
         self.assertIn("interleave:", self.same("in_python.py:within").text)
 

@@ -63,6 +63,9 @@ def pair(n): return Pair(np.full(3, n, np.float32), n)
 def nested(n): return {"x": (np.full(2, n, np.int16), {"y": [n, n / 2]}), "name": f"item {n}", "ok": n > 3}
 def sizes(n): return np.arange(n % 4 + 1, dtype=np.float32), n
 def drawn(n): return n, random.random(), np.random.rand(), np.random.default_rng(random.getrandbits(32)).random()
+def seeded(n):
+    np.random.seed(n)
+    return n, np.random.rand(), np.random.randn(2)
 def torn(n): return 1 // (n - 7)
 def ended(n): return n if n != 7 else os._exit(3)
 def segmented(n):

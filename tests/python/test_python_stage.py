@@ -34,6 +34,18 @@ def draw(row, rng):
     return {"x": np.full((2, 3), n, np.float32) + rng.random(), "list": np.arange(n % 4),
             "text": f"row {n}", "careless": random.random() + np.random.rand() + random.gauss(0, 1) + np.random.randn()}
 
+np.random.seed(5)
+fixed = np.random.rand()  # of a program's own seed: the same wherever the module is imported
+def seeds(row):
+    """Numbers of the program's own seeds, and those of the row."""
+    own = np.random.randn()
+    state = np.random.get_state(legacy=False)
+    before = np.random.rand()
+    np.random.seed(int(row["value"]))
+    numbers = np.array([fixed, np.random.rand(), np.random.randn()])
+    np.random.set_state(state)
+    return {"numbers": numbers, "own": own, "goes_on": np.random.rand() == before}
+
 def double(rows):
     return {"value": rows["value"] * 2, "text": [str(v) for v in rows["value"]]}
 
@@ -276,6 +288,21 @@ class Peeked(unittest.TestCase):
         skipped = [x[0][0] - n - 10 for n, x in enumerate(made(3, 1, "skip: 10")[0])]
         for a, b in zip(drawn, skipped):
             self.assertAlmostEqual(a, b, places=4)
+
+    def test_seeds_of_a_program_s_own_give_their_numbers_and_leave_the_next_row_its_own(self):
+        output = "{numbers: {dtype: float64, shape: [3]}, own: {dtype: float64}, goes_on: {dtype: bool}}"
+
+        def made(workers, *before):
+            return self.columns("range: {stop: 9}", *before, stage("seeds", output, seed=3, workers=workers), "batch: 4")
+
+        found = made(1)
+        first = numpy.random.RandomState(5).rand()
+        for n, numbers in enumerate(found["numbers"]):
+            plain = numpy.random.RandomState(n)
+            self.assertEqual(list(numbers), [first, plain.rand(), plain.randn()])
+        self.assertEqual(len(set(found["own"])), 9)
+        self.assertTrue(all(found["goes_on"]))
+        self.assertEqual(made(4)["own"], found["own"])
 
     def test_many_rows_at_once(self):
         output = "{value: {dtype: int64}, text: {dtype: string}}"

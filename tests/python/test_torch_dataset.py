@@ -214,6 +214,9 @@ class Values(Case):
         self.assert_like_torch(lambda make: make(map_style.Made("integer"), 3))
         self.assert_like_torch(lambda make: make([5, 6, 7, 8]))
 
+    def test_items_that_seed_numpy_themselves_have_torch_s_numbers(self):
+        self.assert_like_torch(lambda make: make(map_style.Made("seeded"), batch_size=4, num_workers=2))
+
     def test_tensors(self):
         torch = self.torch
         tensors = torch.arange(22, dtype=torch.int16).reshape(11, 2), torch.rand(11) > 0.5, torch.rand(11, 1, 3)

@@ -256,12 +256,33 @@ class _Lazy(random.Random):
 
 
 class _Philox:
-    """numpy's generator Philox, set to a key and a counter."""
+    """numpy's generator Philox, set to a key and a counter. numpy.random's own functions draw from it, too, until
+    a program seeds them: then from numpy's generator of old, which gives the numbers of that seed everywhere."""
 
     def __init__(self) -> None:
-        self.bits = np.random.Philox(key=0)  # numpy.random's own functions draw from it, too
+        self.bits = np.random.Philox(key=0)
+        self._old = np.random.MT19937(0)
+        self.is_own = True  # of numpy.random's functions
         self._state: Any = self.bits.state
         self._words = self._found()
+        self._seed, self._set_state = np.random.seed, np.random.set_state
+        np.random.seed, np.random.set_state = self.seeded, self.back  # before anybody imports them by their names
+
+    def own(self, is_own: bool) -> None:
+        mtrand.set_bit_generator(self.bits if is_own else self._old)
+        self.is_own = is_own
+
+    def seeded(self, seed: Any = None) -> None:
+        """For numpy.random.seed."""
+        self.own(False)
+        self._seed(seed)
+
+    def back(self, state: Any) -> None:
+        """For numpy.random.set_state: what numpy.random.get_state gave, of either."""
+        with contextlib.suppress(KeyError, IndexError, TypeError):  # numpy tells what is wrong with it
+            kind = state["bit_generator"] if isinstance(state, Mapping) else state[0]
+            self.own(kind == type(self.bits).__name__)
+        self._set_state(state)
 
     def set(self, key: int, counter: int) -> None:
         """Counters count blocks of numbers, in the third word: no row comes into the next one's."""
@@ -269,9 +290,9 @@ class _Philox:
             self._set_slowly(key, counter)
             return
         counters, keys, position, has_half = self._words
-        if position[0] != 4 or counters[0] != 0:
+        if position[0] != 4 or counters[0] != 0 or not self.is_own:
             # The row before drew. numpy.random makes two normal numbers and keeps one: this drops it.
-            mtrand.set_bit_generator(self.bits)
+            self.own(True)
         counters[0] = counters[1] = counters[3] = keys[1] = 0
         counters[2] = counter
         keys[0] = key
@@ -280,8 +301,8 @@ class _Philox:
 
     def state(self) -> Any:
         if self._words is None:
-            return str(self.bits.state)
-        return [list(words) for words in self._words]
+            return self.is_own, str(self.bits.state)
+        return self.is_own, [list(words) for words in self._words]
 
     def _set_slowly(self, key: int, counter: int) -> None:
         state = self._state
@@ -290,7 +311,7 @@ class _Philox:
         state["buffer_pos"] = 4
         state["has_uint32"] = 0
         self.bits.state = state
-        mtrand.set_bit_generator(self.bits)
+        self.own(True)
 
     def _found(self) -> Any:
         """The generator's own words: assigning its `state` takes a hundred times as long. None: they are not

@@ -76,3 +76,10 @@ def ragged():
     return tf.data.Dataset.range(4).batch(2).map(
         lambda x: tf.RaggedTensor.from_tensor(tf.py_function(np.square, [x[:, None]], tf.int64), ragged_rank=1)
     )
+
+
+def seeded():
+    np.random.seed(4)
+    noise = np.random.rand(3)
+    rows = tf.data.Dataset.range(10)
+    return rows.map(lambda n: tf.ensure_shape(tf.numpy_function(lambda n: n + noise, [n], tf.float64), [3])).batch(4)

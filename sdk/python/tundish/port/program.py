@@ -123,7 +123,7 @@ def _said(error: BaseException) -> str:
 
 def _state() -> Any:
     """Where generators stand that a program may draw from."""
-    return Draws.state(), random.getstate(), np.random.get_state()
+    return Draws.state(), random.getstate(), np.random.get_state(legacy=False)
 
 
 def _go_back(state: Any) -> None:
