@@ -76,6 +76,7 @@ LISTED = {
     "choices:divided": [(101, "tf.cond")],
     "refused:followed": [(63, "tf.pad")],
     "refused:reduced": [(73, "Dataset.reduce")],
+    "refused:ragged_slices": [(94, "Dataset.from_tensor_slices")],
     "refused:ignoring": [(78, "Dataset.ignore_errors")],
 }
 FAILING = {
@@ -113,6 +114,11 @@ class Programs(rig.PortTest):
         self.assertEqual(ported.text, "")
         found = sorted({(tuple(each.origin)[1], each.name.partition(" (")[0]) for each in ported.problems})
         self.assertEqual(found, expected)
+
+    def test_ragged_slices_are_refused_by_their_name(self):
+        (problem,) = self.port("refused.py:ragged_slices").problems
+        self.assertEqual(problem.why, "tensors['lists'] is a ragged or sparse tensor made outside of the function")
+        self.assertEqual(problem.remedy, "read its rows from a file, as lists")
 
     def test_what_fails_is_told_with_its_line(self):
         from tundish.port import program

@@ -81,5 +81,9 @@ def ragged():
 def seeded():
     np.random.seed(4)
     noise = np.random.rand(3)
+
+    def add(n):
+        return n + noise
+
     rows = tf.data.Dataset.range(10)
-    return rows.map(lambda n: tf.ensure_shape(tf.numpy_function(lambda n: n + noise, [n], tf.float64), [3])).batch(4)
+    return rows.map(lambda n: tf.ensure_shape(tf.numpy_function(add, [n], tf.float64), [3])).batch(4)

@@ -87,3 +87,8 @@ def padded_too_far():
 
 def joined_matrices():
     return tf.data.Dataset.from_tensor_slices([[["a"], ["b"]]]).map(tf.strings.reduce_join).batch(1)
+
+
+def ragged_slices():
+    lists = tf.ragged.constant([[1, 2], [], [3]])
+    return tf.data.Dataset.from_tensor_slices({"n": [1, 2, 3], "lists": lists}).batch(2)

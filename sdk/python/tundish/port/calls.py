@@ -34,6 +34,7 @@ class Opaque:
     """An argument that is known only while TensorFlow runs: a variable, another graph's tensor."""
 
     what: str
+    remedy: str = "give a constant"
 
 
 @dataclass

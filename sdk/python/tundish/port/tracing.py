@@ -233,7 +233,7 @@ def argument(nest: Any) -> Any:
     if isinstance(nest, tf.Variable):
         return Opaque(f"the variable {nest.name}")
     if isinstance(nest, (tf.RaggedTensor, tf.SparseTensor)):
-        return Opaque("a ragged or sparse tensor made outside of the function")
+        return Opaque("a ragged or sparse tensor made outside of the function", "read its rows from a file, as lists")
     if tf.is_tensor(nest):
         known = fold(nest)
         return Opaque("a tensor of another function") if known is None else _constant(known)

@@ -195,8 +195,11 @@ class Walk:
                 self.problem(step.origin, f"Dataset.{step.name}", "its seed is a number of the InputContext",
                              "give it a constant, and shard before it")  # fmt: skip
                 return None
-            if isinstance(value, Opaque):
-                self.problem(step.origin, f"Dataset.{step.name}", f"{name} is {value.what}", "give a constant")
+            unknown = [(path, leaf) for path, leaf in leaves(value) if isinstance(leaf, Opaque)]
+            if unknown:
+                path, leaf = unknown[0]
+                place = name + "".join(f"[{key!r}]" for key in path)
+                self.problem(step.origin, f"Dataset.{step.name}", f"{place} is {leaf.what}", leaf.remedy)
                 return None
             if name in known:
                 given[name] = value
