@@ -230,6 +230,7 @@ pass_over_steps(struct dealer *dealer, uint64_t steps)
         return tnd_fail(TUNDISH_E_PLACE,
                         "step %llu of epoch %llu cannot be reached: the epoch has fewer steps",
                         (unsigned long long)steps, (unsigned long long)dealer->epochs_started - 1);
+    order_digest_note_files(&dealer->digest, source_files_entered(dealer->services.files));
     dealer->step = steps;
     return TUNDISH_OK;
 }
@@ -324,6 +325,8 @@ dealer_next_epoch(struct dealer *dealer)
      * were pulled. Without an end it was left somewhere, after its first step. */
     if (!dealer->ended && order_pass_over(dealer->iterator, rest, &passed) == ORDER_FAILED)
         return TUNDISH_E_DATA;
+    if (!dealer->ended)
+        order_digest_note_files(&dealer->digest, source_files_entered(dealer->services.files));
     return dealer_start_epoch(dealer);
 }
 

@@ -10,7 +10,7 @@ static const uint64_t FACTOR = UINT64_C(0x9e3779b97f4a7c15);
 void
 order_digest_start(struct order_digest *digest)
 {
-    *digest = (struct order_digest){ .interval = digest->interval, .caches = digest->caches };
+    *digest = (struct order_digest){ .interval = digest->interval, .numbering = digest->numbering };
 }
 
 static uint64_t
@@ -95,7 +95,13 @@ void
 order_digest_note_cache(struct order_digest *digest, uint64_t content, uint32_t file)
 {
     digest->whole += content;
-    digest->caches += mix(content != 0, file);
+    digest->numbering += mix(content != 0, file);
+}
+
+void
+order_digest_note_files(struct order_digest *digest, uint32_t count)
+{
+    digest->numbering += mix(2, count);
 }
 
 /* Nodes that resume pass over slightly different numbers of elements. All of them hash again from

@@ -20,9 +20,9 @@ struct order_digest {
     uint64_t mark_hash;  /* at the end of the last of them */
     bool is_over;        /* `passed` elements are all, and `hash` is theirs */
     uint64_t whole;      /* a sum of the notes of this epoch */
-    uint64_t caches;     /* says which caches were found and which are made, and the numbers of
-                            their files: if they differ, so do references to the same rows; all
-                            epochs so far count */
+    uint64_t numbering;  /* says which caches were found and which are made, and the numbers of
+                            files: if they differ, so do references to the same rows; all epochs
+                            so far count */
 };
 
 /* Begin again, at an epoch's start. */
@@ -38,6 +38,10 @@ void order_digest_end(struct order_digest *digest);
 /* A cache in a file was opened: content is what it holds; 0: it is being made. Its file has this
  * number here: another one on a node that made it, of a pass that another node found. */
 void order_digest_note_cache(struct order_digest *digest, uint64_t content, uint32_t file);
+
+/* Elements were passed over, and this many files are known then: fewer on a node whose cache folder
+ * told it what the others looked up in files, so that the next file has another number there. */
+void order_digest_note_files(struct order_digest *digest, uint32_t count);
 
 /* Skip `count` elements that were not hashed. Nodes that resume at one step skip nearly equally
  * many, up to where each has its own share; so all hash again from the next interval on. */

@@ -52,6 +52,28 @@ class Nodes(NodesRig):
             self.assertEqual(lines[-1], "end_of_stream")
         return got
 
+    def test_that_noted_the_order_go_on_beside_one_that_has_no_notes(self):
+        for i in range(6):
+            (self.path / f"rows-{i}").write_text("".join(f"{100000 * i + row}\n" for row in range(60000)))
+        inner = "[text_line, {string_to_number: {out_type: int64, columns: value}}, {filter: value % 3 != 1}]"
+        file = self.pipeline(
+            ['list_files: {file_pattern: "rows-*", shuffle: false}', f"flat_map: {{dataset: {inner}}}", "batch: 200"],
+            distribute="{replicas: 1, auto_shard: DATA}")  # fmt: skip
+        job = self.serve_nodes([file, file], apart=True)
+        token = place(self.read_all(2, 1, "--batches", "800")[0, 0])
+        self.stop_nodes(job)
+        noted = list((self.path / "cache.1").glob("*.landmarks"))
+        self.assertTrue(noted)
+        for path in noted:
+            path.unlink()
+            self.node_log(0).unlink()
+            self.node_log(1).unlink()
+        job = self.serve_nodes([file, file], apart=True)
+        lines = self.read_all(2, 1, "--place", token)
+        self.assertEqual({told[-1] for told in lines.values()}, {"end_of_stream"})
+        self.assertEqual(len(rows(lines)), 240000 - 800 * 200)
+        self.stop_nodes(job)
+
     def test_deal_the_rows_of_data_as_peek_does(self):
         file = self.pipeline(SHUFFLED, TWO, "{epochs: 2}")
         job = self.serve_nodes([file, file])

@@ -14,8 +14,8 @@
 enum { TEXT_BYTES = 1024, MARKS_KEPT = 64 };
 
 /* A node's value under LINK_ORDER. Only marks of the same `variant` are compared. A resumed stream
- * starts its hash again, another seed gives another order, and references into caches differ where
- * one node has to make its own. */
+ * starts its hash again, another seed gives another order, and references to rows differ where
+ * one node has to make its own cache, or has entered other files (digest.h). */
 struct link_mark {
     uint64_t passed, hash, variant;
 };
@@ -29,7 +29,7 @@ static struct link_mark
 mark_of(const struct session *session, uint64_t passed, uint64_t hash)
 {
     const struct order_digest *digest = dealer_digest(session->dealer);
-    uint64_t numbers[] = { digest->from, digest->caches, session->plan->options.root_seed };
+    uint64_t numbers[] = { digest->from, digest->numbering, session->plan->options.root_seed };
 
     /* Odd, so that it is never UNCOMPARED. */
     return (struct link_mark){ passed, hash, tnd_hash_farm(numbers, sizeof numbers) | 1 };

@@ -148,6 +148,12 @@ source_files_damaged(struct source_files *files, const char **ret_text)
     return files == NULL ? 0 : services_damaged(&files->services, ret_text);
 }
 
+uint32_t
+source_files_entered(const struct source_files *files)
+{
+    return files == NULL ? 0 : numbered_count(&files->table);
+}
+
 void
 source_files_stats(const struct source_files *files, struct source_files_stats *ret_stats)
 {

@@ -54,6 +54,9 @@ void source_files_end_begun(struct source_files *files);
 /* Whole files of other nodes; NULL: all are here. */
 const struct other_files *source_other_files(const struct source_files *files);
 
+/* How many have been entered: the number of the next one. */
+uint32_t source_files_entered(const struct source_files *files);
+
 struct source_files_stats {
     uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits;
     uint64_t program_wait_ns; /* for rows that a program writes */

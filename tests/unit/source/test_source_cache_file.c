@@ -406,11 +406,11 @@ nodes_whose_references_into_a_cache_differ_do_not_compare_them(void **state)
     second = begin_again(&two, two_words);
     assert_int_equal(first.whole, second.whole);
     assert_memory_not_equal(one_words, two_words, one.node->width * sizeof *one_words);
-    assert_int_not_equal(first.caches, second.caches);
+    assert_int_not_equal(first.numbering, second.numbering);
     first = begin_again(&one, again);
     assert_memory_equal(one_words, again, one.node->width * sizeof *one_words);
     second = begin_again(&one, again);
-    assert_int_equal(first.caches, second.caches);
+    assert_int_equal(first.numbering, second.numbering);
     pipeline_close(&two);
     pipeline_close(&one);
     folder_close(&folder);
