@@ -44,6 +44,10 @@ class Checking(rig.PortTest):
             with self.assertRaisesRegex(DifferenceError, "TensorFlow's elements are .*, Tundish's "):
                 self.dataset().check(lambda: self.program().map(change))
 
+    def test_no_batches_are_not_told_as_the_same(self):
+        said = self.dataset().skip(3).check(lambda: self.program().skip(3))
+        self.assertEqual(said, "neither gives a batch, so nothing was compared")
+
     def test_a_program_of_a_file_is_found_by_its_name(self):
         from tundish.data import Dataset
 

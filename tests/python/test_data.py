@@ -107,6 +107,13 @@ class Written(unittest.TestCase):
         )  # fmt: skip
         self.assertEqual(dataset.peek(1)[0]["c"], -0.625)
 
+    def test_lists_of_different_lengths_are_refused_where_they_are_written(self):
+        for ragged in ([[1], [2, 3]], [[[1]], [[2], [3]]], [[], [1]], [1, [2]], [[1], 2]):
+            for tensors in (ragged, {"n": [1, 2], "l": ragged}):
+                with self.subTest(tensors), self.assertRaisesRegex(ValueError, "different lengths are no tensor: pad them"):
+                    Dataset.from_tensor_slices(tensors)
+        self.assertEqual(Dataset.from_tensor_slices([[[1], [2]], [[3], [4]]]).element_spec.shape, (2, 1))
+
     def test_numbers_of_numpy_are_numbers(self):
         np = rig.needs(self, "numpy")
         tenths = [np.float64(0.1), np.float64(0.9)]

@@ -304,6 +304,8 @@ def _in_order(question: Question, checked: Checked, found: list[Batches]) -> Che
     columns = len(nest.flatten(question.structure))
     count = max(len(each.ours) for each in found)
     text = f"{_number(count, 'batch')} of {_number(columns, 'column')} are the same, to the bit"
+    if count == 0:
+        text = "neither gives a batch, so nothing was compared"
     if near:
         text += f", but {', '.join(sorted(near))} within {within:g}, as documented for {function}"
     ended = found[0].ended

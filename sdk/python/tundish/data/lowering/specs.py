@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtypes import as_dtype, of_value
@@ -32,7 +32,18 @@ def constant_spec(value: Any) -> Spec:
     while isinstance(inner, (list, tuple)):
         shape.append(len(inner))
         inner = inner[0] if inner else 0.0
+    if not _fills(value, shape):
+        raise ValueError(
+            "lists of different lengths are no tensor: pad them, or read the rows from a file, as lists"
+        )
     return Spec(of_value(value), tuple(shape))
+
+
+def _fills(value: Any, shape: Sequence[int | None]) -> bool:
+    """Is a nested list of this shape all through?"""
+    if not isinstance(value, (list, tuple)):
+        return not shape
+    return len(shape) > 0 and len(value) == shape[0] and all(_fills(item, shape[1:]) for item in value)
 
 
 def _parts(value: Any) -> list[Column]:
