@@ -178,6 +178,8 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     member = &group->members[request->replica % group->member_count];
     feed_note_start(feed, member, &request->start);
     feed_begin_attach(feed, member, request, is_new, &welcome);
+    /* Without trainers there were no beats: the one that comes would find a dead server. */
+    lane_beat(feed->lanes[member->replica % feed->lane_count], tnd_clock_ns());
     status = lane_reader_attach(member->reader, connection, &welcome);
     if (status != TUNDISH_OK) {
         if (is_new) /* the group was made for this trainer alone */
@@ -188,7 +190,6 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     }
     if (is_new)
         feed->delivery->tell_new_group(feed, group, &welcome);
-    lane_beat(feed->lanes[member->replica % feed->lane_count], tnd_clock_ns());
     member->connection = connection;
     feed_begin_attached(member, &welcome);
     member->was_taken |= !member->is_refused;

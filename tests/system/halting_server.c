@@ -3,7 +3,8 @@
  *
  * A number: it stops itself (SIGSTOP) as soon as the first of its lanes shows so many positions;
  * the other lanes do not yet show the last of them. "begin": the thread that deals sleeps for good
- * once trainers can be told where the lanes begin.
+ * once trainers can be told where the lanes begin. "welcome": the thread that lets trainers in
+ * sleeps for two seconds after each.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -11,12 +12,17 @@
 #include <unistd.h>
 
 #include "deliver/feed.h"
+#include "deliver/lane_reader.h"
 #include "shm/ring.h"
 
 void __real_tnd_ring_publish(struct tnd_batches *batches, uint64_t published);
 void __wrap_tnd_ring_publish(struct tnd_batches *batches, uint64_t published);
 void __real_feed_tell_begin(struct feed *feed, uint64_t epoch, uint64_t step);
 void __wrap_feed_tell_begin(struct feed *feed, uint64_t epoch, uint64_t step);
+tundish_status __real_lane_reader_attach(struct lane_reader *reader, struct connection *connection,
+                                         struct tnd_welcome *welcome);
+tundish_status __wrap_lane_reader_attach(struct lane_reader *reader, struct connection *connection,
+                                         struct tnd_welcome *welcome);
 
 static const char *
 halts_at(void)
@@ -43,4 +49,15 @@ __wrap_feed_tell_begin(struct feed *feed, uint64_t epoch, uint64_t step)
     __real_feed_tell_begin(feed, epoch, step);
     while (strcmp(halts_at(), "begin") == 0)
         pause();
+}
+
+tundish_status
+__wrap_lane_reader_attach(struct lane_reader *reader, struct connection *connection,
+                          struct tnd_welcome *welcome)
+{
+    tundish_status status = __real_lane_reader_attach(reader, connection, welcome);
+
+    if (strcmp(halts_at(), "welcome") == 0)
+        sleep(2);
+    return status;
 }

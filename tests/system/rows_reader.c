@@ -10,6 +10,7 @@
  *
  * --batches N     stop after N batches, print the place and end
  * --until EPOCH:STEP  the same after that batch, or a later one
+ * --server-timeout S  take it for gone after so long without a sign of life (300)
  * --hold          then wait for ever with the last batch unreleased
  * --place TOKEN   open there
  * --delay-ms N    after each batch
@@ -44,6 +45,7 @@ struct wishes {
 };
 
 enum { PAUSE_EVERY = 20 };
+static const int64_t SECOND_NS = 1000000000;
 
 static void
 rest(unsigned long ms)
@@ -256,7 +258,8 @@ main(int argc, char **argv)
         RESTART,
         RESTART_AFTER,
         KEEP,
-        LATE
+        LATE,
+        SERVER_TIMEOUT
     };
     static const struct option options[] = {
         { "batches", required_argument, NULL, BATCHES },
@@ -274,6 +277,7 @@ main(int argc, char **argv)
         { "restart", no_argument, NULL, RESTART },
         { "restart-after", required_argument, NULL, RESTART_AFTER },
         { "widen", no_argument, NULL, WIDEN },
+        { "server-timeout", required_argument, NULL, SERVER_TIMEOUT },
         { 0 },
     };
     tundish_options wanted = TUNDISH_OPTIONS_INIT;
@@ -281,6 +285,7 @@ main(int argc, char **argv)
     tundish_reader *reader;
     tundish_status status;
 
+    wanted.server_timeout_ns = 300 * SECOND_NS; /* a machine may be slow */
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
         switch (option) {
         case BATCHES:
@@ -326,13 +331,15 @@ main(int argc, char **argv)
         case PLACES:
             wishes.places = 1;
             break;
+        case SERVER_TIMEOUT:
+            wanted.server_timeout_ns = (int64_t)strtoul(optarg, NULL, 10) * SECOND_NS;
+            break;
         case WIDEN:
             wishes.widen = 1;
             break;
         default:
             return 2;
         }
-    wanted.server_timeout_ns = 300 * INT64_C(1000000000); /* a machine may be slow */
     status = tundish_open(&wanted, &reader);
     if (status == TUNDISH_OK) {
         print_first(reader);

@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 import unittest
 
 from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
@@ -66,6 +67,16 @@ class OneTrainer(Rig):
         self.serve(self.pipeline(["range: 0", "batch: 2"], deliver="{epochs: 3}"))
         lines = self.lines(self.read())
         self.assertEqual(lines[1:], ["end"] * 3 + ["end_of_stream"])
+
+    def test_comes_long_after_the_start_of_a_server_that_is_slow_to_let_it_in(self):
+        file = self.pipeline(["range: 4", "batch: 1"])
+        server = self.serve(file)
+        token = place(self.lines(self.read("--batches", "2")))
+        stop(server)
+        self.serve_until("welcome", file)
+        time.sleep(5.5)  # by the heartbeat of the start it would be silent
+        lines = self.lines(self.read("--place", token, "--server-timeout", "1"))
+        self.assertEqual(lines, ["first", "batch 0 2 2", "batch 0 3 3", "end", "end_of_stream"])
 
     def test_is_told_of_a_stream_that_is_not_there(self):
         self.serve(self.pipeline(SHUFFLED))
