@@ -150,6 +150,16 @@ class Places(Rig):
         self.assertIn("two.csv changed", lines[-1])
         self.assertNotIn("one.csv", lines[-1])
 
+    def test_a_file_that_is_listed_and_read_is_named_once(self):
+        for name in ("one.txt", "two.txt"):
+            (self.path / name).write_text("a\nb\n")
+        file = self.pipeline(["text_line: {filenames: [one.txt, two.txt]}", "batch: 1"])
+        token = self.taken_after(file, 1)
+        (self.path / "two.txt").write_text("c\nd\ne\n")
+        self.serve(file)
+        last = self.lines(self.read("--place", token))[-1]
+        self.assertEqual(last.count("two.txt"), 1, last)
+
     def test_hashes_of_their_files_are_kept_after_the_first_step(self):
         """Also by a server that is killed then, which does not write them where it ends."""
         for i in range(200):

@@ -495,6 +495,16 @@ place_files_close(struct place_files *files)
     *files = (struct place_files){ 0 };
 }
 
+/* A file that is listed, and read, is there twice. */
+static bool
+is_first(const struct place_files *files, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (strcmp(files->list[i].name, files->list[index].name) == 0)
+            return false;
+    return true;
+}
+
 /* "a, b, c": the files of the groups that differ. */
 static void
 name_changed(const struct place_files *files, const struct place_groups *groups, char *names)
@@ -505,7 +515,7 @@ name_changed(const struct place_files *files, const struct place_groups *groups,
     for (uint32_t i = 0; i < files->count && used < NAMES_BYTES; i++) {
         uint32_t group = place_group_of(i, files->count);
 
-        if (files->groups.hashes[group] != groups->hashes[group])
+        if (files->groups.hashes[group] != groups->hashes[group] && is_first(files, i))
             used += (size_t)snprintf(names + used, NAMES_BYTES - used, "%s%s", used > 0 ? ", " : "",
                                      files->list[i].name);
     }
