@@ -101,6 +101,14 @@ class Batches(Explained):
             with self.assertRaisesRegex(tundish.Error, "part-1.tfrecord changed"):
                 batch.rows()
 
+    def test_of_a_stream_that_has_failed_since_are_named(self):
+        stages = ("text_line: rows.txt", "string_to_number: {out_type: int64}", "batch: 1")
+        with rig.serve(rig.pipeline(*stages), files={"rows.txt": b"7\nx\n"}) as server, server.open() as reader:
+            batch = reader.next()
+            with self.assertRaises(tundish.DataError):
+                reader.next()
+            self.assertEqual([row.sources[0].offset for row in batch.rows()], [0])
+
     def test_of_an_evaluation_are_not_named(self):
         text = rig.pipeline(*STAGES, distribute="evaluation_shards: 2").replace("replicas: 1, ", "")
         with rig.serve(text, files=FILES) as server, server.open() as reader:

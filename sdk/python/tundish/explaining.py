@@ -175,7 +175,8 @@ def _paths(reader: Reader) -> dict[str, Any]:
     """Where the server of the reader has its pipeline file, and the folders that it was told."""
     socket = reader.server
     words = [] if socket is None else ["--socket", socket]
-    server = json.loads(programs.run("status", "--json", "--interval", "1", *words))["server"]
+    said = programs.run("status", "--json", "--interval", "1", *words, telling=(programs.SYSTEM, programs.SICK))
+    server = json.loads(said)["server"]
     if server["file"] is None:
         raise ArgumentError("the server does not say where its pipeline file is: name it with file=")
     return {name: _name(server[name]) for name in ("file", "root", "analysis")}

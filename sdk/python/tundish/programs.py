@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["environment", "failed", "find", "pipeline", "run", "show"]
 
 # Exit statuses of the program.
-REFUSED, MISUSED = 1, 2
+REFUSED, MISUSED, SYSTEM, SICK = 1, 2, 3, 4
 
 # By which a process is a rank of an MPI job. A server of its own must not take its place there.
 _RANK = ("OMPI_", "PMIX_", "PMI_", "ORTE_", "PRTE_")
@@ -129,8 +129,9 @@ def show(environment: dict[str, str]) -> list[int]:
     return [shown]
 
 
-def run(command: str, *words: str) -> bytes:
-    """The output of a command. It may say what is wrong; an error that is not in it is raised."""
+def run(command: str, *words: str, telling: tuple[int, ...] = (REFUSED,)) -> bytes:
+    """The output of a command. With a status that is `telling` it may say what is wrong; an error that is not in it
+    is raised."""
     own = environment()
     passed = show(own)
     try:
@@ -145,7 +146,7 @@ def run(command: str, *words: str) -> bytes:
     finally:
         for descriptor in passed:
             os.close(descriptor)
-    is_told = done.returncode == REFUSED and done.stdout
+    is_told = done.returncode in telling and done.stdout
     if done.returncode != 0 and not is_told:
         raise failed(done.returncode, done.stderr.decode("utf-8", "replace"))
     return done.stdout
