@@ -87,7 +87,7 @@ class Installed(unittest.TestCase):
 class FromSource(Installed):
     def test_pip_install_makes_everything(self):
         needs_network(self)
-        settings = ["-C", f"build-dir={BUILD}"]
+        settings = ["--config-settings", f"build-dir={BUILD}"]  # -C is not in the pip of Debian 12
         self.run_("python", "-m", "pip", "install", "--quiet", *settings, str(REPOSITORY), **os.environ)
         self.assert_complete()
 
