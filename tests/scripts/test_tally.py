@@ -96,5 +96,14 @@ class Unittest(unittest.TestCase):
         self.assertIn("did not come to its end: test_hangs", tally.notes[0])
 
 
+class Run(unittest.TestCase):
+    def test_each_file_that_meson_runs_runs_its_tests(self):
+        """Without its last lines it ends well and has run none."""
+        folder = Path(__file__).parents[1] / "system"
+        files = sorted(folder.glob("test_*.py"))
+        self.assertGreater(len(files), 20)
+        self.assertEqual([file.name for file in files if '\nif __name__ == "__main__":\n' not in file.read_text()], [])
+
+
 if __name__ == "__main__":
     unittest.main()
