@@ -66,8 +66,8 @@ class Nodes(NodesRig):
         self.assertTrue(noted)
         for path in noted:
             path.unlink()
-            self.node_log(0).unlink()
-            self.node_log(1).unlink()
+        for node in range(2):
+            self.node_log(node).unlink()
         job = self.serve_nodes([file, file], apart=True)
         lines = self.read_all(2, 1, "--place", token)
         self.assertEqual({told[-1] for told in lines.values()}, {"end_of_stream"})
