@@ -393,7 +393,10 @@ def _checked(interpreter, command, fine):
     if not _works([str(interpreter), "-m", command[0], "--version"]):
         return Tally(skipped=1, notes=[f"python: {command[0]} is not installed"])
     lines = _echoed([str(interpreter), "-m", *command])
-    return Tally(passed=1) if any(line.startswith(fine) for line in lines) else failure(" ".join(command))
+    if any(line.startswith(fine) for line in lines):
+        return Tally(passed=1)
+    faults = [line.strip() for line in lines if "error" in line] or lines[-1:]
+    return failure(f"{' '.join(command)}: {'; '.join(faults[:3])}")
 
 
 def _python_asan():

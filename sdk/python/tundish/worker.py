@@ -265,7 +265,8 @@ class _Philox:
         self.is_own = True  # of numpy.random's functions
         self._state: Any = self.bits.state
         self._words = self._found()
-        self._seed, self._set_state = np.random.seed, np.random.set_state
+        self._seed: Callable[..., None] = np.random.seed
+        self._set_state: Callable[..., None] = np.random.set_state
         np.random.seed, np.random.set_state = self.seeded, self.back  # before anybody imports them by their names
 
     def own(self, is_own: bool) -> None:
