@@ -154,6 +154,16 @@ class Written(unittest.TestCase):
         self.assertEqual([batch["pair"].tolist(), batch["pair"].dtype], [[[0, 7], [1, 7]], "int64"])
         self.assertEqual([batch["row"].tolist(), batch["row"].dtype], [[[0, 1, 2], [1, 1, 2]], "int64"])
 
+    def test_each_draw_takes_both_numbers_of_its_seed(self):
+        def draw(number):
+            seed = tf.stack([number, number + 7])
+            return tuple(tf.random.stateless_uniform([], seed) * each for each in (2, 3, 4, 5, 6))
+
+        lines = [line for line in stages(Dataset.range(4).map(draw)) if "stateless_uniform" in line]
+        self.assertEqual(len(lines), 5)
+        for line in lines:
+            self.assertRegex(line, r"stateless_uniform\((\w+)\[0\], \1\[1\]\) \* \d")
+
     def test_a_column_may_stand_twice(self):
         rows = Dataset.from_tensor_slices([[1, 2]]).map(lambda v: (tf.concat([v, v], 0), tf.stack([v, v, v])))
         self.assertEqual([each.tolist() for each in rows.batch(1).peek(1)[0].values()],

@@ -23,7 +23,7 @@ _NOT = "tf.logical_not"
 
 
 def negated(outputs: list[Any]) -> dict[int, Call]:
-    """The comparison by the id of the call that negates it, where nothing else reads it."""
+    """The comparison by the serial of the call that negates it, where nothing else reads it."""
     readers: dict[Any, set[Any]] = {}
     nots: list[tuple[Call, Call]] = []
     seen: set[int] = set()
@@ -40,9 +40,9 @@ def negated(outputs: list[Any]) -> dict[int, Call]:
             return
         readers.setdefault(keys.of(value), set()).add(reader)
         call = value.call
-        if id(call) in seen:
+        if call.serial in seen:
             return
-        seen.add(id(call))
+        seen.add(call.serial)
         of = _operand(call)
         if _name(call) == _NOT and isinstance(of, Column) and of.call is not None and _is_ordered(of.call):
             nots.append((call, of.call))
@@ -51,7 +51,7 @@ def negated(outputs: list[Any]) -> dict[int, Call]:
     keys = _Keys()
     for output in outputs:
         visit(output, "output")
-    return {id(call): of for call, of in nots if len(readers[keys.of(_operand(call))]) == 1}
+    return {call.serial: of for call, of in nots if len(readers[keys.of(_operand(call))]) == 1}
 
 
 def _is_ordered(call: Call) -> bool:

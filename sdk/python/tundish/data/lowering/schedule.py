@@ -53,7 +53,8 @@ class Unit:
 def key_of(column: Column) -> Key:
     if column.field is not None:
         return ("input", id(column.field.name))
-    return ("call", id(column.call), column.index)
+    assert column.call is not None
+    return ("call", column.call.serial, column.index)
 
 
 def base_name(column: Any, names: dict[int, str] | None = None) -> str:
@@ -161,10 +162,10 @@ class _Lowering:
             rule = find(column.call.name)
             if not isinstance(rule, Rewrite):
                 return column
-            if id(column.call) not in self.resolved:
+            if column.call.serial not in self.resolved:
                 bound = rule.bind(column.call.args, column.call.kwargs)
-                self.resolved[id(column.call)] = self._placed(rule, bound, column.call)
-            result = self.resolved[id(column.call)]
+                self.resolved[column.call.serial] = self._placed(rule, bound, column.call)
+            result = self.resolved[column.call.serial]
             column = result if column.index is None else result[column.index]
         return column
 
@@ -189,7 +190,7 @@ class _Lowering:
             raise Refused(why, remedy(column.call.name), column.call)
         if isinstance(rule, Refusal):
             raise Refused(rule.why, rule.remedy, column.call)
-        of = self.negated.get(id(column.call))
+        of = self.negated.get(column.call.serial)
         if of is not None:
             inverse = find(INVERSE[find(of.name).name])  # type: ignore[union-attr]
             assert inverse is not None
