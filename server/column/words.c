@@ -6,15 +6,13 @@
 #include "core/memory.h"
 #include "core/must.h"
 
-/* UNKNOWN until somebody has made a word's value. Threads may make one at the same time: it is the
- * same. Values are half as wide as those that are made: more of them are in the cache. */
+/* WORDS_UNMADE until somebody has made a word's value. Threads may make one at the same time: it is
+ * the same. Values are half as wide as those that are made: more of them are in the cache. */
 struct words_memo {
     struct words_memo *next;
     const void *key;
     _Atomic int32_t values[];
 };
-
-#define UNKNOWN INT32_MIN
 
 void
 words_close(struct words *words)
@@ -73,7 +71,7 @@ memo_of(struct words *words, const void *key)
     made = take_room(words);
     made->key = key;
     for (uint32_t i = 0; i < words->count; i++)
-        atomic_init(&made->values[i], UNKNOWN);
+        atomic_init(&made->values[i], WORDS_UNMADE);
     do {
         memo = find_memo(first, key);
         made->next = first;
@@ -189,11 +187,11 @@ is_one_dictionary(const struct making *making, int64_t begin, int64_t end)
     return differences < WORDS_MAX && first != WORDS_NONE;
 }
 
-/* Take what is known of some texts, and UNKNOWN; is anything unknown? */
+/* Take what is memoised of some texts, and WORDS_UNMADE; is anything unmade? */
 static bool
 take_known(const struct making *making, int64_t begin, int64_t end)
 {
-    bool is_unknown = false;
+    bool is_unmade = false;
 
     if (making->word_count > FEW_WORDS)
         expect(making, begin, end);
@@ -205,20 +203,36 @@ take_known(const struct making *making, int64_t begin, int64_t end)
                                                  memory_order_relaxed);
 
             making->values[i] = value;
-            is_unknown |= value == UNKNOWN;
+            is_unmade |= value == WORDS_UNMADE;
         }
-        return is_unknown;
+        return is_unmade;
     }
     for (int64_t i = begin; i < end; i++) {
         uint32_t number = making->numbers[i];
         int32_t value = number == WORDS_NONE
-                            ? UNKNOWN
+                            ? WORDS_UNMADE
                             : atomic_load_explicit(slot_of(making, number), memory_order_relaxed);
 
         making->values[i] = value;
-        is_unknown |= value == UNKNOWN;
+        is_unmade |= value == WORDS_UNMADE;
     }
-    return is_unknown;
+    return is_unmade;
+}
+
+/* The same of what came with the texts. */
+static bool
+take_made(const struct making *making, int64_t begin, int64_t end)
+{
+    const int32_t *made = making->note->made + making->first;
+    bool is_unmade = false;
+
+    if (making->note->made == NULL || making->note->key != making->maker->key)
+        return true;
+    for (int64_t i = begin; i < end; i++) {
+        making->values[i] = made[i];
+        is_unmade |= made[i] == WORDS_UNMADE;
+    }
+    return is_unmade;
 }
 
 /* A word is a miss of the cache for where its text lies, and one for the text. */
@@ -243,14 +257,14 @@ find_texts(const struct making *making, const int64_t *where, size_t count,
 }
 
 static void
-make_unknown(const struct making *making, int64_t begin, int64_t end)
+make_unmade(const struct making *making, int64_t begin, int64_t end)
 {
     struct byte_view texts[WORDS_BLOCK];
     int64_t values[WORDS_BLOCK], where[WORDS_BLOCK];
     size_t count = 0;
 
     for (int64_t i = begin; i < end; i++)
-        if (making->values[i] == UNKNOWN)
+        if (making->values[i] == WORDS_UNMADE)
             where[count++] = i;
     must(count > 0);
     find_texts(making, where, count, texts);
@@ -262,6 +276,28 @@ make_unknown(const struct making *making, int64_t begin, int64_t end)
         if (number != WORDS_NONE && values[i] == (int32_t)values[i])
             atomic_store_explicit(slot_of(making, number), (int32_t)values[i],
                                   memory_order_relaxed);
+    }
+}
+
+void
+words_make_all(struct words *words, const struct words_maker *maker, int32_t *ret_made)
+{
+    struct words_memo *memo = memo_of(words, maker->key);
+    struct byte_view texts[WORDS_BLOCK];
+    int64_t values[WORDS_BLOCK];
+
+    for (uint32_t begin = 0, count; begin < words->count; begin += count) {
+        count = words->count - begin < WORDS_BLOCK ? words->count - begin : WORDS_BLOCK;
+        for (uint32_t i = 0; i < count; i++)
+            texts[i] = words->text(words, begin + i);
+        maker->make(maker->context, texts, count, values);
+        for (uint32_t i = 0; i < count; i++) {
+            bool fits = values[i] == (int32_t)values[i];
+
+            ret_made[begin + i] = fits ? (int32_t)values[i] : WORDS_UNMADE;
+            atomic_store_explicit(&memo->values[begin + i], ret_made[begin + i],
+                                  memory_order_relaxed);
+        }
     }
 }
 
@@ -285,8 +321,8 @@ words_make(struct scratch *scratch, const struct words_maker *maker, const struc
     for (int64_t begin = 0; begin < count; begin += WORDS_BLOCK) {
         int64_t end = begin + WORDS_BLOCK < count ? begin + WORDS_BLOCK : count;
 
-        if (take_known(&making, begin, end))
-            make_unknown(&making, begin, end);
+        if (take_made(&making, begin, end) && take_known(&making, begin, end))
+            make_unmade(&making, begin, end);
     }
     return true;
 }

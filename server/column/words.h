@@ -47,6 +47,9 @@ enum { WORDS_DICTIONARIES = 128, WORDS_SHIFT = 24 };
 #define WORDS_MAX (UINT32_C(1) << WORDS_SHIFT)
 #define WORDS_NONE UINT32_MAX /* the text is in no dictionary */
 
+/* Made of no word, or not to be memoised. */
+#define WORDS_UNMADE INT32_MIN
+
 struct words_note {
     struct words_note *next;
     struct byte_view *texts;
@@ -55,6 +58,8 @@ struct words_note {
     const uint32_t *numbers;     /* of each text */
     uint32_t dictionary_count;   /* at most WORDS_DICTIONARIES */
     struct words **dictionaries; /* those that are not used may be NULL */
+    const void *key;             /* of the maker that made: */
+    const int32_t *made;         /* of each text, or WORDS_UNMADE; NULL: of none */
 };
 
 /* Note it. All that it refers to lives until the scratch is reset. */
@@ -66,14 +71,18 @@ void words_fill(struct scratch *scratch, const struct byte_view *texts, int64_t 
 
 enum { WORDS_BLOCK = 256 };
 
-/* A pure function from at most WORDS_BLOCK texts to integers. Results outside int32, and INT32_MIN,
- * are not memoised. */
+/* A pure function from at most WORDS_BLOCK texts to integers. Results outside int32, and
+ * WORDS_UNMADE, are not memoised. */
 struct words_maker {
     const void *key; /* of the memo: nothing else makes other integers by this address */
     void (*make)(const void *context, const struct byte_view *texts, size_t count,
                  int64_t *ret_values);
     const void *context;
 };
+
+/* Make the integers of all words of a dictionary side by side, before rows here and there ask for
+ * them. Any thread. */
+void words_make_all(struct words *words, const struct words_maker *maker, int32_t *ret_made);
 
 /* Make the integers of texts, of each word once. False: there is no note about them. */
 bool words_make(struct scratch *scratch, const struct words_maker *maker,

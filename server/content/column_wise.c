@@ -64,3 +64,12 @@ column_wise_close(void *state)
     free(wise->own);
     content_targets_close(&wise->targets);
 }
+
+bool
+column_wise_has(const struct column_wise *wise, uint32_t column)
+{
+    for (uint32_t i = 0; i < wise->targets.count; i++)
+        if (wise->targets.list[i].input == column)
+            return true;
+    return false;
+}

@@ -50,4 +50,7 @@ tundish_status column_wise_apply(const void *state, const struct frame *input,
                                  struct frame *output);
 void column_wise_close(void *state);
 
+/* Does it map this column of its input? */
+bool column_wise_has(const struct column_wise *wise, uint32_t column);
+
 #endif

@@ -42,10 +42,11 @@ content_close_stateless(void *state)
 }
 
 bool
-content_takes_words(const void *state, uint32_t column)
+content_takes_words(const void *state, uint32_t column, struct words_maker *ret_maker)
 {
     (void)state;
     (void)column;
+    (void)ret_maker;
     return true;
 }
 

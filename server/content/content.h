@@ -17,6 +17,7 @@
 
 struct column_wise_ops;
 struct content_learning;
+struct words_maker;
 struct vocab;
 
 typedef void content_say_vocabulary(void *context, const char *name, const struct vocab *vocab);
@@ -67,8 +68,8 @@ struct content_ops {
     bool keeps_pixels;
 
     /* Does it leave the values of this column of its input alone, or ask of them nothing but
-     * words_make? NULL: it reads some. */
-    bool (*takes_words)(const void *state, uint32_t column);
+     * words_make? By which maker, then. NULL: it reads some. */
+    bool (*takes_words)(const void *state, uint32_t column, struct words_maker *ret_maker);
 
     /* Are texts of this column of its input that are blank no records of it, and does it read no
      * other column? NULL: each is one. */
@@ -141,8 +142,8 @@ tundish_status content_apply_passing(const void *state, const struct frame *inpu
                                      struct frame *output);
 void content_close_stateless(void *state);
 
-/* takes_words of a stage that always does. */
-bool content_takes_words(const void *state, uint32_t column);
+/* takes_words of a stage that leaves all values alone. */
+bool content_takes_words(const void *state, uint32_t column, struct words_maker *ret_maker);
 
 /* Where each column of the input goes in the output. */
 struct content_target {

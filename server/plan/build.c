@@ -96,7 +96,7 @@ node_close(struct plan_node *node)
     if (node->fused != NULL)
         node->fused->close(node->fused_state);
     free(node->fused_state);
-    free(node->by_words);
+    free(node->words);
     schema_close(&node->schema);
     schema_close(&node->answers);
     free(node->state);

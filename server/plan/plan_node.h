@@ -8,6 +8,7 @@
 #define PLAN_PLAN_NODE_H
 
 #include "column/schema.h"
+#include "column/words.h"
 #include "spec/spec.h"
 
 struct content_ops;
@@ -15,6 +16,12 @@ struct order_ops;
 struct source_ops;
 
 enum { PLAN_WIDTH_MAX = 64 };
+
+/* A column of a source of which stages may make integers, word by word (column/words.h). */
+struct plan_words {
+    bool are_enough;          /* nobody reads the texts themselves */
+    struct words_maker maker; /* of a stage that all rows come to; zeros: of none */
+};
 
 struct plan_node {
     const struct spec_stage *stage;    /* NULL: put in by distribution */
@@ -46,8 +53,7 @@ struct plan_node {
     const struct content_ops *fused;
     void *fused_state;
 
-    bool *by_words; /* a source's columns of which stages only make integers (column/words.h); NULL:
-                       none */
+    struct plan_words *words; /* of each column of a source; NULL: it is none */
 
     bool random;          /* draws seeds when an iterator is made */
     bool seeds_fixed;     /* reshuffle_each_iteration: false */
@@ -90,7 +96,7 @@ struct plan_graph {
 static inline bool
 plan_by_words(const struct plan_node *node, uint32_t column)
 {
-    return node->by_words != NULL && node->by_words[column];
+    return node->words != NULL && node->words[column].are_enough;
 }
 
 /* The only source that has an input. */

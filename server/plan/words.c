@@ -6,14 +6,21 @@
 #include "plan/build.h"
 #include "source/source.h"
 
-/* Does the stage leave the column's texts alone, or take them by their words? */
+/* Does the stage leave the column's texts alone, or take them by their words? The first maker of
+ * integers is kept. */
 static bool
-takes_words(const struct plan_node *node, uint32_t column)
+takes_words(const struct plan_node *node, uint32_t column, struct words_maker *maker)
 {
+    struct words_maker own = { 0 };
+
     if (node->order != NULL)
         return node->order->form == ORDER_PASSES && node->content == NULL;
-    return node->content != NULL && node->content->takes_words != NULL &&
-           node->content->takes_words(node->state, column);
+    if (node->content == NULL || node->content->takes_words == NULL ||
+        !node->content->takes_words(node->state, column, &own))
+        return false;
+    if (maker->make == NULL)
+        *maker = own;
+    return true;
 }
 
 /* The node whose elements are those of this graph, or NULL. */
@@ -28,22 +35,36 @@ function_of(const struct plan_graph *graph)
     return NULL;
 }
 
+/* Does the stage go on with all rows, one by one or in batches? */
+static bool
+keeps_rows(const struct plan_node *node)
+{
+    return node->order == NULL ? node->content != NULL
+                               : node->content == NULL && (node->order->form == ORDER_PASSES ||
+                                                           node->order->form == ORDER_BATCHES);
+}
+
 /* Does every stage that the column comes to, until it is gone? */
 static bool
-are_words_enough(const struct plan_graph *graph, const struct plan_node *node, uint32_t column)
+are_words_enough(const struct plan_graph *graph, const struct plan_node *node, uint32_t column,
+                 struct words_maker *maker)
 {
     const struct plan_node *reader, *function = NULL;
+    bool are_enough;
 
     if (node == graph->root && (function = function_of(graph)) != NULL)
-        return are_words_enough(graph->outside, function, column);
+        return are_words_enough(graph->outside, function, column, maker);
     reader = build_reader_of(graph, node);
-    if (reader == NULL || !takes_words(reader, column))
+    if (reader == NULL)
+        return false;
+    are_enough = takes_words(reader, column, maker);
+    if (!are_enough && !keeps_rows(reader))
         return false;
     for (uint32_t i = 0; i < reader->schema.count; i++)
         if (reader->schema.columns[i].passed_from == (int32_t)column &&
-            !are_words_enough(graph, reader, i))
-            return false;
-    return true;
+            !are_words_enough(graph, reader, i, maker))
+            are_enough = false;
+    return are_enough;
 }
 
 /* Is each element a text of that column alone, and does a stage that passes over blank ones take
@@ -78,9 +99,9 @@ build_words(struct plan_graph *graph)
             continue;
         if (node->source->leave_out_blank != NULL && are_blank_passed(graph, node, 0))
             node->source->leave_out_blank(node->state);
-        node->by_words = tnd_zalloc(node->schema.count + 1, sizeof *node->by_words);
+        node->words = tnd_zalloc(node->schema.count + 1, sizeof *node->words);
         for (uint32_t k = 0; k < node->schema.count; k++)
-            node->by_words[k] =
-                node->schema.columns[k].dtype == TUNDISH_STRING && are_words_enough(graph, node, k);
+            node->words[k].are_enough = node->schema.columns[k].dtype == TUNDISH_STRING &&
+                                        are_words_enough(graph, node, k, &node->words[k].maker);
     }
 }

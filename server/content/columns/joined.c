@@ -373,10 +373,11 @@ joined_close(void *state)
 }
 
 static bool
-joined_takes_words(const void *state, uint32_t column)
+joined_takes_words(const void *state, uint32_t column, struct words_maker *ret_maker)
 {
     const struct joined *joined = state;
 
+    (void)ret_maker;
     for (uint32_t i = 0; i < joined->count; i++)
         if (joined->inputs[i] == column)
             return false;

@@ -147,10 +147,11 @@ map_apply(const void *state, const struct frame *input, struct frame *output)
 }
 
 static bool
-map_takes_words(const void *state, uint32_t column)
+map_takes_words(const void *state, uint32_t column, struct words_maker *ret_maker)
 {
     const struct map *map = state;
 
+    (void)ret_maker;
     for (uint32_t i = 0; i < map->count; i++)
         if (expression_reads(map->list[i].expression, column))
             return false;

@@ -133,11 +133,27 @@ make_bins(const void *memory, const struct byte_view *texts, size_t count, int64
                           : bin_of_hash(state, hash_of_text(state, texts[i].data, texts[i].size));
 }
 
+static struct words_maker
+maker_of(const struct hashing *state)
+{
+    return (struct words_maker){ .key = state, .make = make_bins, .context = state };
+}
+
+static bool
+takes_words(const void *memory, uint32_t column, struct words_maker *ret_maker)
+{
+    const struct hashing *state = memory;
+
+    if (column_wise_has(&state->wise, column))
+        *ret_maker = maker_of(state);
+    return true;
+}
+
 static void
 bins_of_texts(const struct hashing *state, const struct column *column, struct scratch *scratch,
               int64_t *ret_bins)
 {
-    const struct words_maker maker = { .key = state, .make = make_bins, .context = state };
+    const struct words_maker maker = maker_of(state);
 
     if (!words_make(scratch, &maker, column->values, column->value_count, ret_bins))
         make_bins(state, column->values, (size_t)column->value_count, ret_bins);
@@ -277,7 +293,7 @@ const struct content_ops content_hashing = {
     .state_bytes = sizeof(struct hashing),
     .columns = &columns,
     .open = column_wise_open,
-    .takes_words = content_takes_words,
+    .takes_words = takes_words,
     .apply = column_wise_apply,
     .close = column_wise_close,
 };

@@ -22,7 +22,7 @@ const struct content_ops content_string_to_hash_bucket_fast = {
     .state_bytes = sizeof(struct text_buckets),
     .columns = &columns,
     .open = column_wise_open,
-    .takes_words = content_takes_words,
+    .takes_words = text_buckets_takes_words,
     .apply = column_wise_apply,
     .close = column_wise_close,
 };

@@ -337,13 +337,31 @@ map_words(const void *context, const struct byte_view *terms, size_t count, int6
             ret_values[k] = ~ret_values[k];
 }
 
+static struct words_maker
+maker_of(const struct lookup *lookup, uint32_t i)
+{
+    const struct lookup_table *table = &lookup->tables[i];
+
+    return (struct words_maker){ .key = table, .make = map_words, .context = table };
+}
+
+static bool
+lookup_takes_words(const void *state, uint32_t column, struct words_maker *ret_maker)
+{
+    const struct lookup *lookup = state;
+
+    for (uint32_t i = 0; i < lookup->targets.count; i++)
+        if (lookup->targets.list[i].input == column)
+            *ret_maker = maker_of(lookup, i);
+    return true;
+}
+
 /* The same of terms that are words of a dictionary: each word is looked up once. */
 static bool
 find_words(const struct lookup *lookup, uint32_t i, const struct column *column,
            struct frame *output, int64_t *ret_indices, uint64_t *ret_absent)
 {
-    const struct lookup_table *table = &lookup->tables[i];
-    const struct words_maker maker = { .key = table, .make = map_words, .context = table };
+    const struct words_maker maker = maker_of(lookup, i);
     int64_t all = 0;
     uint64_t absent = 0;
     bool is_refused = false;
@@ -558,7 +576,7 @@ learns(const struct spec_stage *stage)
     const struct content_ops content_##stage_ = {                                                  \
         .name = #stage_,                                                                           \
         .takes_missing = true,                                                                     \
-        .takes_words = content_takes_words,                                                        \
+        .takes_words = lookup_takes_words,                                                         \
         .learning = &stage_##_learning,                                                            \
         .state_bytes = sizeof(struct lookup),                                                      \
         .open = stage_##_open,                                                                     \

@@ -54,10 +54,26 @@ make_buckets(const void *state, const struct byte_view *texts, size_t count, int
     }
 }
 
+static struct words_maker
+maker_of(const void *state)
+{
+    return (struct words_maker){ .key = state, .make = make_buckets, .context = state };
+}
+
+bool
+text_buckets_takes_words(const void *state, uint32_t column, struct words_maker *ret_maker)
+{
+    const struct text_buckets *stage = state;
+
+    if (column_wise_has(&stage->wise, column))
+        *ret_maker = maker_of(state);
+    return true;
+}
+
 void
 text_buckets_map(const void *state, const struct column_map *map)
 {
-    const struct words_maker maker = { .key = state, .make = make_buckets, .context = state };
+    const struct words_maker maker = maker_of(state);
     const struct column *from = map->from;
     int64_t *buckets =
         frame_values(map->output, map->at, (size_t)from->value_count * sizeof *buckets);

@@ -15,6 +15,9 @@ struct text_buckets {
 /* The parameter `key`, which makes the hash the strong one. */
 tundish_status text_buckets_read_key(struct text_buckets *stage, const struct stage_config *config);
 
+/* For the content_ops of these stages. */
+bool text_buckets_takes_words(const void *state, uint32_t column, struct words_maker *ret_maker);
+
 /* For the column_wise_ops of these stages, which have read `count`. */
 tundish_status text_buckets_describe(void *state, const struct stage_config *config, void *own,
                                      struct column_spec *column, bool *batch_wide);

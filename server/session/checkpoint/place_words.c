@@ -17,7 +17,7 @@
 enum { WORDS_BYTES_MAX = 1 << 20, SHOWN_BYTES = 60 };
 
 /* The words of one line; they point into the text. */
-struct words {
+struct place_words {
     const char *stage, *parameter, *value, *line;
 };
 
@@ -174,11 +174,11 @@ read_words(const struct plan *plan, uint64_t fingerprint)
 }
 
 /* The next line, cut at its tabs; all "" at the end. */
-static struct words
+static struct place_words
 next_words(char **rest)
 {
     char *line = strsep(rest, "\n");
-    struct words words = { "", "", "", "" };
+    struct place_words words = { "", "", "", "" };
     const char **fields[] = { &words.stage, &words.parameter, &words.value, &words.line };
 
     for (size_t i = 0; i < 4 && line != NULL; i++)
@@ -187,7 +187,8 @@ next_words(char **rest)
 }
 
 static void
-say_difference(const struct words *then, const struct words *now, char *text, size_t text_bytes)
+say_difference(const struct place_words *then, const struct place_words *now, char *text,
+               size_t text_bytes)
 {
     bool is_shorter = now->stage[0] == '\0', is_longer = then->stage[0] == '\0';
 
@@ -203,7 +204,7 @@ say_difference(const struct words *then, const struct words *now, char *text, si
 }
 
 static bool
-are_equal(const struct words *one, const struct words *other)
+are_equal(const struct place_words *one, const struct place_words *other)
 {
     return strcmp(one->stage, other->stage) == 0 && strcmp(one->parameter, other->parameter) == 0 &&
            strcmp(one->value, other->value) == 0;
@@ -218,7 +219,7 @@ place_words_compare(const struct plan *plan, uint64_t then, char *text, size_t t
 
     text[0] = '\0';
     while (of_now != NULL && !differs && (rest != NULL || rest_now != NULL)) {
-        struct words one = next_words(&rest), other = next_words(&rest_now);
+        struct place_words one = next_words(&rest), other = next_words(&rest_now);
 
         differs = !are_equal(&one, &other);
         if (differs)

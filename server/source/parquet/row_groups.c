@@ -7,6 +7,7 @@
 #include "core/memory_room.h"
 #include "core/must.h"
 #include "core/status.h"
+#include "plan/plan_node.h"
 #include "source/files/file.h"
 #include "source/parquet/bits.h"
 #include "source/parquet/file.h"
@@ -94,7 +95,8 @@ decode(const struct row_groups *cache, struct row_group *group, uint32_t column,
         if (status == TUNDISH_OK && group->kept.rows != NULL)
             parquet_kept_shrink_column(
                 &group->kept,
-                &(struct parquet_member){ ret_column, file->columns->columns[column].dtype });
+                &(struct parquet_member){ .column = ret_column,
+                                          .dtype = file->columns->columns[column].dtype });
     }
     free(bytes);
     return status == TUNDISH_OK ? status : name_it(status, group, column);
@@ -163,9 +165,45 @@ row_groups_limit(struct row_groups *cache)
     cache->is_limited = true;
 }
 
+/* Rows here and there would miss the cache for each word that they look up: look up all of them
+ * beforehand, one after the other. */
+static void
+make_words(struct parquet_member *members, uint32_t count, const struct plan_words *words)
+{
+    for (uint32_t i = 0; i < count && words != NULL; i++) {
+        struct parquet_words *dictionary = members[i].column->words;
+        int32_t *made;
+
+        if (dictionary == NULL || words[i].maker.make == NULL)
+            continue;
+        made = tnd_alloc(dictionary->words.count * sizeof *made);
+        words_make_all(&dictionary->words, &words[i].maker, made);
+        members[i].made = made;
+        members[i].key = words[i].maker.key;
+    }
+}
+
+/* Without the lock. */
+static struct parquet_tuples *
+make_tuples(const struct row_group *group, struct parquet_member *members,
+            const struct plan_words *words)
+{
+    struct parquet_tuples *tuples;
+
+    make_words(members, group->column_count, words);
+    tuples = parquet_tuples_open(members, group->column_count,
+                                 group->kept.rows != NULL ? group->kept.tuple_count
+                                                          : row_groups_rows(group));
+    for (uint32_t i = 0; i < group->column_count; i++)
+        free((void *)(uintptr_t)members[i].made);
+    free(members);
+    return tuples;
+}
+
 /* With the lock held, which is given up meanwhile: nobody else is given the group, nor has it. */
 static void
-change_into_tuples(struct row_groups *cache, struct row_group *group)
+change_into_tuples(struct row_groups *cache, struct row_group *group,
+                   const struct plan_words *words)
 {
     struct parquet_member *members = row_groups_members(group);
     uint64_t before = group->bytes;
@@ -173,10 +211,7 @@ change_into_tuples(struct row_groups *cache, struct row_group *group)
 
     group->is_changing = true;
     pthread_mutex_unlock(&cache->lock);
-    tuples = parquet_tuples_open(members, group->column_count,
-                                 group->kept.rows != NULL ? group->kept.tuple_count
-                                                          : row_groups_rows(group));
-    free(members);
+    tuples = make_tuples(group, members, words);
     pthread_mutex_lock(&cache->lock);
     group->tuples = tuples;
     cache->tuples_count++;
@@ -303,7 +338,7 @@ have_group(struct row_groups *cache, const struct row_group_wanted *wanted,
         pthread_cond_wait(&cache->decoded, &cache->lock);
     if (status == TUNDISH_OK && wanted->is_scattered && group->tuples == NULL &&
         group->reader_count == 0 && row_groups_rows(group) <= UINT32_MAX)
-        change_into_tuples(cache, group);
+        change_into_tuples(cache, group, wanted->words);
     end_turn(cache, group);
     if (status != TUNDISH_OK) {
         row_groups_let_go(group);

@@ -16,6 +16,7 @@
 #include "source/parquet/tuples.h"
 
 struct peer_rows;
+struct plan_words;
 struct row_groups;
 struct source_file;
 
@@ -58,6 +59,7 @@ struct row_group_wanted {
     bool is_scattered; /* rows here and there: better as tuples */
     const struct parquet_row *rows;
     uint32_t count;
+    const struct plan_words *words; /* of each column: what is made of its words; or NULL */
 };
 
 /* Decode the wanted columns of a row group, or find them decoded. Any thread; may wait for

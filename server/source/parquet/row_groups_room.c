@@ -139,7 +139,8 @@ row_groups_members(struct row_group *group)
     struct parquet_member *members = tnd_alloc((group->column_count + 1) * sizeof *members);
 
     for (uint32_t i = 0; i < group->column_count; i++)
-        members[i] = (struct parquet_member){ &group->columns[i].column, wanted->columns[i].dtype };
+        members[i] = (struct parquet_member){ .column = &group->columns[i].column,
+                                              .dtype = wanted->columns[i].dtype };
     return members;
 }
 

@@ -156,7 +156,8 @@ take_stretch(const struct taking *taking, const struct stretch *stretch)
                                              .number = stretch->group,
                                              .is_scattered = stretch->is_scattered,
                                              .rows = stretch->rows,
-                                             .count = stretch->count };
+                                             .count = stretch->count,
+                                             .words = taking->read->node->words };
     struct stretch found;
     const struct row_group *group = NULL;
     bool is_bad = false;

@@ -18,6 +18,7 @@ struct part {
     const struct parquet_column *column;
     const struct parquet_tuples *tuples; /* NULL: its values are in the column */
     const struct parquet_field *field;
+    const struct parquet_field *made; /* of its words; NULL: nothing */
 };
 
 static uint32_t
@@ -126,16 +127,40 @@ copy_texts(const struct taking *taking, const struct parquet_column *column, uin
     }
 }
 
-/* The numbers of some words. */
+/* The numbers of some words, with the number of their dictionary, which is `high`. */
 static void
 take_word_numbers(const struct part *part, const struct parquet_row *rows, uint32_t count,
-                  uint32_t *to)
+                  uint32_t high, uint32_t *to)
 {
-    if (part->tuples != NULL)
-        parquet_tuples_take(part->tuples, part->field, rows, count, sizeof *to, to);
-    else
+    struct parquet_field field;
+
+    if (part->tuples != NULL) {
+        field = *part->field;
+        field.base += high;
+        parquet_tuples_take(part->tuples, &field, rows, count, sizeof *to, to);
+    } else {
         for (uint32_t i = 0; i < count; i++)
-            to[rows[i].to] = part->column->numbers[rows[i].row];
+            to[rows[i].to] = part->column->numbers[rows[i].row] | high;
+    }
+}
+
+/* Integers that were made of words go with their numbers. */
+static void
+take_made(const struct taking *taking, const struct stretch *stretch, const struct part *part,
+          struct words_note *note)
+{
+    int32_t *made = (int32_t *)(uintptr_t)note->made;
+
+    if (part->made == NULL || (made != NULL && note->key != part->made->key))
+        return;
+    if (made == NULL) {
+        note->key = part->made->key;
+        note->made = made = scratch_array(taking->scratch, (size_t)note->count, sizeof *made);
+        for (int64_t i = 0; i < note->count; i++)
+            made[i] = WORDS_UNMADE;
+    }
+    parquet_tuples_take(part->tuples, part->made, stretch->rows, stretch->count, sizeof *made,
+                        made);
 }
 
 /* The numbers of words, and views of them where somebody needs these. The dictionary stays until
@@ -152,27 +177,24 @@ take_words(const struct taking *taking, const struct stretch *stretch, const str
         scratch_keep(taking->scratch, parquet_words_release, words);
         note->dictionaries[taking->stretch] = &words->words;
     }
+    take_made(taking, stretch, part, note);
     for (uint32_t begin = 0; begin < stretch->count; begin += WORDS_BLOCK) {
         const struct parquet_row *rows = &stretch->rows[begin];
         uint32_t count =
             stretch->count - begin < WORDS_BLOCK ? stretch->count - begin : WORDS_BLOCK;
 
-        take_word_numbers(part, rows, count, numbers);
-        if (note->lacks_texts) {
-            for (uint32_t i = 0; i < count; i++)
-                numbers[rows[i].to] |= high;
+        take_word_numbers(part, rows, count, high, numbers);
+        if (note->lacks_texts)
             continue;
-        }
         /* First all numbers, then all words: misses of the cache are waited for together. */
         for (uint32_t i = 0; i < count; i++)
-            __builtin_prefetch(&words->list[numbers[rows[i].to]]);
+            __builtin_prefetch(&words->list[numbers[rows[i].to] & (WORDS_MAX - 1)]);
         for (uint32_t i = 0; i < count; i++) {
             int64_t at = rows[i].to;
-            struct parquet_text text = words->list[numbers[at]];
+            struct parquet_text text = words->list[numbers[at] & (WORDS_MAX - 1)];
 
             to[at] = (struct byte_view){ words->texts + text.offset, text.bytes };
             __builtin_prefetch(to[at].data);
-            numbers[at] |= high;
         }
     }
 }
@@ -338,6 +360,8 @@ part_of(const struct row_group *group, uint32_t index)
     if (group->tuples != NULL && group->tuples->fields[index].bytes > 0) {
         part.tuples = group->tuples;
         part.field = &group->tuples->fields[index];
+        if (parquet_tuples_made(group->tuples, index)->bytes > 0)
+            part.made = parquet_tuples_made(group->tuples, index);
     }
     return part;
 }
@@ -361,14 +385,12 @@ take_column(const struct taking *taking, const struct stretch *stretch, const st
     reject_nulls(taking, stretch, column, wanted->name);
 }
 
-void
-parquet_rows_take(const struct taking *taking, const struct stretch *stretch,
-                  const struct row_group *group)
+static void
+take_columns(const struct taking *taking, const struct stretch *stretch,
+             const struct row_group *group)
 {
     uint32_t count = taking->columns->count;
 
-    if (group->tuples != NULL)
-        parquet_tuples_expect(group->tuples, stretch->rows, stretch->count);
     for (uint32_t i = 0; i < count; i++) {
         const struct part part = part_of(group, i);
 
@@ -377,4 +399,43 @@ parquet_rows_take(const struct taking *taking, const struct stretch *stretch,
                           taking->columns->columns[i + 1].dtype);
         take_column(taking, stretch, &part, i);
     }
+}
+
+/* The rows of a stretch from `begin` on. */
+static struct stretch
+block_of(const struct stretch *stretch, uint32_t begin)
+{
+    struct stretch block = *stretch;
+
+    block.rows += begin;
+    block.named += begin;
+    block.count = block_end(begin, stretch->count) - begin;
+    return block;
+}
+
+/* Tuples of a block stay in the cache while their columns are taken; those of the next one are on
+ * their way meanwhile. */
+static void
+take_tuples(const struct taking *taking, const struct stretch *stretch,
+            const struct row_group *group)
+{
+    struct stretch block = block_of(stretch, 0), next;
+
+    parquet_tuples_expect(group->tuples, block.rows, block.count);
+    for (uint32_t end = block.count; block.count > 0; end += block.count) {
+        next = block_of(stretch, end);
+        parquet_tuples_expect(group->tuples, next.rows, next.count);
+        take_columns(taking, &block, group);
+        block = next;
+    }
+}
+
+void
+parquet_rows_take(const struct taking *taking, const struct stretch *stretch,
+                  const struct row_group *group)
+{
+    if (group->tuples != NULL)
+        take_tuples(taking, stretch, group);
+    else
+        take_columns(taking, stretch, group);
 }

@@ -5,7 +5,7 @@
 
 #include "core/memory.h"
 
-enum { BLOCK = 256, LINE_BYTES = 64 }; /* rows: their tuples stay in the cache while columns come */
+enum { BLOCK = 128, LINE_BYTES = 64 }; /* rows: their tuples stay in the cache while columns come */
 
 #define WIDTHS(from, to, call)                                                                     \
     switch ((from) << 4 | (to)) {                                                                  \
@@ -104,6 +104,20 @@ field_of(const struct parquet_member *member, uint64_t row_count)
     return field;
 }
 
+/* The integers that were made of words are a field of their range, though few rows may have all of
+ * it. */
+static struct parquet_field
+made_field_of(const struct parquet_member *member)
+{
+    const struct parquet_words *words = member->column->words;
+    struct parquet_field field = { .key = member->key };
+
+    if (member->made != NULL && member->column->splits == NULL)
+        field.bytes = bytes_for(
+            range_of(member->made, words->words.count, sizeof *member->made, &field.base));
+    return field;
+}
+
 static inline __attribute__((always_inline)) void
 put_width(const uint8_t *from, size_t from_bytes, uint64_t count, uint64_t base, size_t bytes,
           uint8_t *to, uint32_t stride)
@@ -131,6 +145,25 @@ put_block(const struct parquet_tuples *tuples, uint32_t index, const struct parq
 #undef PUT
 }
 
+static void
+put_made(const struct parquet_tuples *tuples, uint32_t index, const struct parquet_member *member,
+         uint64_t begin, uint64_t count)
+{
+    const struct parquet_field *field = parquet_tuples_made(tuples, index);
+    const uint32_t *numbers = &member->column->numbers[begin];
+    uint8_t *to = tuples->tuples + begin * tuples->stride + field->at;
+    int32_t made[BLOCK];
+
+    if (field->bytes == 0)
+        return;
+    for (uint64_t i = 0; i < count; i++)
+        made[i] = member->made[numbers[i]];
+#define PUT(bytes, width_)                                                                         \
+    put_width((const uint8_t *)made, width_, count, field->base, bytes, to, tuples->stride)
+    WIDTHS(field->bytes, sizeof *made, PUT)
+#undef PUT
+}
+
 /* The content of tuples now. */
 static void
 drop_values(const struct parquet_member *member)
@@ -147,10 +180,15 @@ drop_values(const struct parquet_member *member)
 struct parquet_tuples *
 parquet_tuples_open(const struct parquet_member *members, uint32_t count, uint64_t row_count)
 {
-    struct parquet_tuples *tuples = tnd_zalloc(1, sizeof *tuples + count * sizeof *tuples->fields);
+    struct parquet_tuples *tuples =
+        tnd_zalloc(1, sizeof *tuples + 2 * (size_t)count * sizeof *tuples->fields);
 
+    tuples->count = count;
     for (uint32_t i = 0; i < count; i++) {
         tuples->fields[i] = field_of(&members[i], row_count);
+        tuples->fields[count + i] = made_field_of(&members[i]);
+    }
+    for (uint32_t i = 0; i < 2 * count; i++) {
         tuples->fields[i].at = tuples->stride;
         tuples->stride += tuples->fields[i].bytes;
     }
@@ -159,8 +197,10 @@ parquet_tuples_open(const struct parquet_member *members, uint32_t count, uint64
     for (uint64_t begin = 0; begin < row_count; begin += BLOCK) {
         uint64_t some = row_count - begin < BLOCK ? row_count - begin : BLOCK;
 
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
             put_block(tuples, i, &members[i], begin, some);
+            put_made(tuples, i, &members[i], begin, some);
+        }
     }
     for (uint32_t i = 0; i < count; i++)
         if (tuples->fields[i].bytes > 0)

@@ -9,9 +9,10 @@
 #include "source/parquet/column.h"
 
 struct parquet_field {
-    uint32_t at;    /* in a tuple */
-    uint32_t bytes; /* 0: it is not there */
-    uint64_t base;  /* is added to what is there, and wraps */
+    uint32_t at;     /* in a tuple */
+    uint32_t bytes;  /* 0: it is not there */
+    uint64_t base;   /* is added to what is there, and wraps */
+    const void *key; /* of the maker, of what was made */
 };
 
 struct parquet_tuples {
@@ -19,13 +20,16 @@ struct parquet_tuples {
     uint32_t stride;
     bool is_spilled; /* the tuples lie in a spill.h */
     uint8_t *tuples;
-    struct parquet_field fields[]; /* of each column */
+    uint32_t count;                /* of columns */
+    struct parquet_field fields[]; /* of each column, and then what was made of each one's words */
 };
 
 /* A column whose values become fields. */
 struct parquet_member {
     struct parquet_column *column;
     tundish_dtype dtype;
+    const int32_t *made; /* of each word, as in a words_note, and goes beside it; NULL: nothing */
+    const void *key;     /* of its maker */
 };
 
 /* Move the columns' values there: they have none then, and fewer bytes. All have `row_count` rows.
@@ -39,6 +43,13 @@ struct parquet_row {
     uint64_t row;
     int64_t to;
 };
+
+/* The integers that were made of a column's words. */
+static inline const struct parquet_field *
+parquet_tuples_made(const struct parquet_tuples *tuples, uint32_t column)
+{
+    return &tuples->fields[tuples->count + column];
+}
 
 /* They are wanted soon. */
 void parquet_tuples_expect(const struct parquet_tuples *tuples, const struct parquet_row *rows,

@@ -189,6 +189,95 @@ texts_that_are_left_out_are_made_where_they_are_needed(void **state)
     words_close(&second);
 }
 
+/* Each of a text's length; those of five letters and of seven are not to be kept. */
+static void
+all_words_are_made_before_texts_ask(void **state)
+{
+    static const int plus = 1;
+    const struct words_maker maker = { .key = &plus, .make = length_of, .context = &plus };
+    const int32_t lengths[8] = { 0, 1, 2, 3, 4, WORDS_UNMADE, 6, WORDS_UNMADE };
+    enum { MANY = WORDS_BLOCK + 20 };
+    struct words few = { .count = 8, .text = text_of_number }, *dictionary = &few;
+    struct words many = { .count = MANY, .text = text_of_number };
+    struct scratch *scratch = scratch_open();
+    struct byte_view texts[TEXTS];
+    uint32_t numbers[TEXTS];
+    int32_t made_ahead[MANY];
+    int64_t values[TEXTS];
+    const struct words_note note = { .texts = texts,
+                                     .count = TEXTS,
+                                     .numbers = numbers,
+                                     .dictionary_count = 1,
+                                     .dictionaries = &dictionary };
+    size_t before;
+
+    (void)state;
+    words_make_all(&few, &maker, made_ahead);
+    assert_memory_equal(made_ahead, lengths, sizeof lengths);
+    make_texts(texts, numbers);
+    for (int i = 0; i < TEXTS; i++)
+        numbers[i] = (uint32_t)i % 8;
+    words_tell(scratch, &note);
+    before = made;
+    assert_true(words_make(scratch, &maker, texts, TEXTS, values));
+    assert_lengths(texts, TEXTS, 1, values);
+    assert_int_equal(made - before, 2 * (TEXTS / 8));
+    words_make_all(&many, &maker, made_ahead);
+    assert_int_equal(made_ahead[MANY - 1], MANY - 1);
+    scratch_close(scratch);
+    words_close(&few);
+    words_close(&many);
+}
+
+/* Integers that came with the texts are taken as they are, by their own maker. */
+static void
+integers_that_come_with_texts_are_not_made_again(void **state)
+{
+    static const int plus = 1, minus = -1;
+    const struct words_maker maker = { .key = &plus, .make = length_of, .context = &plus };
+    const struct words_maker other = { .key = &minus, .make = length_of, .context = &minus };
+    struct words words = { .count = 8 }, *dictionary = &words;
+    struct scratch *scratch = scratch_open();
+    struct byte_view texts[TEXTS];
+    uint32_t numbers[TEXTS];
+    int32_t came[TEXTS];
+    int64_t values[TEXTS];
+    const struct words_note note = { .texts = texts,
+                                     .count = TEXTS,
+                                     .numbers = numbers,
+                                     .dictionary_count = 1,
+                                     .dictionaries = &dictionary,
+                                     .key = &plus,
+                                     .made = came };
+    size_t before;
+
+    (void)state;
+    make_texts(texts, numbers);
+    for (int i = 0; i < TEXTS; i++) {
+        numbers[i] = (uint32_t)i % 8;
+        came[i] = i == 650 ? WORDS_UNMADE : (int32_t)texts[i].size;
+    }
+    words_tell(scratch, &note);
+    for (int i = 0; i < TEXTS; i++)
+        if (texts[i].size == 5 || texts[i].size == 7)
+            came[i] = WORDS_UNMADE;
+    before = made;
+    assert_true(words_make(scratch, &maker, texts + 8, TEXTS - 8, values));
+    assert_lengths(texts + 8, TEXTS - 8, 1, values);
+    assert_true(made - before > 0);
+    for (int i = 0; i < TEXTS; i++)
+        came[i] = i;
+    before = made;
+    assert_true(words_make(scratch, &maker, texts + 8, TEXTS - 8, values));
+    for (int i = 8; i < TEXTS; i++)
+        assert_int_equal(values[i - 8], i);
+    assert_int_equal(made, before);
+    assert_true(words_make(scratch, &other, texts, TEXTS, values));
+    assert_lengths(texts, TEXTS, -1, values);
+    scratch_close(scratch);
+    words_close(&words);
+}
+
 static void
 let_go(void *count)
 {
@@ -220,6 +309,8 @@ TEST_FILE(test_words)
         cmocka_unit_test(each_word_is_made_once_for_each_key),
         cmocka_unit_test(a_smaller_dictionary_has_what_was_made_of_its_words),
         cmocka_unit_test(texts_that_are_left_out_are_made_where_they_are_needed),
+        cmocka_unit_test(all_words_are_made_before_texts_ask),
+        cmocka_unit_test(integers_that_come_with_texts_are_not_made_again),
         cmocka_unit_test(what_is_kept_for_a_task_is_let_go_with_it),
     };
 

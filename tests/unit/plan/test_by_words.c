@@ -14,7 +14,8 @@
 /* The names of such columns, one after the other; of a function's sources where there is one. The
  * caller frees. */
 static char *
-by_words(const struct plan_graph *graph)
+columns_where(bool (*holds)(const struct plan_node *node, uint32_t column),
+              const struct plan_graph *graph)
 {
     char *found = tnd_strdup("");
 
@@ -23,10 +24,10 @@ by_words(const struct plan_graph *graph)
 
         if (node->body != NULL) {
             free(found);
-            return by_words(node->body);
+            return columns_where(holds, node->body);
         }
         for (uint32_t k = 0; node->source != NULL && k < node->schema.count; k++)
-            if (plan_by_words(node, k)) {
+            if (holds(node, k)) {
                 char *longer = tnd_sprintf("%s%s", found, node->schema.columns[k].name);
 
                 free(found);
@@ -36,8 +37,18 @@ by_words(const struct plan_graph *graph)
     return found;
 }
 
+static bool
+has_maker(const struct plan_node *node, uint32_t column)
+{
+    const struct words_maker *maker = &node->words[column].maker;
+
+    assert_true((maker->make == NULL) == (maker->key == NULL));
+    return maker->make != NULL;
+}
+
 static void
-assert_by_words(const char *stages, const char *expected)
+assert_columns(bool (*holds)(const struct plan_node *node, uint32_t column), const char *stages,
+               const char *expected)
 {
     char *text = tnd_sprintf("streams: {case: {dataset: [%s]}}", stages);
     struct plan_options options = { .worker_count = 1, .root_seed = 1 };
@@ -50,7 +61,7 @@ assert_by_words(const char *stages, const char *expected)
         (void)plan_open(file, &file->streams[0], &options, &errors, &plan);
     if (plan == NULL)
         fail_msg("%s: %s", stages, spec_errors_text(&errors));
-    found = by_words(plan->graph);
+    found = columns_where(holds, plan->graph);
     if (strcmp(found, expected) != 0)
         fail_msg("%s: '%s', and '%s' was expected", stages, found, expected);
     free(found);
@@ -58,6 +69,12 @@ assert_by_words(const char *stages, const char *expected)
     spec_close(file);
     spec_errors_close(&errors);
     free(text);
+}
+
+static void
+assert_by_words(const char *stages, const char *expected)
+{
+    assert_columns(plan_by_words, stages, expected);
 }
 
 #define TEXTS "from_tensor_slices: {a: [x, y], b: [y, z], n: [1, 2]}, "
@@ -122,6 +139,21 @@ rows_of_a_function_go_on_outside(void **state)
                     "ab");
 }
 
+/* Also of texts that others need; but not where rows may be left out before. */
+static void
+the_maker_is_of_a_stage_that_all_rows_come_to(void **state)
+{
+    (void)state;
+    assert_columns(has_maker, TEXTS "shuffle: {buffer_size: 2, seed: 1}, " LOOKUP("b"), "b");
+    assert_columns(has_maker, TEXTS "batch: 2, hashing: {columns: [a, b], num_bins: 9}", "ab");
+    assert_columns(has_maker, TEXTS "map: {c: \"a + 'x'\"}, rename: {a: d}, " LOOKUP("d"), "a");
+    assert_columns(has_maker, TEXTS "filter: \"n == 1\", " LOOKUP("[a, b]"), "");
+    assert_columns(has_maker, TEXTS LOOKUP("[a, b]") ", filter: a == 1", "ab");
+    assert_columns(has_maker,
+                   TEXTS "drop: a, string_to_hash_bucket_fast: {columns: b, num_buckets: 9}", "b");
+    assert_columns(has_maker, TEXTS "batch: 2", "");
+}
+
 TEST_FILE(test_by_words)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +162,7 @@ TEST_FILE(test_by_words)
         cmocka_unit_test(what_reads_a_text_needs_it),
         cmocka_unit_test(rows_that_only_move_stay_as_they_are),
         cmocka_unit_test(rows_of_a_function_go_on_outside),
+        cmocka_unit_test(the_maker_is_of_a_stage_that_all_rows_come_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

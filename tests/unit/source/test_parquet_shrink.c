@@ -57,7 +57,7 @@ numbers_and_nulls_stay(void **state)
                                      .values = tnd_zalloc(ROWS, sizeof(int64_t)),
                                      .nulls = tnd_zalloc(ROWS + 8, 1),
                                      .bytes = ROWS * (sizeof(int64_t) + 1) };
-    struct parquet_member member = { &column, TUNDISH_INT64 };
+    struct parquet_member member = { .column = &column, .dtype = TUNDISH_INT64 };
     struct parquet_tuples *tuples;
 
     (void)state;
@@ -88,7 +88,7 @@ texts_lose_those_of_other_rows(void **state)
                                      .texts = make_texts(list, ROWS),
                                      .text_bytes = texts_bytes,
                                      .bytes = ROWS * sizeof *list + texts_bytes };
-    struct parquet_member member = { &column, TUNDISH_STRING };
+    struct parquet_member member = { .column = &column, .dtype = TUNDISH_STRING };
     struct parquet_tuples *tuples = parquet_tuples_open(&member, 1, ROWS);
 
     (void)state;
@@ -117,7 +117,7 @@ a_text_of_many_rows_stays_one(void **state)
                                      .texts = tnd_zalloc(500 + PARQUET_SLACK, 1),
                                      .text_bytes = 500 + PARQUET_SLACK,
                                      .bytes = ROWS * sizeof *list + 500 + PARQUET_SLACK };
-    struct parquet_member member = { &column, TUNDISH_STRING };
+    struct parquet_member member = { .column = &column, .dtype = TUNDISH_STRING };
     const uint8_t *texts = column.texts;
     struct parquet_tuples *tuples;
 
@@ -156,7 +156,7 @@ dictionaries_lose_words_that_no_row_has(void **state)
                                      .numbers = tnd_zalloc(ROWS + 8, sizeof(uint32_t)),
                                      .words = words,
                                      .bytes = ROWS * sizeof(uint32_t) + words->bytes };
-    struct parquet_member member = { &column, TUNDISH_STRING };
+    struct parquet_member member = { .column = &column, .dtype = TUNDISH_STRING };
     struct parquet_tuples *tuples;
 
     (void)state;
@@ -191,7 +191,7 @@ lists_lose_those_of_other_rows(void **state)
                                      .text_bytes = ROWS * 8 + PARQUET_SLACK,
                                      .splits = tnd_zalloc(ROWS + 1, sizeof(uint64_t)),
                                      .nulls = tnd_zalloc(ROWS * 4, 1) };
-    struct parquet_member member = { &column, TUNDISH_STRING };
+    struct parquet_member member = { .column = &column, .dtype = TUNDISH_STRING };
     struct parquet_tuples *tuples;
 
     (void)state;

@@ -115,7 +115,7 @@ all_that_columns_have_is_in_the_file(void **state)
     (void)state;
     make_columns(columns);
     for (uint32_t i = 0; i < 4; i++)
-        members[i] = (struct parquet_member){ &columns[i], dtypes[i] };
+        members[i] = (struct parquet_member){ .column = &columns[i], .dtype = dtypes[i] };
     tuples = parquet_tuples_open(members, 4, ROWS);
     before = columns[1].words;
     parquet_words_hold(before);
@@ -146,7 +146,7 @@ assert_nothing_is_moved(int folder)
 
     make_columns(columns);
     for (uint32_t i = 0; i < 4; i++)
-        members[i] = (struct parquet_member){ &columns[i], dtypes[i] };
+        members[i] = (struct parquet_member){ .column = &columns[i], .dtype = dtypes[i] };
     tuples = parquet_tuples_open(members, 4, ROWS);
     assert_null(parquet_spill_open(folder, tuples, members, 4, &bytes));
     assert_int_equal(bytes, 0);

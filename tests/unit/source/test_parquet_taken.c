@@ -39,7 +39,7 @@ static void
 rows_that_were_not_taken_stay(void **state)
 {
     struct parquet_column column = make_numbers();
-    struct parquet_member member = { &column, TUNDISH_INT64 };
+    struct parquet_member member = { .column = &column, .dtype = TUNDISH_INT64 };
     struct parquet_tuples *tuples = parquet_tuples_open(&member, 1, ROWS);
     struct parquet_taken *taken = parquet_taken_open(ROWS);
     struct parquet_kept kept = { 0 };
@@ -76,7 +76,7 @@ static void
 rows_of_dealt_steps_stay(void **state)
 {
     struct parquet_column column = make_numbers();
-    struct parquet_member member = { &column, TUNDISH_INT64 };
+    struct parquet_member member = { .column = &column, .dtype = TUNDISH_INT64 };
     struct parquet_tuples *tuples = parquet_tuples_open(&member, 1, ROWS);
     struct parquet_taken *taken = parquet_taken_open(ROWS);
     struct parquet_kept kept = { 0 }, chosen;
@@ -179,7 +179,7 @@ static void
 rows_that_are_expected_are_all_that_a_column_keeps(void **state)
 {
     struct parquet_column column = make_numbers();
-    struct parquet_member member = { &column, TUNDISH_INT64 };
+    struct parquet_member member = { .column = &column, .dtype = TUNDISH_INT64 };
     struct parquet_taken *taken = parquet_taken_open(ROWS);
     const struct parquet_row wanted = { .row = 128 };
     struct parquet_kept kept;
