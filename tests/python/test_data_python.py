@@ -1,6 +1,8 @@
 """Functions, generators and data sets of a program with tundish.data, which the server's interpreters call."""
 
+import functools
 import os
+import threading
 import unittest
 from unittest import mock
 
@@ -122,6 +124,28 @@ class OwnPython(unittest.TestCase):
             del batches
         with tundish.open(rows, place=place) as reader:
             self.assertEqual(next(iter(reader))["value_1"].tolist(), wanted)
+
+    @unittest.skipUnless(has_cloudpickle(), "needs cloudpickle")
+    def test_a_function_is_named_with_its_line_where_a_row_is_refused(self):
+        def half(image, label):
+            return label / 2
+
+        line = half.__code__.co_firstlineno
+        for function in (half, functools.partial(half)):
+            rows = self.rows.map_python(function, TensorSpec([], "int64")).batch(2)
+            said = rf"half \({os.path.basename(__file__)}:{line}\): column 'value' wants int64\[\]"
+            with self.assertRaisesRegex(tundish.DataError, said), tundish.open(rows) as reader:
+                list(reader)
+
+    def test_a_function_that_cannot_be_sent_is_named(self):
+        lock = threading.Lock()
+
+        def locked(image, label):
+            with lock:
+                return label
+
+        with self.assertRaisesRegex(tundish.ArgumentError, "^map_python: .*locked cannot be sent .* inside of it"):
+            self.rows.map_python(locked, TensorSpec([], "int64"))
 
     def test_what_is_wrong_is_told_at_once(self):
         with self.assertRaisesRegex(ValueError, "is not MODULE:FUNCTION"):

@@ -9,6 +9,7 @@ import base64
 import importlib
 import inspect
 import json
+import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +33,7 @@ class Mapped:
         self._function: Callable[..., Any] = _found(call, file, pickled)
         self._takes, self._gives = takes, dict(_paths(gives))
         self._draws = "rng" in inspect.signature(self._function).parameters
+        self.tundish_name = _told(self._function)
         self.tundish_source = file if call is None else inspect.getsourcefile(inspect.unwrap(self._function))
 
     def __call__(self, row: dict[str, Any], rng: Any = None) -> dict[str, Any]:
@@ -44,6 +46,14 @@ class Mapped:
 def indexable(file: str | None = None, pickled: str | None = None) -> Any:
     """A data set that was pickled."""
     return _found(None, file, pickled)
+
+
+def _told(function: Any) -> str:
+    """The function's name for messages, with its line."""
+    inner = inspect.unwrap(getattr(function, "func", function))  # of functools.partial
+    name = getattr(inner, "__name__", type(inner).__name__)
+    code = getattr(inner, "__code__", None)
+    return name if code is None else f"{name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"
 
 
 def _found(call: str | None, file: str | None, pickled: str | None) -> Any:

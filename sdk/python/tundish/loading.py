@@ -323,8 +323,9 @@ def _tensor(array: Any) -> Any:
     return torch.from_numpy(array)
 
 
-def pickled(value: Any) -> bytes:
-    """By name what can be imported, and by value what cannot. Raises ArgumentError."""
+def pickled(value: Any, function: str = "") -> bytes:
+    """By name what can be imported, and by value what cannot. function: the name of a function, not of a data set.
+    Raises ArgumentError."""
     from .errors import ArgumentError
 
     cloudpickle, to = _by_value(), io.BytesIO()
@@ -332,15 +333,18 @@ def pickled(value: Any) -> bytes:
         _pickler(to).dump(value)
     except Exception as error:
         remedy = "" if cloudpickle else "; pip install cloudpickle sends functions and classes by value"
+        what = function or "the data set"
+        where = "inside of it" if function else "in its __getitem__, or in worker_init_fn"
         raise ArgumentError(
-            f"the data set cannot be sent to the server's interpreters: {error}: open files and connections "
-            f"in its __getitem__, or in worker_init_fn{remedy}"
+            f"{what} cannot be sent to the server's interpreters: {error}: open files and connections, and make "
+            f"locks, {where}{remedy}"
         ) from error
     content = to.getvalue()
     if cloudpickle is None and b"__main__" in content:
+        what = function or "the data set's class, or a function of its DataLoader,"
         raise ArgumentError(
-            "the data set's class, or a function of its DataLoader, is of this script or notebook, which "
-            "interpreters cannot import: pip install cloudpickle, or put it into a module"
+            f"{what} is of this script or notebook, which interpreters "
+            "cannot import: pip install cloudpickle, or put it into a module"
         )
     return content
 

@@ -446,7 +446,8 @@ class _Worker:
             if job.is_learned and isinstance(error, Misfit):
                 said = "spec" if job.rows == "item" else "output"
                 remedy = f"; the columns were learned from a few rows: write {said}, with null for a size that differs"
-            answer.reject(element, f"{job.name}:{item} {sentence_of(error)}{remedy}")
+            name = getattr(job.call, "tundish_name", job.name)
+            answer.reject(element, f"{name}:{item} {sentence_of(error)}{remedy}")
 
     def _given(self, request: Request, element: int) -> Any:
         """The function's arguments for one element."""

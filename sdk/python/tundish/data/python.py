@@ -101,7 +101,7 @@ def _named(function: Any, method: str) -> tuple[str | None, bytes | None]:
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module not in (None, "__main__") and _is_there(sys.modules.get(module), name, function):
         return f"{module}:{name}", None
-    return None, pickled(function)
+    return None, pickled(function, f"{method}: {name or type(function).__name__}")
 
 
 def _is_there(module: Any, name: str, function: Callable[..., Any]) -> bool:
