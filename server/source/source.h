@@ -100,6 +100,11 @@ struct source_ops {
     tundish_status (*own_files)(const void *state, const struct path_base *base,
                                 struct matching_files *ret_found);
 
+    /* A hash of the paths, below its folder, of the files that a folder has. NULL: its parameters
+     * name the files. */
+    tundish_status (*list_hash)(const void *state, const struct path_base *base,
+                                uint64_t *ret_hash);
+
     /* Leave out records that are blank: the plan has found that nobody takes them. NULL: it has
      * none. */
     void (*leave_out_blank)(void *state);

@@ -12,6 +12,7 @@
 #include "content/records/other_files.h"
 #include "content/records/remote_files.h"
 #include "content/records/whole_file.h"
+#include "core/hash_farm.h"
 #include "core/memory.h"
 #include "source/files/class_folders.h"
 #include "source/files/file_split.h"
@@ -166,6 +167,28 @@ directory_own(const void *state, const struct path_base *base, struct matching_f
     const struct directory *directory = state;
 
     return class_folders_own(&directory->wanted, base, ret_found);
+}
+
+/* Copies of the folder elsewhere are the same. */
+static tundish_status
+directory_list_hash(const void *state, const struct path_base *base, uint64_t *ret_hash)
+{
+    const struct directory *directory = state;
+    size_t folder_bytes = strlen(directory->wanted.directory);
+    struct matching_files found = { 0 };
+    uint64_t hash = 0;
+    tundish_status status = find_files(directory, base, &found);
+
+    for (size_t i = 0; i < found.count; i++) {
+        const char *path = found.paths[i] + folder_bytes;
+
+        while (*path == '/')
+            path++;
+        hash = tnd_hash_farm_chain(hash, path, strlen(path) + 1);
+    }
+    matching_files_close(&found);
+    *ret_hash = hash;
+    return status;
 }
 
 static tundish_status
@@ -366,6 +389,7 @@ const struct source_ops source_directory = {
     .whole_files = true,
     .words = WORDS_HAVE_PATH,
     .own_files = directory_own,
+    .list_hash = directory_list_hash,
     .path_column = "path",
     .state_bytes = sizeof(struct directory),
     .open = directory_open,

@@ -150,6 +150,34 @@ class Places(Rig):
         self.assertIn("two.csv changed", lines[-1])
         self.assertNotIn("one.csv", lines[-1])
 
+    def test_of_a_folder_with_other_files_are_refused_by_its_name(self):
+        self.write_folder("all", 40)
+        file = self.pipeline([
+            "directory: {directory: all, extensions: [txt]}", "shuffle: {buffer_size: 30, seed: 2}",
+            "select: value", "string_to_number: {out_type: int64}", "batch: 4",
+        ])
+        expected = self.peek(file)[0]
+        token = self.taken_after(file, 3)
+        new = self.path / "all" / "0" / "0000.txt"
+        new.write_text("1")
+        server = self.serve(file)
+        refused = self.lines(self.read("--place", token))
+        self.assertEqual(batches(refused), [])
+        self.assertIn("all/ (its list of files) changed since the place was saved", self.log())
+        stop(server)
+        new.unlink()
+        self.write_folder("elsewhere/all", 40)
+        for root in (self.path, self.path / "elsewhere"):
+            server = self.serve(file, "--root", str(root))
+            self.assertEqual(batches(self.lines(self.read("--place", token))), expected[3:])
+            stop(server)
+
+    def write_folder(self, name, count):
+        for row in range(count):
+            path = self.path / name / str(row % 2) / f"{row:03}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(str(row))
+
     def test_a_file_that_is_listed_and_read_is_named_once(self):
         for name in ("one.txt", "two.txt"):
             (self.path / name).write_text("a\nb\n")

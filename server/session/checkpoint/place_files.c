@@ -253,6 +253,27 @@ add_own_files(struct search *search, const struct plan_node *node)
     return status;
 }
 
+/* Which files a folder has decides the order of rows. Their bytes are not looked at: there may be
+ * millions. */
+static tundish_status
+add_list(struct search *search, const struct plan_node *node)
+{
+    const struct path_base base = { .root = search->spec->root,
+                                    .remote = &search->spec->remote,
+                                    .seen = search->seen,
+                                    .listed = search->listed };
+    uint64_t hash = 0;
+    tundish_status status = node->source->list_hash(node->state, &base, &hash);
+    /* place_file_hash takes the part of a name after the last slash. */
+    char *name = tnd_sprintf("%s/ (its list of files)", spec_text(node->stage, "directory"));
+
+    tnd_redact(name);
+    if (status == TUNDISH_OK)
+        add_match(search, name, hash)->is_list = true;
+    free(name);
+    return status;
+}
+
 static tundish_status
 walk_paths(struct search *search, const struct spec_value *value, bool are_patterns)
 {
@@ -305,6 +326,9 @@ walk_stage(struct search *search, const struct plan_node *node)
         node->source->own_files != NULL)
         status = add_own_files(search, node);
     search->in_data = false;
+    if (status == TUNDISH_OK && !search->are_local && node->source != NULL &&
+        node->source->list_hash != NULL)
+        status = add_list(search, node);
     return status;
 }
 
@@ -429,18 +453,24 @@ place_group_hash(const uint64_t *hashes, uint32_t count)
 }
 
 static void
-make_groups(struct place_files *files)
+make_groups(const struct place_files *files, bool with_lists, struct place_groups *ret_groups)
 {
     uint64_t hashes[PLACE_FILE_GROUPS] = { 0 };
+    uint32_t count = 0, number = 0;
 
+    for (uint32_t i = 0; i < files->count; i++)
+        count += with_lists || !files->list[i].is_list;
     for (uint32_t i = 0; i < files->count; i++) {
-        uint64_t *hash = &hashes[place_group_of(i, files->count)];
+        uint64_t *hash;
 
+        if (files->list[i].is_list && !with_lists)
+            continue;
+        hash = &hashes[place_group_of(number++, count)];
         *hash = add_to_group(*hash, files->list[i].hash);
     }
-    files->groups.file_count = files->count;
+    ret_groups->file_count = count;
     for (int i = 0; i < PLACE_FILE_GROUPS; i++)
-        files->groups.hashes[i] = (uint32_t)hashes[i];
+        ret_groups->hashes[i] = (uint32_t)hashes[i];
 }
 
 tundish_status
@@ -469,7 +499,8 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
         place_files_close(&search.files);
         return status;
     }
-    make_groups(&search.files);
+    make_groups(&search.files, true, &search.files.groups);
+    make_groups(&search.files, false, &search.files.groups_without_lists);
     *ret_files = search.files;
     return TUNDISH_OK;
 }
@@ -528,6 +559,8 @@ place_files_check(const struct place_files *files, const struct place_groups *gr
 {
     char names[NAMES_BYTES];
 
+    if (memcmp(groups, &files->groups_without_lists, sizeof *groups) == 0)
+        return TUNDISH_OK;
     if (groups->file_count != files->count)
         return tnd_fail(TUNDISH_E_PLACE,
                         "the place was saved with %u files, and there are %u now: the rows would "

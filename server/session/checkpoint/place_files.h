@@ -31,14 +31,16 @@ struct place_file {
     uint64_t raw_hash; /* of its content, whatever its name */
     bool is_data;      /* rows are read from it */
     bool is_here;
+    bool is_list; /* of a folder's files */
 };
 
 struct place_files {
     uint32_t count;
     struct place_file *list; /* in the order of the stages, then of names */
     struct place_groups groups;
-    const struct spec_remote *remote; /* the plan's */
-    struct place_hashes *hashes;      /* of files, that are to be kept; or NULL */
+    struct place_groups groups_without_lists; /* as older places have them */
+    const struct spec_remote *remote;         /* the plan's */
+    struct place_hashes *hashes;              /* of files, that are to be kept; or NULL */
 };
 
 /* Find the files by the plan's stages. The hash of a missing file matches no other. */
