@@ -327,20 +327,22 @@ class ParquetFiles(unittest.TestCase):
         self.assertIn("but found 'refused'", json.dumps(end))
 
     def test_a_shuffle_leaves_out_rows_whose_word_is_refused_and_no_others(self):
-        """Of a column by itself, and beside one of which all words are known."""
-        draw = random.Random(9)
-        known = [f"word {n}" for n in range(40)]
-        words = [f"word {draw.randrange(44)}" for _ in range(2000)]
-        others = [draw.choice(known) for _ in words]
-        table = pa.table({"x": words, "y": others, "n": list(range(2000))})
-        pq.write_table(table, self.folder / "a.parquet", row_group_size=200)
-        lookup = f"string_lookup: {{columns: [x, y], vocabulary: [{', '.join(known)}], num_oov_indices: 0}}"
-        stages = ("parquet: a.parquet", "shuffle: {buffer_size: 2000, seed: 3}", lookup, "batch: 50")
-        batches, end = peek(self.folder, stages, deliver="{on_error: skip}")
-        columns = [[i for b in batches for i in np.frombuffer(b[name][0], np.int64).tolist()] for name in "nxy"]
-        got = sorted(zip(*columns, strict=True))
-        wanted = zip(range(2000), words, others, strict=True)
-        self.assertEqual(got, [(n, known.index(x), known.index(y)) for n, x, y in wanted if x in known], end)
+        """Of a column by itself, and beside one of which all words are known; of few words and of many."""
+        for count, rows in ((40, 2000), (9000, 20000)):
+            draw = random.Random(9)
+            index = {f"word {n}": n for n in range(count)}
+            words = [f"word {draw.randrange(count + 4)}" for _ in range(rows)]
+            others = [f"word {draw.randrange(count)}" for _ in range(rows)]
+            table = pa.table({"x": words, "y": others, "n": list(range(rows))})
+            pq.write_table(table, self.folder / "a.parquet", row_group_size=rows // 2)
+            (self.folder / "known.txt").write_text("".join(f"{word}\n" for word in index))
+            lookup = "string_lookup: {columns: [x, y], vocabulary: known.txt, num_oov_indices: 0}"
+            stages = ("parquet: a.parquet", f"shuffle: {{buffer_size: {rows}, seed: 3}}", lookup, "batch: 50")
+            batches, end = peek(self.folder, stages, deliver="{on_error: skip}")
+            columns = [[i for b in batches for i in np.frombuffer(b[name][0], np.int64).tolist()] for name in "nxy"]
+            wanted = zip(range(rows), words, others, strict=True)
+            wanted = [(n, index[x], index[y]) for n, x, y in wanted if x in index]
+            self.assertEqual(sorted(zip(*columns, strict=True)), wanted, end)
 
     def test_rows_that_are_left_out_take_none_of_the_others_words_along(self):
         """Texts of which only integers are made are not made, but where rows are left out before that."""

@@ -5,7 +5,11 @@
 
 #include "core/memory.h"
 
-enum { BLOCK = 128, LINE_BYTES = 64 }; /* rows: their tuples stay in the cache while columns come */
+enum {
+    BLOCK = 128, /* rows: their tuples stay in the cache while columns come */
+    LINE_BYTES = 64,
+    FEW_WORDS = 4096 /* integers that were made of fewer are in the cache soon */
+};
 
 #define WIDTHS(from, to, call)                                                                     \
     switch ((from) << 4 | (to)) {                                                                  \
@@ -112,7 +116,7 @@ made_field_of(const struct parquet_member *member)
     const struct parquet_words *words = member->column->words;
     struct parquet_field field = { .key = member->key };
 
-    if (member->made != NULL && member->column->splits == NULL)
+    if (member->made != NULL && member->column->splits == NULL && words->words.count > FEW_WORDS)
         field.bytes = bytes_for(
             range_of(member->made, words->words.count, sizeof *member->made, &field.base));
     return field;

@@ -28,7 +28,8 @@ struct parquet_tuples {
 struct parquet_member {
     struct parquet_column *column;
     tundish_dtype dtype;
-    const int32_t *made; /* of each word, as in a words_note, and goes beside it; NULL: nothing */
+    const int32_t *made; /* of each word, as in a words_note: of many it goes beside their numbers;
+                            NULL: nothing */
     const void *key;     /* of its maker */
 };
 

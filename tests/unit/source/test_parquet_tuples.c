@@ -136,43 +136,45 @@ words_become_their_numbers(void **state)
     }
 }
 
+/* Of the integers of few words none: they are in the cache soon. */
 static void
-what_was_made_of_words_goes_beside_their_numbers(void **state)
+integers_of_many_words_go_beside_their_numbers(void **state)
 {
     static const int key;
-    const int32_t made[4] = { 70000, -5, WORDS_UNMADE, 7 };
-    const uint32_t bytes[2] = { 4, 1 };
+    const uint32_t counts[] = { 4096, 4097, 4097 }, bytes[] = { 0, 2, 4 };
 
     (void)state;
-    for (uint32_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < 3; k++) {
         struct parquet_words *words = tnd_zalloc(1, sizeof *words);
-        struct parquet_column column = column_of(0, 3, sizeof(uint32_t));
-        struct parquet_member member = {
+        struct parquet_column column = column_of(0, counts[k] - 1, sizeof(uint32_t));
+        int32_t *made = tnd_alloc(counts[k] * sizeof *made);
+        const struct parquet_member member = {
             .column = &column, .dtype = TUNDISH_STRING, .made = made, .key = &key
         };
-        const struct parquet_row row = { .row = 100 };
-        const struct parquet_field *field;
         struct parquet_tuples *tuples;
-        int32_t taken;
+        const struct parquet_field *field;
 
-        /* The second dictionary has the last word alone. */
-        *words = (struct parquet_words){ .words = { .count = k == 0 ? 4 : 1 }, .holds = 1 };
+        for (uint32_t i = 0; i < counts[k]; i++)
+            made[i] = 70000 - (int32_t)i;
+        made[2] = k == 2 ? WORDS_UNMADE : 70000;
+        *words = (struct parquet_words){ .words = { .count = counts[k] }, .holds = 1 };
         column.words = words;
         column.numbers = column.values;
         column.values = NULL;
-        if (k == 1) {
-            member.made = &made[3];
-            memset(column.numbers, 0, ROWS * sizeof *column.numbers);
-        }
-        taken = (int32_t)column.numbers[row.row];
         tuples = parquet_tuples_open(&member, 1, ROWS);
         field = parquet_tuples_made(tuples, 0);
         assert_int_equal(field->bytes, bytes[k]);
+        for (uint32_t i = 0; i < TAKEN && bytes[k] > 0; i++) {
+            const struct parquet_row row = { .row = (uint64_t)i * 7919 % ROWS };
+            uint64_t number = parquet_tuple_value(tuples, &tuples->fields[0], row.row);
+            int32_t taken;
+
+            parquet_tuples_take(tuples, field, &row, 1, sizeof taken, &taken);
+            assert_int_equal(taken, made[number]);
+        }
+        assert_taken(tuples, 0, 0, counts[k] - 1, sizeof(uint32_t));
         assert_ptr_equal(field->key, &key);
-        assert_int_equal(parquet_tuple_value(tuples, &tuples->fields[0], row.row), taken);
-        assert_int_equal((int32_t)parquet_tuple_value(tuples, field, row.row), member.made[taken]);
-        parquet_tuples_take(tuples, field, &row, 1, sizeof taken, &taken);
-        assert_int_equal(taken, (int32_t)parquet_tuple_value(tuples, field, row.row));
+        free(made);
         parquet_tuples_close(tuples);
         parquet_column_close(&column);
     }
@@ -199,7 +201,7 @@ TEST_FILE(test_parquet_tuples)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_take_the_bytes_that_their_range_needs_and_stay_the_same),
         cmocka_unit_test(words_become_their_numbers),
-        cmocka_unit_test(what_was_made_of_words_goes_beside_their_numbers),
+        cmocka_unit_test(integers_of_many_words_go_beside_their_numbers),
         cmocka_unit_test(lists_stay_columns),
     };
 
