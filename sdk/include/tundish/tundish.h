@@ -60,14 +60,14 @@ typedef enum tundish_status {
     TUNDISH_E_PEER_LOST = -21,   /* call again: another replica of the group died. If it is said
                                   * again, reopen at a saved place */
     TUNDISH_E_DETACHED = -22,    /* reopen: the server detached this group, which was too slow */
-    TUNDISH_E_DATA = -30,        /* fix the input: this step's data is bad */
-    TUNDISH_E_ARGUMENT = -40,    /* fix the program */
-    TUNDISH_E_LAYOUT = -41,      /* fix the installation: SDK and server differ in layout */
-    TUNDISH_E_PIPELINE = -42,    /* fix the pipeline file */
-    TUNDISH_E_PLACE = -43,       /* the place is of other data, or not of the others' step */
-    TUNDISH_E_SYSTEM = -60,      /* give up: a system call failed; the text contains errno */
-    TUNDISH_E_CORRUPT = -61,     /* give up: shared memory failed a check */
-    TUNDISH_E_MEMORY = -62       /* give up: out of memory, or over the configured limit */
+    TUNDISH_E_DATA = -30,     /* fix the input, or the code that made it: this step's data is bad */
+    TUNDISH_E_ARGUMENT = -40, /* fix the program */
+    TUNDISH_E_LAYOUT = -41,   /* fix the installation: SDK and server differ in layout */
+    TUNDISH_E_PIPELINE = -42, /* fix the pipeline file */
+    TUNDISH_E_PLACE = -43,    /* the place is of other data, or not of the others' step */
+    TUNDISH_E_SYSTEM = -60,   /* give up: a system call failed; the text contains errno */
+    TUNDISH_E_CORRUPT = -61,  /* give up: shared memory failed a check */
+    TUNDISH_E_MEMORY = -62    /* give up: out of memory, or over the configured limit */
 } tundish_status;
 
 /* One replica's view of a session. */
