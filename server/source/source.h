@@ -105,6 +105,9 @@ struct source_ops {
     tundish_status (*list_hash)(const void *state, const struct path_base *base,
                                 uint64_t *ret_hash);
 
+    /* All texts of a column that lies in memory, and how many they are. NULL: it has none. */
+    const struct byte_view *(*texts)(const void *state, uint32_t column, int64_t *ret_count);
+
     /* Leave out records that are blank: the plan has found that nobody takes them. NULL: it has
      * none. */
     void (*leave_out_blank)(void *state);

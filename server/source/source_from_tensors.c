@@ -24,6 +24,7 @@ const struct source_ops source_from_tensors = {
     .order = TENSOR_TABLE_ORDER("from_tensors"),
     .tell = tensor_table_tell,
     .files_hash = tensor_table_files_hash,
+    .texts = tensor_table_texts,
     .words = WORDS_ARE_THE_SAME,
     .state_bytes = sizeof(struct tensor_table),
     .open = from_tensors_open,

@@ -150,6 +150,32 @@ class Places(Rig):
         self.assertIn("two.csv changed", lines[-1])
         self.assertNotIn("one.csv", lines[-1])
 
+    def test_of_changed_files_that_rows_name_are_refused_by_name(self):
+        """Names in memory, however they come to a reader; one that no reader comes to may be missing."""
+        readers = ("text_line: {}", 'text_line: {filenames: $value}', 'text_line: {filenames: $name}')
+        for number, reader in enumerate(readers):
+            names = [f"{part}-{number}.txt" for part in ("one", "two", "none")]
+            for name in names[:2]:
+                (self.path / name).write_text("".join(f"{i}\n" for i in range(40)))
+            column = "name" if "$name" in reader else "value"
+            file = self.pipeline([
+                f"from_tensor_slices: {{{column}: [{', '.join(names)}]}}", "take: 2", "shuffle: {buffer_size: 2, seed: 1}",
+                f"interleave: {{dataset: [{{{reader}}}], cycle_length: 2}}",
+                "string_to_number: {out_type: int64}", "batch: 8",
+            ])  # fmt: skip
+            expected = self.peek(file)[0]
+            token = self.taken_after(file, 2)
+            server = self.serve(file)
+            self.assertEqual(batches(self.lines(self.read("--place", token))), expected[2:])
+            stop(server)
+            (self.path / names[1]).write_text("".join(f"{i}\n" for i in range(1, 41)))
+            server = self.serve(file)
+            lines = self.lines(self.read("--place", token))
+            self.assertIn("E_PLACE", lines[-1])
+            self.assertIn(f"{names[1]} changed", lines[-1])
+            self.assertNotIn(names[0], lines[-1])
+            stop(server)
+
     def test_of_a_folder_with_other_files_are_refused_by_its_name(self):
         self.write_folder("all", 40)
         file = self.pipeline([

@@ -152,7 +152,8 @@ identity_add_stream(struct identity *identity, const struct plan *plan)
     if (status != TUNDISH_OK)
         return status;
     for (uint32_t i = 0; i < files.count; i++)
-        identity_add(identity, files.list[i].hash, "file %s", files.list[i].name);
+        if (!files.list[i].is_named)
+            identity_add(identity, files.list[i].hash, "file %s", files.list[i].name);
     place_files_close(&files);
     return TUNDISH_OK;
 }

@@ -14,6 +14,7 @@
 #include "core/must.h"
 #include "core/parallel_for.h"
 #include "core/redact.h"
+#include "plan/outer_texts.h"
 #include "remote/seen.h"
 #include "session/checkpoint/place_code.h"
 #include "session/checkpoint/place_elsewhere.h"
@@ -22,7 +23,6 @@
 #include "source/files/matching_files.h"
 #include "source/source.h"
 
-enum { NAMES_BYTES = 512 };
 /* On a network's file system each call waits for an answer, so as many files are looked at at a
  * time; few of them are not worth a thread, unless the first opens slowly. */
 enum { LOOKERS = 64, FILES_A_LOOKER = 4, SLOW_LOOKERS = 128 };
@@ -309,10 +309,73 @@ walk_arrays(struct search *search, const struct spec_value *value)
             walk_arrays(search, &value->items[i]);
 }
 
+/* The variable that the name of a reader's file is, inside a function, or NULL. */
+static const char *
+name_of_file(const struct plan_node *node)
+{
+    const struct spec_stage *stage = node->stage;
+
+    if (node->source == NULL || node->reads_outer_name)
+        return NULL;
+    if (stage_parameter(stage->info, "filenames") >= 0 && spec_given(stage, "filenames"))
+        return spec_get(stage, "filenames")->kind == SPEC_VARIABLE
+                   ? spec_get(stage, "filenames")->text
+                   : NULL;
+    return node->source->reads_files ? "value" : NULL;
+}
+
+/* One that is not there may be one that no reader comes to. */
 static tundish_status
-walk_stage(struct search *search, const struct plan_node *node)
+add_named_url(struct search *search, const char *url)
+{
+    tundish_status status = add_url(search, url);
+
+    char *name;
+
+    if (status != TUNDISH_E_DATA)
+        return status;
+    name = tnd_strdup(url);
+    tnd_redact(name);
+    add_match(search, name, 0);
+    free(name);
+    return TUNDISH_OK;
+}
+
+/* Files that rows in memory name to a reader inside a function. */
+static tundish_status
+add_named(struct search *search, const struct plan_graph *graph, const char *variable)
+{
+    struct outer_texts names = plan_outer_texts(graph, variable);
+    uint32_t first = search->files.count;
+    struct remote *remote = NULL;
+    tundish_status status = TUNDISH_OK;
+
+    for (int64_t i = 0; i < names.count; i++) {
+        char *name = tnd_strndup((const char *)names.texts[i].data, names.texts[i].size);
+
+        if (spec_is_url(name) && remote_get(&search->spec->remote, &remote) == TUNDISH_OK)
+            remote_seen_expect(search->seen, remote, name);
+        free(name);
+    }
+    for (int64_t i = 0; i < names.count && status == TUNDISH_OK; i++) {
+        char *name = tnd_strndup((const char *)names.texts[i].data, names.texts[i].size);
+
+        if (spec_is_url(name))
+            status = add_named_url(search, name);
+        else
+            add_file(search, name);
+        free(name);
+    }
+    for (uint32_t i = first; i < search->files.count; i++)
+        search->files.list[i].is_named = true;
+    return status;
+}
+
+static tundish_status
+walk_stage(struct search *search, const struct plan_graph *graph, const struct plan_node *node)
 {
     const struct stage_info *info = node->stage->info;
+    const char *variable;
     tundish_status status = TUNDISH_OK;
 
     search->in_data = node->source != NULL;
@@ -322,6 +385,9 @@ walk_stage(struct search *search, const struct plan_node *node)
                                 node->source != NULL && node->source->lists_files);
         else if (node->source != NULL)
             walk_arrays(search, node->stage->arguments[i]);
+    variable = search->are_local ? NULL : name_of_file(node);
+    if (status == TUNDISH_OK && variable != NULL)
+        status = add_named(search, graph, variable);
     if (status == TUNDISH_OK && search->are_local && node->source != NULL &&
         node->source->own_files != NULL)
         status = add_own_files(search, node);
@@ -341,7 +407,7 @@ walk_graph(struct search *search, const struct plan_graph *graph)
         const struct plan_node *node = graph->nodes[i];
 
         if (node->stage != NULL)
-            status = walk_stage(search, node);
+            status = walk_stage(search, graph, node);
         if (node->content != NULL && node->content->files != NULL)
             node->content->files(node->state, add_vocabulary, search);
         if (node->source != NULL && node->source->files != NULL)
@@ -426,53 +492,6 @@ look_at_all(struct search *search, const char *cache_folder)
         files->list[i].hash = place_file_hash(&files->list[i], files->list[i].raw_hash);
 }
 
-/* Neighbours share a group, so that a changed group names files that lie together. */
-uint32_t
-place_group_of(uint32_t index, uint32_t count)
-{
-    must_in_debug(index < count);
-    if (count <= PLACE_FILE_GROUPS)
-        return index;
-    return (uint32_t)((uint64_t)index * PLACE_FILE_GROUPS / count);
-}
-
-static uint64_t
-add_to_group(uint64_t group, uint64_t hash)
-{
-    return tnd_hash_farm_chain(group, &hash, sizeof hash);
-}
-
-uint64_t
-place_group_hash(const uint64_t *hashes, uint32_t count)
-{
-    uint64_t group = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        group = add_to_group(group, hashes[i]);
-    return group;
-}
-
-static void
-make_groups(const struct place_files *files, bool with_lists, struct place_groups *ret_groups)
-{
-    uint64_t hashes[PLACE_FILE_GROUPS] = { 0 };
-    uint32_t count = 0, number = 0;
-
-    for (uint32_t i = 0; i < files->count; i++)
-        count += with_lists || !files->list[i].is_list;
-    for (uint32_t i = 0; i < files->count; i++) {
-        uint64_t *hash;
-
-        if (files->list[i].is_list && !with_lists)
-            continue;
-        hash = &hashes[place_group_of(number++, count)];
-        *hash = add_to_group(*hash, files->list[i].hash);
-    }
-    ret_groups->file_count = count;
-    for (int i = 0; i < PLACE_FILE_GROUPS; i++)
-        ret_groups->hashes[i] = (uint32_t)hashes[i];
-}
-
 tundish_status
 place_files_open(const struct plan *plan, struct place_files *ret_files)
 {
@@ -499,8 +518,8 @@ place_files_open(const struct plan *plan, struct place_files *ret_files)
         place_files_close(&search.files);
         return status;
     }
-    make_groups(&search.files, true, &search.files.groups);
-    make_groups(&search.files, false, &search.files.groups_without_lists);
+    place_groups_make(&search.files, false, &search.files.groups);
+    place_groups_make(&search.files, true, &search.files.older_groups);
     *ret_files = search.files;
     return TUNDISH_OK;
 }
@@ -524,54 +543,4 @@ place_files_close(struct place_files *files)
     }
     free(files->list);
     *files = (struct place_files){ 0 };
-}
-
-/* A file that is listed, and read, is there twice. */
-static bool
-is_first(const struct place_files *files, uint32_t index)
-{
-    for (uint32_t i = 0; i < index; i++)
-        if (strcmp(files->list[i].name, files->list[index].name) == 0)
-            return false;
-    return true;
-}
-
-/* "a, b, c": the files of the groups that differ. */
-static void
-name_changed(const struct place_files *files, const struct place_groups *groups, char *names)
-{
-    size_t used = 0;
-
-    names[0] = '\0';
-    for (uint32_t i = 0; i < files->count && used < NAMES_BYTES; i++) {
-        uint32_t group = place_group_of(i, files->count);
-
-        if (files->groups.hashes[group] != groups->hashes[group] && is_first(files, i))
-            used += (size_t)snprintf(names + used, NAMES_BYTES - used, "%s%s", used > 0 ? ", " : "",
-                                     files->list[i].name);
-    }
-    if (used >= NAMES_BYTES)
-        memcpy(names + NAMES_BYTES - 4, "...", 4);
-}
-
-tundish_status
-place_files_check(const struct place_files *files, const struct place_groups *groups)
-{
-    char names[NAMES_BYTES];
-
-    if (memcmp(groups, &files->groups_without_lists, sizeof *groups) == 0)
-        return TUNDISH_OK;
-    if (groups->file_count != files->count)
-        return tnd_fail(TUNDISH_E_PLACE,
-                        "the place was saved with %u files, and there are %u now: the rows would "
-                        "differ. Restore the files, or start without the place",
-                        groups->file_count, files->count);
-    if (memcmp(groups->hashes, files->groups.hashes, sizeof groups->hashes) == 0 ||
-        place_elsewhere_is_same(files, groups))
-        return TUNDISH_OK;
-    name_changed(files, groups, names);
-    return tnd_fail(TUNDISH_E_PLACE,
-                    "%s changed since the place was saved%s: the rows would differ. Restore it, or "
-                    "start without the place",
-                    names, files->count > PLACE_FILE_GROUPS ? " (and perhaps others)" : "");
 }

@@ -31,16 +31,17 @@ struct place_file {
     uint64_t raw_hash; /* of its content, whatever its name */
     bool is_data;      /* rows are read from it */
     bool is_here;
-    bool is_list; /* of a folder's files */
+    bool is_list;  /* of a folder's files */
+    bool is_named; /* by rows in memory: nodes may have others */
 };
 
 struct place_files {
     uint32_t count;
     struct place_file *list; /* in the order of the stages, then of names */
     struct place_groups groups;
-    struct place_groups groups_without_lists; /* as older places have them */
-    const struct spec_remote *remote;         /* the plan's */
-    struct place_hashes *hashes;              /* of files, that are to be kept; or NULL */
+    struct place_groups older_groups; /* without lists and files that are named by rows */
+    const struct spec_remote *remote; /* the plan's */
+    struct place_hashes *hashes;      /* of files, that are to be kept; or NULL */
 };
 
 /* Find the files by the plan's stages. The hash of a missing file matches no other. */
@@ -54,6 +55,10 @@ void place_files_close(struct place_files *files); /* accepts zeros */
 /* Are these the files that a place was taken of? E_PLACE says which are not. */
 tundish_status place_files_check(const struct place_files *files,
                                  const struct place_groups *groups);
+
+/* For place_files.c: of all files, or of those that older places have. */
+void place_groups_make(const struct place_files *files, bool are_older,
+                       struct place_groups *ret_groups);
 
 /* For place_elsewhere.c. A hash with the file's name, of the content's; of a group of such; and of
  * an object, with that of its ETag. */

@@ -55,7 +55,7 @@ find_source(const struct plan_graph *graph, const struct source_ops *found, bool
 static bool
 is_data(const struct sharing *sharing, uint32_t index)
 {
-    return sharing->list.list[index].is_data;
+    return sharing->list.list[index].is_data && !sharing->list.list[index].is_named;
 }
 
 static struct link_key

@@ -494,3 +494,17 @@ tensor_table_read(const struct tensor_table *table, const struct source_read *re
     }
     return TUNDISH_OK;
 }
+
+/* Not those of variables, which are others for each iterator. */
+const struct byte_view *
+tensor_table_texts(const void *state, uint32_t index, int64_t *ret_count)
+{
+    const struct tensor_table *table = state;
+    const struct table_column *column = &table->columns[index];
+
+    if (column->variable != NULL || column->tensor.dtype != TUNDISH_STRING ||
+        column->tensor.variable_count > 0)
+        return NULL;
+    *ret_count = column->tensor.value_count;
+    return column->tensor.values;
+}

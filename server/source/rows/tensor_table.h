@@ -50,6 +50,7 @@ tundish_status tensor_table_at(struct order_iterator *iterator, const uint64_t *
 enum order_result tensor_table_pass_over(struct order_iterator *iterator, uint64_t count,
                                          uint64_t *ret_passed);
 uint64_t tensor_table_files_hash(const void *table);
+const struct byte_view *tensor_table_texts(const void *table, uint32_t column, int64_t *ret_count);
 void tensor_table_tell(const void *table, struct source_files *files, const uint64_t *words,
                        struct whereabouts *ret_where);
 tundish_status tensor_table_read(const struct tensor_table *table, const struct source_read *read);
