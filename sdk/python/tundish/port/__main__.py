@@ -165,6 +165,8 @@ def _check(ported: Ported, folder: str, count: int) -> int:
     if ported.transform is not None:
         ported.transform.analyze(file)
     for question in questions(ported, file, os.getcwd()):
+        if sys.stderr.isatty():  # a stream with Python in it takes as long as TensorFlow takes to start
+            print(f"{question.stream}: comparing with TensorFlow", file=sys.stderr)
         checked = check(question, count)
         for line in checked.lines:
             print(f"{question.stream}: {line}", file=sys.stderr)
