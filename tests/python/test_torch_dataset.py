@@ -472,6 +472,34 @@ class Places(Case):
             self.assertEqual(self.rows(resumed), whole)
         self.assertEqual(self.rows(resumed), self.rows(loader))
 
+    def test_a_place_between_epochs_has_what_a_generator_draws_next(self):
+        torch, data = self.torch, map_style.Made("integer", 23)
+        makers = (
+            lambda: self.loader(data, 4, shuffle=True, generator=torch.Generator()),
+            lambda: self.loader(data, 4, sampler=self.data.SubsetRandomSampler(range(9), torch.Generator())),
+            lambda: self.loader(
+                data,
+                batch_sampler=self.data.BatchSampler(
+                    self.data.RandomSampler(data, generator=torch.Generator()), 5, True
+                ),
+            ),
+        )
+        for make in makers:
+            loader, resumed = make(), make()
+            begin, first = loader.state_dict(), self.rows(loader)
+            state, second = json.loads(json.dumps(loader.state_dict())), self.rows(loader)
+            self.assertNotEqual(first, second)
+            resumed.load_state_dict(state)
+            self.assertEqual(resumed.state_dict(), state)
+            self.assertEqual(self.rows(resumed), second)
+            resumed.load_state_dict(begin)
+            next(iter(resumed))
+            state = resumed.state_dict()
+            resumed = make()
+            resumed.load_state_dict(state)
+            resumed.set_epoch(1)
+            self.assertEqual(self.rows(resumed), second)
+
     def test_a_place_of_another_seed_counts_also_in_a_loader_that_has_begun(self):
         data = map_style.Made("drawn", 23)
 

@@ -577,7 +577,7 @@ class DatasetLoader(Loader):
             self._leave()
         self._is_asked_again = self._is_begun
         if self._resumed is not None and self._resumed["epoch"] != epoch:
-            self._resumed = None
+            self._pass_over_rest()
         self._epoch = epoch
         for sampler in self._samplers():
             if hasattr(sampler, "set_epoch"):
@@ -593,7 +593,7 @@ class DatasetLoader(Loader):
             self._take_seed(drawn_seed(torch.Generator().set_state(generator.get_state())))
         begin = {"version": 1, "seed": self._seed, "epoch": self._epoch}
         if not self._is_begun:
-            return {**begin, "taken": 0, "count": None, "order": None, "draws": None}
+            return {**begin, "taken": 0, "count": None, "order": None, "draws": _generators_of(self._samplers())}
         step = self._ranks.world if self._by_batches else self._ranks.world * (self.batch_size or 1)
         count = len(self._order_now)
         digest, draws = self._drawn()
@@ -623,11 +623,17 @@ class DatasetLoader(Loader):
         self._note_load(sys._getframe(1))
         self._epoch, self._seed = state["epoch"], state.get("seed", self._seed or 0)
         self._resumed = None if state["count"] is None else dict(state)
+        if self._resumed is None and state["draws"] is not None:
+            _set_generators(self._samplers(), state["draws"])
 
     def _pass_over_rest(self) -> None:
-        if self._resumed is not None:
-            self._resumed = None
-            self._epoch += 1
+        state, self._resumed = self._resumed, None
+        if state is None:
+            return
+        if state["draws"] is not None and any(state["draws"]["generators"]):  # they have drawn this epoch's order
+            with _drawing(self._samplers(), state["draws"]):
+                self._order()
+        self._epoch += 1
 
     def close(self) -> None:
         """End the server, or leave it. A second call does nothing."""
@@ -695,9 +701,20 @@ def _draws_of(samplers: Sequence[Any]) -> dict[str, Any]:
         "torch": _text(torch.get_rng_state()),
         "random": json.dumps(random.getstate()),
         "numpy": [kind, base64.b64encode(key.tobytes()).decode(), position, has_gauss, cached],
-        "generators": [_text(g.get_state()) if g is not None else None for g in map(_generator, samplers)],
+        **_generators_of(samplers),
         "epochs": [getattr(sampler, "epoch", None) for sampler in samplers],
     }
+
+
+def _generators_of(samplers: Sequence[Any]) -> dict[str, Any]:
+    """Between two epochs, what the next order will be drawn from, as far as it is not the program's."""
+    return {"generators": [_text(g.get_state()) if g is not None else None for g in map(_generator, samplers)]}
+
+
+def _set_generators(samplers: Sequence[Any], draws: dict[str, Any]) -> None:
+    for sampler, state in zip(samplers, draws["generators"], strict=False):
+        if state is not None and _generator(sampler) is not None:
+            sampler.generator.set_state(_tensor(state))
 
 
 def _generator(sampler: Any) -> Any:
@@ -719,9 +736,8 @@ def _drawing(samplers: Sequence[Any], draws: dict[str, Any]) -> Iterator[None]:
     before = _draws_of([])
     try:
         _set_program(draws)
-        for sampler, state, epoch in zip(samplers, draws["generators"], draws["epochs"], strict=False):
-            if state is not None and _generator(sampler) is not None:
-                sampler.generator.set_state(_tensor(state))
+        _set_generators(samplers, draws)
+        for sampler, epoch in zip(samplers, draws["epochs"], strict=False):
             if epoch is not None:
                 sampler.epoch = epoch
         yield
