@@ -151,7 +151,8 @@ class Augmenting:
         image, mask = (each[top : top + 8, left : left + 8] for each in (image, mask))
         if self.py_random.random() < 0.5:
             image, mask = image[:, ::-1], mask[:, ::-1]
-        return {"image": image, "mask": mask}
+        noise = self.random_generator.integers(0, 256, image.shape, np.uint8)  # never the same twice by chance
+        return {"image": image ^ noise, "mask": mask}
 
 
 class Segmented:
