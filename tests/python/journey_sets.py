@@ -152,6 +152,7 @@ class Augmenting:
         if self.py_random.random() < 0.5:
             image, mask = image[:, ::-1], mask[:, ::-1]
         noise = self.random_generator.integers(0, 256, image.shape, np.uint8)  # never the same twice by chance
+        noise[..., 0] = 0  # the mask follows from the first channel
         return {"image": image ^ noise, "mask": mask}
 
 
