@@ -12,7 +12,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 
 /* All give a step of one element, of a range of this many. */
-enum { ELEMENTS = 2048, STEPS = 8, WORDS_MAX = 64 };
+enum { ELEMENTS = 2048, STEPS = 8, ORDER_WORDS_MAX = 64 };
 #define STEPS_OF(stages)                                                                           \
     "streams:\n  s:\n    dataset: [" stages ", {batch: 1}]\n    deliver: {epochs: 1}\n"
 
@@ -37,7 +37,7 @@ static struct {
     struct source_files *files;
     uint64_t passes[LANDMARK_LISTS]; /* that a run makes */
     uint32_t pass_count;
-    uint64_t words[WORDS_MAX]; /* the state at its begin */
+    uint64_t words[ORDER_WORDS_MAX]; /* the state at its begin */
     size_t word_count;
 } cases[PIPELINES];
 
@@ -86,7 +86,7 @@ set_up(size_t number)
     dealer = open_dealer(number, &landmarks);
     must(dealer_start_epoch(dealer) == TUNDISH_OK);
     cases[number].word_count = dealer_epoch_state(dealer, &words);
-    must(cases[number].word_count <= WORDS_MAX);
+    must(cases[number].word_count <= ORDER_WORDS_MAX);
     for (size_t i = 0; i < cases[number].word_count; i++)
         cases[number].words[i] = words[i];
     must(deal(dealer, 2 * ELEMENTS) > STEPS);

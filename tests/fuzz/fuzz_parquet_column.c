@@ -57,7 +57,7 @@ check_column(const struct parquet_leaf *leaf, const struct parquet_column *colum
 static void
 check_tuples(const struct parquet_leaf *leaf, struct parquet_column *column)
 {
-    const struct parquet_member member = { column, leaf->dtype };
+    const struct parquet_member member = { .column = column, .dtype = leaf->dtype };
     size_t width =
         column->words != NULL ? sizeof *column->numbers : parquet_value_bytes(leaf->dtype);
     const void *values = column->words != NULL ? column->numbers : column->values;
