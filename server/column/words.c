@@ -223,11 +223,12 @@ take_known(const struct making *making, int64_t begin, int64_t end)
 static bool
 take_made(const struct making *making, int64_t begin, int64_t end)
 {
-    const int32_t *made = making->note->made + making->first;
+    const int32_t *made;
     bool is_unmade = false;
 
     if (making->note->made == NULL || making->note->key != making->maker->key)
         return true;
+    made = making->note->made + making->first;
     for (int64_t i = begin; i < end; i++) {
         making->values[i] = made[i];
         is_unmade |= made[i] == WORDS_UNMADE;

@@ -329,7 +329,6 @@ static tundish_status
 add_named_url(struct search *search, const char *url)
 {
     tundish_status status = add_url(search, url);
-
     char *name;
 
     if (status != TUNDISH_E_DATA)

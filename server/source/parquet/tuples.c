@@ -154,14 +154,13 @@ put_made(const struct parquet_tuples *tuples, uint32_t index, const struct parqu
          uint64_t begin, uint64_t count)
 {
     const struct parquet_field *field = parquet_tuples_made(tuples, index);
-    const uint32_t *numbers = &member->column->numbers[begin];
     uint8_t *to = tuples->tuples + begin * tuples->stride + field->at;
     int32_t made[BLOCK];
 
     if (field->bytes == 0)
         return;
     for (uint64_t i = 0; i < count; i++)
-        made[i] = member->made[numbers[i]];
+        made[i] = member->made[member->column->numbers[begin + i]];
 #define PUT(bytes, width_)                                                                         \
     put_width((const uint8_t *)made, width_, count, field->base, bytes, to, tuples->stride)
     WIDTHS(field->bytes, sizeof *made, PUT)
