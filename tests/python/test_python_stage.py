@@ -2,6 +2,7 @@
 
 import contextlib
 import grp
+import importlib.util
 import os
 import re
 import signal
@@ -698,6 +699,27 @@ class Served(unittest.TestCase):
                 made(1)
             os.remove(f"{folder}/made")
             self.assertNotEqual(made(1), first)
+
+    def test_code_is_of_the_file_as_it_is_though_bytecode_bears_its_second(self):
+        patched = mock.patch.dict(os.environ, {"PYTHONDONTWRITEBYTECODE": ""})
+        with tempfile.TemporaryDirectory() as folder, patched:
+
+            def made(number):
+                for name, text in (
+                    ("own", "import helper\ndef f(row): return {'y': %d + helper.N}\n"),
+                    ("helper", "N = 1%d\n"),
+                ):
+                    (Path(folder) / f"{name}.py").write_text(text % number)
+                    bytecode = Path(importlib.util.cache_from_source(f"{folder}/{name}.py"))
+                    seconds = int(time.time() if number == 1 else bytecode.stat().st_mtime)
+                    os.utime(f"{folder}/{name}.py", (seconds, seconds))
+                (Path(folder) / "rows.yaml").write_text(
+                    rig.pipeline("range: {stop: 2}", "python: {call: 'own:f'}", "batch: 2")
+                )
+                with tundish.serve(f"{folder}/rows.yaml") as server, server.open("train") as reader:
+                    return reader.next()["y"].tolist()
+
+            self.assertEqual([made(n) for n in (1, 2, 3)], [[12, 12], [14, 14], [16, 16]])
 
     def test_replicas_and_streams_share_the_interpreters(self):
         rows = ("range: {stop: 400}", stage("slow", workers=2), "batch: 10")

@@ -11,7 +11,6 @@ import ctypes
 import faulthandler
 import functools
 import gc
-import hashlib
 import importlib
 import inspect
 import json
@@ -31,6 +30,7 @@ from typing import Any, is_typeddict
 import numpy as np
 from numpy.random import mtrand
 
+from . import worker_sources
 from .described import columns, leaves
 from .worker_columns import Answer, Arena, Misfit, Request, Spec
 
@@ -65,7 +65,7 @@ class _Job:
             self.call = self._items()
         else:
             self.call = self.object
-        self.digest = _digest(self.name, getattr(self.call, "tundish_source", None))
+        self.digest = worker_sources.digest(self.name, getattr(self.call, "tundish_source", None))
         if "outputs" not in described:
             self.learn(_annotated(self.call))
         self.takes_rng = _takes_rng(self.call)
@@ -163,18 +163,6 @@ def _annotated(call: Callable[..., Any]) -> dict[str, Any]:
             return {}
         found[name] = {"dtype": dtype, "shape": []}
     return found
-
-
-def _digest(name: str, source_file: str | None) -> int:
-    """A digest of the module's own source, by which nodes see that they have the same. source_file: the file
-    whose functions the module calls."""
-    module = importlib.import_module(name.partition(":")[0])
-    try:
-        with open(source_file or module.__file__ or "", "rb") as file:
-            source = file.read()
-    except OSError:  # it is in no file, as the interpreter's own
-        source = name.encode()
-    return int.from_bytes(hashlib.blake2b(source, digest_size=8).digest(), "little")
 
 
 def _found(name: str) -> Any:
@@ -726,6 +714,7 @@ def main() -> None:
     faulthandler.enable()
     faulthandler.register(signal.SIGALRM, chain=True)
     _keep_freed_memory()
+    worker_sources.install()
     assert server is not None
     interpreter = _introduced(server, None)
     if interpreter is not None and interpreter.is_warm:
