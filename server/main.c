@@ -1,10 +1,12 @@
 /* main.c - argv to command, nothing else. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands/commands.h"
@@ -68,15 +70,42 @@ run(const struct command *command, int argc, char **argv)
     return result;
 }
 
-int
-main(int argc, char **argv)
+/* Our starter may have closed some of them, and a file or a socket that we open must not get what
+ * we print. */
+static void
+open_standard_streams(void)
+{
+    int descriptor;
+
+    do
+        descriptor = open("/dev/null", O_RDWR);
+    while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+/* Output that is cut short must not look like all of it. The reader of a pipe may have enough, as
+ * `head` has. */
+static int
+end_output(int result)
+{
+    struct stat output;
+
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || result != EXIT_OK ||
+        (fstat(STDOUT_FILENO, &output) == 0 &&
+         (S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode))))
+        return result;
+    fprintf(stderr, "tundish: the output is cut short: %s\n",
+            errno != 0 ? strerror(errno) : "it could not be written");
+    return EXIT_SYSTEM;
+}
+
+static int
+act(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
 
-    /* A reader that goes away is seen where we write. */
-    signal(SIGPIPE, SIG_IGN);
-    if (!process_limits_suffice())
-        return EXIT_SYSTEM;
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
         return print_version();
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
@@ -90,4 +119,13 @@ main(int argc, char **argv)
             return run(commands[i], argc > 1 ? argc - 1 : argc, argc > 1 ? argv + 1 : argv);
         }
     return say_unknown(name);
+}
+
+int
+main(int argc, char **argv)
+{
+    open_standard_streams();
+    /* A reader that goes away is seen where we write. */
+    signal(SIGPIPE, SIG_IGN);
+    return process_limits_suffice() ? end_output(act(argc, argv)) : EXIT_SYSTEM;
 }

@@ -268,7 +268,7 @@ release_rounds(struct peek *peek)
         dealer_release_round(&peek->rounds[w]);
 }
 
-/* Print the steps of one epoch. Sets *ret_limit if --steps ended it. */
+/* Print the steps of one epoch. Sets *ret_limit if --steps ended it, or nobody takes them. */
 static tundish_status
 show_epoch(struct peek *peek, bool *ret_limit)
 {
@@ -285,7 +285,7 @@ show_epoch(struct peek *peek, bool *ret_limit)
         uint32_t present = 0;
         tundish_status status;
 
-        if (peek->steps_done == peek->steps) {
+        if (peek->steps_done == peek->steps || ferror(stdout)) {
             *ret_limit = true;
             return TUNDISH_OK;
         }

@@ -90,6 +90,23 @@ class Help(Rig):
         self.assertEqual(said("peek", "--epochs", "1", file, env=self.environment).count(" step "), 30)
         self.assertEqual(said("peek", "--json", file, env=self.environment).count('"step":'), 30)
 
+    def test_output_that_is_cut_short_is_a_failure(self):
+        file = self.pipeline(["range: 30"])
+        for words in (["help"], ["--help"], ["--version"], ["help", "stages"], ["plan", "--help"], ["plan", file],
+                      ["peek", file], ["peek", "--json", file], ["explain", file]):  # fmt: skip
+            with self.subTest(words), open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([TUNDISH, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      env=self.environment, timeout=DEADLINE_S)  # fmt: skip
+                self.assertEqual(done.returncode, 3)
+                self.assertIn("the output is cut short: No space left on device\n", done.stderr)
+
+    def test_peek_ends_when_its_reader_has_enough(self):
+        file = self.pipeline(["range: 30"], deliver="{epochs: null}")
+        script = 'set -o pipefail; "$@" | head -n 1'
+        done = subprocess.run(["bash", "-c", script, "bash", TUNDISH, "peek", "--json", "--epochs", "1000000000", file],
+                              capture_output=True, text=True, env=self.environment, timeout=DEADLINE_S)  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr, done.stdout.count("\n")), (0, "", 1))
+
     def test_what_must_be_written_is_shown(self):
         for stage in tables()["stages"]:
             needed = [parameter["name"] for parameter in stage["parameters"] if parameter["needed"]]

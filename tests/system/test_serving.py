@@ -253,6 +253,12 @@ class Servers(Rig):
         self.serve(file)
         self.assertEqual(len(batches(self.lines(self.read()))), 63)
 
+    def test_print_into_no_file_of_theirs_where_their_output_is_closed(self):
+        file = self.pipeline(SHUFFLED)
+        server = self.serve(file, before=["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"])
+        for number in range(3):
+            self.assertEqual(os.readlink(f"/proc/{server.pid}/fd/{number}"), "/dev/null")
+
     def test_drain_on_sigterm(self):
         server = self.serve(self.pipeline(SHUFFLED, deliver="{epochs: null}"))
         reader = self.read("--delay-ms", "5")
