@@ -36,6 +36,7 @@ def nest(n):
         "half": torch.tensor(n, dtype=torch.bfloat16),
         "array": np.arange(n, n + 3, dtype=np.int32),
         "text": f"Zeile {n} ü",
+        "lone": "\udcc3\udca9" * n,
         "pair": (n, n / 4),
         "flag": n % 2 == 0,
     }

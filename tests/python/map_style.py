@@ -52,6 +52,8 @@ def labelled(n): return {"value": n}
 def floating(n): return n / 4
 def truth(n): return n % 3 == 0
 def text(n): return "é" * n
+def lone(n): return ("\ud800", "\udcc3\udca9", "\udcff")[n % 3] * n
+def masked(n): return np.ma.array([n, 2], mask=[n % 2, 0])
 def raw(n): return b"\xff" * (n % 3)
 def image(n): return np.full((2, 3), n, np.uint8)
 def strided(n): return (np.arange(24, dtype=np.int32) * n).reshape(4, 6)[::2, n % 3 :: 3].T

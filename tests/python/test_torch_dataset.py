@@ -207,7 +207,7 @@ class Case(unittest.TestCase):
 
 class Values(Case):
     def test_items_of_each_kind_are_collated_as_torch_does(self):
-        kinds = "integer floating truth text raw image strided hollow half wide scalar pair nested".split()
+        kinds = "integer floating truth text lone raw image strided hollow half wide scalar pair nested".split()
         together = map_style.Together([map_style.Made(name) for name in kinds])
         self.assert_like_torch(lambda make: make(together, batch_size=4))
         self.assert_like_torch(lambda make: make(map_style.Made("pair"), 4, drop_last=True))
@@ -225,6 +225,7 @@ class Values(Case):
     def test_without_batches(self):
         self.assert_like_torch(lambda make: make(map_style.Made("nested"), batch_size=None))
         self.assert_like_torch(lambda make: make(map_style.Made("text", 3), batch_size=None))
+        self.assert_like_torch(lambda make: make(map_style.Made("masked", 3), batch_size=None))
 
     def test_collate_fn_makes_what_the_loop_gets(self):
         data = map_style.Made("sizes")

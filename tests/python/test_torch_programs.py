@@ -2,9 +2,12 @@
 that they change."""
 
 import copy
+import importlib
 import itertools
 import os
 import pickle
+import sys
+import tempfile
 import threading
 import unittest
 from unittest import mock
@@ -78,6 +81,34 @@ class Changes(Case):
         self.assertEqual(
             self.epochs(self.loader, multiprocessing_context="forkserver"), self.epochs(self.data.DataLoader)
         )
+
+    def reloaded(self, make, base, module):
+        """What comes of a data set whose module is edited and imported again, as a notebook's autoreload does."""
+        text = (
+            f"import torch\nclass Edited(torch.utils.data.{base}):\n    def __len__(self): return 2\n"
+            "    def __getitem__(self, index): return index + {0}\n    def __iter__(self): yield {0}\n"
+        )
+        found, loaders = [], []
+        for number in (1, 200, 30000):
+            with open(module.__file__, "w") as file:
+                file.write(text.format(number))
+            importlib.invalidate_caches()
+            importlib.reload(module)
+            for loader in loaders:
+                loader.dataset.__class__ = module.Edited
+            loaders.append(make(module.Edited(), 2, num_workers=1))
+            found.append([rows(loader) for loader in loaders])
+        return found
+
+    def test_code_that_was_imported_again_is_that_of_the_next_epoch(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(sys, "path", [*sys.path, folder]):
+            for base in ("Dataset", "IterableDataset"):
+                name = f"edited_{base}"
+                open(os.path.join(folder, f"{name}.py"), "w").close()
+                module = importlib.import_module(name)
+                self.addCleanup(sys.modules.pop, name)
+                ours, torchs = (self.reloaded(make, base, module) for make in (self.loader, self.data.DataLoader))
+                self.assertEqual(ours, torchs)
 
     def test_data_sets_before_a_change_are_not_kept(self):
         data = map_style.Made("integer", 5)

@@ -188,9 +188,8 @@ def _row(made: Any) -> _Row:
     row = _Row(signature, [], [])
     for leaf in leaves:
         if isinstance(leaf, list):
-            texts = [text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text for text in leaf]
-            row.shapes.append([len(text) for text in texts])
-            row.parts.append(b"".join(texts))
+            row.shapes.append([len(text) for text in leaf])
+            row.parts.append(b"".join(leaf))
         else:
             row.shapes.append(list(leaf.shape))
             row.parts.append(leaf)
@@ -301,11 +300,12 @@ class Forks:
     @staticmethod
     def of_program(module: str) -> Forks:
         found = _forks.get(os.getpid())
-        if found is None or found.process.poll() is not None:
+        if found is None or found.is_outdated():
             found = _forks[os.getpid()] = Forks(module)
         return found
 
     def __init__(self, module: str) -> None:
+        self._modules = loading.modules()
         self.folder, lock = serving.short_folder()
         command = [sys.executable, "-P", "-c", _BEGIN, self.folder, module, str(os.getpid())]
         self.process = subprocess.Popen(
@@ -321,6 +321,10 @@ class Forks:
         if not self.process.stdout.read(1):
             self.stop()
             raise SystemFault("the interpreter of the data set's workers could not begin: it has said why")
+
+    def is_outdated(self) -> bool:
+        """It is gone, or has other code than the program has by now."""
+        return self.process.poll() is not None or loading.were_reloaded(self._modules)
 
     @property
     def address(self) -> str:

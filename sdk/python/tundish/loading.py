@@ -19,8 +19,9 @@ import io
 import os
 import pickle
 import sys
+import types
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from . import described, worker
 from .dtypes import numpy_dtype
 from .worker_columns import Misfit, Stack
 
-__all__ = ["Batches", "Tensor", "columns", "flatten", "load", "nest", "pickled", "save"]
+__all__ = ["Batches", "Tensor", "columns", "flatten", "load", "modules", "nest", "pickled", "save", "were_reloaded"]
 
 OTHER, SHAPES = "other", "shapes"
 WANTED_ALL = 2**63 - 1
@@ -71,7 +72,7 @@ def _signature(value: Any, found: list[Any]) -> Any:
     if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
         for text in (str, bytes):
             if value and kind in (list, tuple) and all(type(item) is text for item in value):
-                found.append(list(value))
+                found.append(_encoded(value))
                 return ("texts", kind, text)
         return (kind, None, tuple(_signature(item, found) for item in value))
     if value is None:
@@ -84,7 +85,7 @@ _CONSTANTS = {int: np.int64, float: np.float64, bool: np.bool_}
 
 def _leaf(value: Any, kind: type, found: list[Any]) -> Any:
     if kind in (str, bytes):
-        found.append([value])
+        found.append(_encoded([value]))
         return ("text", kind)
     try:
         if kind in _CONSTANTS:
@@ -98,6 +99,11 @@ def _leaf(value: Any, kind: type, found: list[Any]) -> Any:
         raise Unfit(f"an array of {array.dtype}")
     found.append(array)
     return (name, dtype)
+
+
+def _encoded(texts: Sequence[str | bytes]) -> list[bytes]:
+    """Each text as bytes that nest() makes the same text of, surrogates without their half as well."""
+    return [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in texts]
 
 
 def _array(value: Any, kind: type) -> tuple[Any, str]:
@@ -152,7 +158,7 @@ def nest(signature: Any, leaves: Iterator[Any]) -> Any:
     leaf = next(leaves)
     if kind in TEXTS:
         is_str = signature[-1] is str
-        texts = [text.decode("utf-8", "surrogateescape") for text in leaf] if is_str else leaf
+        texts = [text.decode("utf-8", "surrogatepass") for text in leaf] if is_str else leaf
         return signature[1](texts if kind == "texts" else texts[0])
     if kind == "constant":
         return signature[1](leaf[0])
@@ -195,7 +201,7 @@ def convert(item: Any) -> Any:
     kind = type(item)
     if kind in (str, bytes, int, float, bool):
         return item
-    if issubclass(kind, np.ndarray | np.generic) and item.dtype.kind in "biuf":
+    if issubclass(kind, np.ndarray | np.generic) and kind.__module__ == "numpy" and item.dtype.kind in "biuf":
         return Tensor(np.asarray(item))
     if kind is dict:
         return {key: convert(value) for key, value in item.items()}
@@ -359,6 +365,19 @@ def _by_value() -> Any:
 def load(path: str) -> Any:
     with open(path, "rb") as file:
         return pickle.load(file)
+
+
+def modules() -> dict[str, Any]:
+    """The program's modules as they are now."""
+    found = [(name, module) for name, module in sys.modules.copy().items() if type(module) is types.ModuleType]
+    return {name: module.__spec__ for name, module in found if module.__spec__ is not None}
+
+
+def were_reloaded(before: Mapping[str, Any]) -> bool:
+    """Whether the program has imported one of these modules again since, as a notebook does where it was edited:
+    then interpreters have the code of before."""
+    now = modules()
+    return any(now.get(name, spec) is not spec for name, spec in before.items())
 
 
 # Interpreters call these.

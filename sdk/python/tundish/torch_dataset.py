@@ -126,6 +126,7 @@ class DatasetLoader(Loader):
         self._version = 0  # the epoch of the server since which the data set is as it is
         self._replaced: collections.deque[tuple[int, int]] = collections.deque()  # versions, and when they were
         self._sum: Any = None
+        self._modules: dict[str, Any] = {}  # of the program, when the server began
         self._base = 0  # rows, or batches of a batch_sampler, that all ranks had before this loop
         self._steps = 0  # batches that this loop has given
         self._is_begun = False  # a loop is in the midst of an epoch
@@ -143,7 +144,7 @@ class DatasetLoader(Loader):
 
     def __getstate__(self) -> dict[str, Any]:
         fresh: dict[str, Any] = {"_ranks": None, "_server": None, "_reader": None, "_order_now": (), "_digest_now": None}
-        begin = {"_is_begun": False, "_base": 0, "_steps": 0, "_count": 0}
+        begin = {"_is_begun": False, "_base": 0, "_steps": 0, "_count": 0, "_modules": {}}
         return {**self.__dict__, **fresh, **begin}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -460,6 +461,9 @@ class DatasetLoader(Loader):
     # The server.
 
     def _serve(self, order: Any) -> None:
+        is_alone = self._ranks.node.local_world == 1
+        if is_alone and not self.persistent_workers and loading.were_reloaded(self._modules):
+            self._drop()
         if self._server is not None:
             if self._ranks.node.local == 0:
                 self._write_order(order, self._server.run + 1)
@@ -471,7 +475,7 @@ class DatasetLoader(Loader):
             raise
 
     def _begin_to_serve(self, order: Any) -> None:
-        ranks = self._ranks
+        ranks, self._modules = self._ranks, loading.modules()
         first = (order[0] if self._by_batches else order[: 1 if self._is_single else self.batch_size]).tolist()
         if ranks.node.local > 0:
             self._signature = self._learn(first)

@@ -173,6 +173,8 @@ class IterableLoader(Loader):
         drawn = drawn_seed(self.generator)  # in each epoch, as torch does
         if self._seed is None:
             self._seed = drawn
+        if self._forks is not None and self._forks.is_outdated():
+            self._drop()
         if self._taken is not None and not self._resumed:  # in the midst of one
             self._drop()
             self._epoch += 1
