@@ -3,31 +3,40 @@
 
 #include <string.h>
 
-/* By the store's code; of several that begin alike, the first. */
+/* By the store's code; of several that begin alike, the first. Settings of s3:// and gs:// do
+ * nothing for an address. */
 static const struct remedy {
-    const char *code, *text;
+    const char *code, *text, *of_address; /* NULL: the same */
 } remedies[] = {
-    { "NoSuchKey", "there is no such object" },
-    { "NoSuchBucket",
-      "there is no such bucket; check its name, remote.endpoint and remote.region" },
-    { "ExpiredToken", "the credentials have expired; renew them" },
-    { "TokenRefreshRequired", "the credentials have expired; renew them" },
-    { "RequestTimeTooSkewed", "this machine's clock is wrong; set it" },
-    { "InvalidAccessKeyId", "the store does not know the access key; check the credentials" },
+    { "NoSuchKey", "there is no such object", NULL },
+    { "NoSuchBucket", "there is no such bucket; check its name, remote.endpoint and remote.region",
+      "there is no such bucket; check the address" },
+    { "ExpiredToken", "the credentials have expired; renew them",
+      "what it was signed with has expired; sign the address again" },
+    { "TokenRefreshRequired", "the credentials have expired; renew them",
+      "what it was signed with has expired; sign the address again" },
+    { "RequestTimeTooSkewed", "this machine's clock is wrong; set it", NULL },
+    { "InvalidAccessKeyId", "the store does not know the access key; check the credentials",
+      "the store does not know the access key; sign the address again" },
     { "SignatureDoesNotMatch",
-      "the secret does not belong to the access key, or remote.region is wrong; check both" },
-    { "PermanentRedirect", "the bucket is elsewhere; set remote.region or remote.endpoint" },
-    { "AuthorizationHeaderMalformed", "remote.region is wrong; set the bucket's" },
-    { "InvalidObjectState", "the object is archived; restore it first" },
-    { "InvalidRange", "the object is shorter than it was" },
+      "the secret does not belong to the access key, or remote.region is wrong; check both",
+      "the address was changed after it was signed, or signed with a wrong secret or region; sign "
+      "it again" },
+    { "PermanentRedirect", "the bucket is elsewhere; set remote.region or remote.endpoint",
+      "the bucket is elsewhere; write the address that it has there" },
+    { "AuthorizationHeaderMalformed", "remote.region is wrong; set the bucket's",
+      "the region is wrong; sign the address again, with the bucket's" },
+    { "InvalidObjectState", "the object is archived; restore it first", NULL },
+    { "InvalidRange", "the object is shorter than it was", NULL },
 };
 
 static const char *
-remedy_of_code(const char *code)
+remedy_of_code(const char *code, bool is_of_store)
 {
     for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
         if (strcmp(remedies[i].code, code) == 0)
-            return remedies[i].text;
+            return is_of_store || remedies[i].of_address == NULL ? remedies[i].text
+                                                                 : remedies[i].of_address;
     return NULL;
 }
 
@@ -35,7 +44,8 @@ static const char *
 remedy_of(const struct transfer *transfer, const char *code)
 {
     bool is_signed = transfer->credentials.key != NULL || transfer->credentials.bearer != NULL;
-    const char *known = remedy_of_code(code);
+    bool is_of_store = transfer->want.is_of_store;
+    const char *known = remedy_of_code(code, is_of_store);
 
     if (known != NULL)
         return known;
@@ -45,18 +55,21 @@ remedy_of(const struct transfer *transfer, const char *code)
         return "there is no such file";
     case 401:
     case 403:
-        if (!transfer->want.is_of_store)
+        if (!is_of_store)
             return "the server does not give it to us";
         return is_signed ? "the credentials may not read it; grant them GetObject and ListBucket"
                          : "no credentials were found; set them (AWS_ACCESS_KEY_ID, "
                            "AWS_SECRET_ACCESS_KEY, a profile), or make the bucket public";
     case 301:
     case 302:
+    case 303:
     case 307:
     case 308:
-        return "the store sends us elsewhere; set remote.region or remote.endpoint";
+        return is_of_store ? "the store sends us elsewhere; set remote.region or remote.endpoint"
+                           : "it sends us elsewhere, and does not say where (Location); write the "
+                             "address that it should lead to";
     default:
-        return "check the name and remote.endpoint";
+        return is_of_store ? "check the name and remote.endpoint" : "check the address";
     }
 }
 

@@ -505,6 +505,24 @@ class Remote(RemoteRig):
             self.assertLessEqual(len(asked), 2, (name, asked))  # one for its size, one for its bytes
             self.assertNotIn(SECRET, text)
 
+    def test_remedies_of_an_address_name_no_setting_of_a_store(self):
+        self.put_public()
+        url = self.store.url + "/bucket"
+        for code, name, sentence in (
+            (302, "Found", "does not say where (Location); write the address that it should lead to"),
+            (301, "PermanentRedirect", "write the address that it has there"),
+            (400, "ExpiredToken", "sign the address again"),
+            (403, "SignatureDoesNotMatch", "sign it again"),
+            (405, "MethodNotAllowed", "check the address"),
+        ):
+            self.store.faults.clear()
+            self.store.fail("status", 999, "b.txt", (code, name, {}))
+            text = self.complaint(self.stream([stage.replace("{}", url) for stage in LINES]))
+            self.assertIn(f"{url}/b.txt: the server answers {code} {name}", text)
+            self.assertIn(sentence, text)
+            self.assertNotIn("remote.", text)
+            self.assertNotIn("credentials", text)
+
     def test_credentials_come_from_a_profile_or_a_file(self):
         self.put_lines()
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
