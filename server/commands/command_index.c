@@ -85,7 +85,7 @@ index_files(const struct indexing *indexing, char **paths)
             say(indexing, *paths, &index);
         } else {
             fprintf(stderr, "tundish index: %s\n", tnd_error_text());
-            result = EXIT_REFUSED;
+            result = status == TUNDISH_E_SYSTEM ? EXIT_SYSTEM : EXIT_REFUSED;
         }
     }
     source_files_close(files);

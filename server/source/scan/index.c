@@ -295,10 +295,11 @@ index_is_wanted(const struct source_file *file)
 
 /* A missing index costs only time, so this is logged once. */
 static void
-say_not_kept(const struct source_file *file)
+say_not_kept(const struct source_file *file, struct record_list *list)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
 
+    list->is_refused = true;
     if (!atomic_flag_test_and_set(&said))
         tnd_log(TND_LOG_WARNING, "cache", "%s: its index is not saved: %s", file->path,
                 tnd_error_text());
@@ -317,7 +318,7 @@ index_keep(const struct source_file *file, struct record_list *list)
         return list;
     index_name(file, name, sizeof name);
     if (tnd_cache_build_begin(folder, name, &build) != TUNDISH_OK) {
-        say_not_kept(file);
+        say_not_kept(file, list);
         return list;
     }
     /* Another process may have written the index since this scan began. */
@@ -326,9 +327,9 @@ index_keep(const struct source_file *file, struct record_list *list)
         tnd_cache_build_cancel(&build);
     } else if (write_index(&build, file, list) != TUNDISH_OK) {
         tnd_cache_build_cancel(&build);
-        say_not_kept(file);
+        say_not_kept(file, list);
     } else if (tnd_cache_build_publish(&build, NULL) != TUNDISH_OK) {
-        say_not_kept(file);
+        say_not_kept(file, list);
     } else {
         /* The mapped copy replaces the one in memory: its pages can be dropped under memory
          * pressure. */

@@ -30,17 +30,23 @@ source_index_build(struct source_files *files, const char *path, const char *kin
     struct record_format format;
     struct source_file *file = NULL;
     tundish_status status;
+    int folder;
 
     if (!find_format(kind, &format))
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "files are indexed as tfrecord, text_line, csv or webdataset, not as %s",
                         kind);
+    status = services_cache_folder(files_services(files), &folder);
+    if (status != TUNDISH_OK)
+        return status;
     file = files_enter(files, path, strlen(path), &format);
     /* Progress is reported at every step of the scan. */
     while (scan_wait(file, NULL))
         if (progress != NULL)
             progress(context, scan_position(file->scan));
     status = scan_complete(file, NULL, &list);
+    if (status == TUNDISH_OK && list->is_refused)
+        status = tnd_fail_while(TUNDISH_E_SYSTEM, "cannot save the index of %s", path);
     if (status != TUNDISH_OK)
         return status;
     *ret_index = (struct source_index){

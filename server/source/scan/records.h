@@ -66,6 +66,7 @@ struct record_list {
     void *owned;                       /* bytes and groups in one allocation, or NULL */
     struct tnd_mapped *map;            /* ... or in an index file */
     size_t map_bytes;
+    bool is_refused; /* it is worth an index file, and the cache folder could not take it */
 };
 
 /* A reader that stands at record `index` (at most count). Not for a list with a stride. */

@@ -294,6 +294,38 @@ the_index_command_scans_once_and_says_what_it_found(void **state)
     folder_close(&folder);
 }
 
+static tundish_status
+build_in(const struct folder *folder)
+{
+    struct source_files *files = open_files(folder, 0);
+    struct source_index found;
+    tundish_status status = source_index_build(files, "a", "tfrecord", NULL, NULL, &found);
+
+    source_files_close(files);
+    return status;
+}
+
+static void
+the_index_command_fails_where_the_index_cannot_be_saved(void **state)
+{
+    struct folder folder;
+    char path[512];
+
+    (void)state;
+    make_file(&folder);
+    assert_int_equal(build_in(&folder), TUNDISH_OK);
+    index_path(&folder, path, sizeof path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0); /* it is in the way */
+    assert_int_equal(build_in(&folder), TUNDISH_E_SYSTEM);
+    assert_non_null(strstr(tnd_error_text(), "cannot save the index of a: "));
+    assert_int_equal(remove_tree(folder.cache), 0);
+    put_file(&folder, "cache", "no folder", 9);
+    assert_int_equal(build_in(&folder), TUNDISH_E_SYSTEM);
+    assert_non_null(strstr(tnd_error_text(), "cache folder"));
+    folder_close(&folder);
+}
+
 /* The bytes of the index that a folder's cache has of its file. */
 static struct bytes
 exported_index(const struct folder *folder)
@@ -413,6 +445,8 @@ TEST_FILE(test_index)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_second_start_needs_no_scan, put_clock_back),
         cmocka_unit_test_teardown(a_young_file_is_scanned_again, put_clock_back),
+        cmocka_unit_test_teardown(the_index_command_fails_where_the_index_cannot_be_saved,
+                                  put_clock_back),
         cmocka_unit_test_teardown(a_changed_byte_anywhere_makes_the_index_worthless,
                                   put_clock_back),
         cmocka_unit_test_teardown(a_forged_index_gives_no_record_outside_of_the_file,
