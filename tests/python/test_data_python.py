@@ -45,6 +45,13 @@ class Pairs:
         return numpy.full([2], index, "float32"), index
 
 
+class Torn(Pairs):
+    def __getitem__(self, index):
+        if index % 2 == 0:
+            raise OSError("torn")
+        return super().__getitem__(index)
+
+
 def has_cloudpickle():
     try:
         import cloudpickle
@@ -106,6 +113,12 @@ class OwnPython(unittest.TestCase):
         self.assertEqual(batch["image"][:, 1, 1].tolist(), batch["meta.label"].tolist())
         (batch,) = Dataset.from_indexable(Pairs(4)).map(lambda x, label: {"x": x, "y": label + 1}).batch(4).peek(9)
         self.assertEqual((batch["y"].tolist(), batch["x"].dtype), ([1, 2, 3, 4], numpy.float32))
+
+    def test_columns_are_those_of_items_that_can_be_made(self):
+        (batch,) = Dataset.from_indexable(Torn(4)).shard(2, 1).batch(2).peek(9)
+        self.assertEqual(batch["value_1"].tolist(), [1, 3])
+        with self.assertRaisesRegex(OSError, "torn"):
+            Dataset.from_indexable(Torn(1))
 
     def test_a_data_set_is_opened_as_it_is(self):
         with tundish.open(Pairs(3)) as reader:

@@ -538,7 +538,7 @@ class Peeked(unittest.TestCase):
         for call, before, words in {
             ("has_none", "range: {stop: 3}", "column 'y' is None"),
             ("nothing", "range: {stop: 3}", "it returned NoneType, and a mapping of its columns is wanted"),
-            ("three_is_bad", "range: {start: 3, stop: 9}", "ValueError: three | is bad (functions.py:"),
+            ("three_is_bad", "range: {start: 3, stop: 4}", "ValueError: three | is bad (functions.py:"),
             ("nothing", "range: {stop: 0}", "its input has no element"),
             ("nothing", "tfrecord: [http://127.0.0.1:1/a]", "its input is behind URLs"),
         }:
@@ -574,6 +574,10 @@ class Peeked(unittest.TestCase):
         said = self.refused(tundish.DataError, data, "batch: 5")
         self.assertIn("functions:Torn: item 3: OSError: torn (functions.py:", said)
         self.assertEqual(self.columns(data, "batch: 5", deliver="{epochs: 1, on_error: skip}")["y"], [0, 1, 2, 4])
+        # The columns are learned of the others.
+        learned = 'python_dataset: {make: "functions:Torn"}'
+        found = self.columns(learned, "batch: 5", deliver="{epochs: 1, on_error: skip}")
+        self.assertEqual(found["value"], [0, 1, 2, 4])
         said = self.refused(tundish.PipelineError, 'python_dataset: {make: "functions:dies", spec: %s}' % ONE, "batch: 5")
         self.assertIn("missing 1 required positional argument", said)
 

@@ -11,14 +11,27 @@ Pillow, and lists of these of one shape.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .dtypes import numpy_dtype
 
-__all__ = ["array", "columns", "items_of", "leaves"]
+__all__ = ["array", "columns", "items_of", "leaves", "samples"]
+
+
+def samples(make: Callable[[Any], Any], keys: Iterable[Any]) -> list[Any]:
+    """make(key) for each key, without those that fail, which are bad rows. Raises the first error if all do."""
+    found, failed = [], None
+    for key in keys:
+        try:
+            found.append(make(key))
+        except Exception as error:
+            failed = failed or error
+    if failed is not None and not found:
+        raise failed
+    return found
 
 
 def leaves(sample: Any) -> dict[str, Any]:

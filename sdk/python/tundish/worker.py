@@ -31,7 +31,7 @@ import numpy as np
 from numpy.random import mtrand
 
 from . import worker_sources
-from .described import columns, leaves
+from .described import columns, leaves, samples
 from .worker_columns import Answer, Arena, Misfit, Request, Spec
 
 _MESSAGE = struct.Struct("QQQQ")
@@ -397,8 +397,8 @@ class _Worker:
         """Make some elements, and describe what they are."""
         job = self.job
         request = Request(self._arena, at, job.inputs)
-        samples = []
-        for element in range(request.count):
+
+        def made_of(element: int) -> Any:
             self._progress[0] = element
             self._clock.begin()
             given = self._given(request, element)
@@ -407,10 +407,12 @@ class _Worker:
             made = job.data[given] if job.rows == "item" else self._returned(given, request, element)
             if job.rows != "item" and not isinstance(made, Mapping):
                 raise Misfit(f"it returned {type(made).__name__}, and a mapping of its columns is wanted")
-            samples.append({name: made[name][0] for name in made} if job.rows == "many" else made)
+            return {name: made[name][0] for name in made} if job.rows == "many" else made
+
+        made = samples(made_of, range(request.count))
         self._clock.stop()
         try:
-            job.learn(columns(samples))
+            job.learn(columns(made))
         except ValueError as error:  # whose text is a sentence
             raise Misfit(str(error)) from None
         return job.described()

@@ -43,14 +43,14 @@ def generated(generator: Any, args: Any, signature: Any, origin: Origin) -> Node
 
 def indexed(source: Any, origin: Origin) -> Node:
     """The items of a data set, of which some are looked at."""
-    from ..described import columns
+    from .. import described
     from ..loading import pickled
 
     count = len(source)
     if count == 0:
         raise ValueError("the data set has no items, so that its columns cannot be seen")
-    samples = [source[index] for index in sorted({0, count // 3, count // 2, count - 1})]
-    structure = _structure(samples[0], columns(samples))
+    samples = described.samples(source.__getitem__, sorted({0, count // 3, count // 2, count - 1}))
+    structure = _structure(samples[0], described.columns(samples))
     if type(samples[0]) is tuple and all(isinstance(each, Field) for each in structure):
         for number, each in enumerate(structure):  # whose columns go by their places
             each.name.text, each.name.is_chosen = f"value_{number}", False
