@@ -64,6 +64,13 @@ class Command(unittest.TestCase):
         seen = self.run_tundish("peek", "to/out.yaml", "--root", ".", "--steps", "1")
         self.assertEqual(seen.returncode, 0, seen.stderr)
 
+    def test_a_file_that_cannot_be_written_is_no_fault_of_the_command(self):
+        for output, reason in (("none/out.yaml", "No such file or directory"), ("/dev/full", "No space left on device")):
+            done = self.run_port(f"{rig.PROGRAMS}/failing.py:prints", "-o", output)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(done.stderr.splitlines()[-1], f"tundish port: cannot write {output}: {reason}")
+            self.assertNotIn("fault of tundish port", done.stderr)
+
     def test_a_program_that_raises_is_named_with_its_line(self):
         done = self.run_port(f"{rig.PROGRAMS}/failing.py:raises")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

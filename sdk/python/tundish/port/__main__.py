@@ -141,12 +141,15 @@ def _fail(text: str, status: int = FAILED) -> int:
 def _deliver(options: argparse.Namespace, ported: Ported) -> int:
     if options.output is None and ported.files:
         return _fail(f"{', '.join(ported.files)} must lie beside the pipeline file: name it with -o FILE")
-    if options.output is None:
-        print(ported.text, end="")
-    else:
-        _write(Path(options.output), ported.text, ported.files)
-        if os.path.dirname(os.path.abspath(options.output)) != os.getcwd():
-            print(f"note: relative paths begin at {os.getcwd()}: give --root {os.getcwd()}", file=sys.stderr)
+    try:
+        if options.output is None:
+            print(ported.text, end="", flush=True)
+        else:
+            _write(Path(options.output), ported.text, ported.files)
+    except OSError as error:
+        return _fail(f"cannot write {error.filename or options.output or 'the pipeline file'}: {error.strerror}")
+    if options.output is not None and os.path.dirname(os.path.abspath(options.output)) != os.getcwd():
+        print(f"note: relative paths begin at {os.getcwd()}: give --root {os.getcwd()}", file=sys.stderr)
     return COMPLETE
 
 
