@@ -30,7 +30,7 @@ static const struct status_row rows[] = {
     { TUNDISH_E_LAYOUT, "E_LAYOUT", "fix the installation: library and server differ in layout" },
     { TUNDISH_E_PIPELINE, "E_PIPELINE", "fix the pipeline file" },
     { TUNDISH_E_PLACE, "E_PLACE", "the place is of other data, or not of the others' step" },
-    { TUNDISH_E_SYSTEM, "E_SYSTEM", "give up: a system call failed" },
+    { TUNDISH_E_SYSTEM, "E_SYSTEM", "mend what failed, then open again: the system, or a store" },
     { TUNDISH_E_CORRUPT, "E_CORRUPT", "give up: shared memory failed a check" },
     { TUNDISH_E_MEMORY, "E_MEMORY", "give up: out of memory, or over the configured limit" },
 };

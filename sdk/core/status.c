@@ -14,6 +14,7 @@ static _Atomic uint64_t disk_full_count;
 static _Atomic int64_t disk_full_ns;
 
 static _Thread_local char explanation[2048];
+static _Thread_local tundish_status last_status;
 
 /* Bytes of the UTF-8 character at `at`, or 1 if it is not one. The NUL at the end of the text stops
  * the look ahead. */
@@ -70,6 +71,7 @@ tnd_fail(tundish_status status, const char *format, ...)
     va_start(arguments, format);
     explain(format, arguments);
     va_end(arguments);
+    last_status = status;
     return status;
 }
 
@@ -105,6 +107,7 @@ tnd_fail_while(tundish_status status, const char *format, ...)
     snprintf(text, sizeof text, "%.900s: %.1100s", before, without_name(before));
     make_readable(text);
     memcpy(explanation, text, sizeof text);
+    last_status = status;
     return status;
 }
 
@@ -143,4 +146,10 @@ const char *
 tnd_error_text(void)
 {
     return explanation;
+}
+
+tundish_status
+tnd_status_last(void)
+{
+    return last_status;
 }

@@ -26,7 +26,8 @@ tundish_status tnd_fail_errno(int error, const char *format, ...)
 uint64_t tnd_status_disk_full_count(void);
 int64_t tnd_status_disk_full_ns(void); /* when the last was; of tnd_clock_ns */
 
-/* This thread's explanation; never NULL. */
+/* This thread's explanation, never NULL, and the status that came with it. */
 const char *tnd_error_text(void);
+tundish_status tnd_status_last(void);
 
 #endif

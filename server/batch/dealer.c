@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "order/arguments.h"
+#include "order/failure.h"
 #include "order/planning.h"
 #include "source/files/ask_ahead.h"
 
@@ -152,6 +153,12 @@ list_counted(const struct dealer *dealer, struct counted *ret_list)
     return count;
 }
 
+bool
+dealer_has_begun(const struct dealer *dealer)
+{
+    return dealer->epochs_started > 0;
+}
+
 size_t
 dealer_state_words(const struct dealer *dealer)
 {
@@ -224,7 +231,7 @@ pass_over_steps(struct dealer *dealer, uint64_t steps)
         slices = UINT64_MAX;
     result = order_pass_over(dealer->iterator, slices, &passed);
     if (result == ORDER_FAILED)
-        return TUNDISH_E_DATA;
+        return order_status(result);
     if (dealer->plan->options.worker_count == 1 && passed + replicas <= slices &&
         result == ORDER_END)
         return tnd_fail(TUNDISH_E_PLACE,
@@ -324,7 +331,7 @@ dealer_next_epoch(struct dealer *dealer)
     /* The rest of the epoch is passed over, not dropped: later epochs depend on how many elements
      * were pulled. Without an end it was left somewhere, after its first step. */
     if (!dealer->ended && order_pass_over(dealer->iterator, rest, &passed) == ORDER_FAILED)
-        return TUNDISH_E_DATA;
+        return order_status(ORDER_FAILED);
     if (!dealer->ended)
         order_digest_note_files(&dealer->digest, source_files_entered(dealer->services.files));
     return dealer_start_epoch(dealer);
@@ -368,7 +375,7 @@ dealer_next(struct dealer *dealer, struct deal_round *ret_round)
             dealer->iterator == NULL ? ORDER_END : order_next(dealer->iterator, words, 1, &count);
 
         if (result == ORDER_FAILED) {
-            status = TUNDISH_E_DATA;
+            status = order_status(result);
             break;
         }
         if (result == ORDER_END) {

@@ -59,6 +59,9 @@ size_t dealer_epoch_state(struct dealer *dealer, const uint64_t **ret_words);
 /* How many words that always is. */
 size_t dealer_state_words(const struct dealer *dealer);
 
+/* Has it begun an epoch, or gone to one? */
+bool dealer_has_begun(const struct dealer *dealer);
+
 /* Stand where epoch `epoch` stood before step `step`: begins the epoch with that state and replays
  * its order, references only. E_PLACE if the state is not one of this plan's, or the epoch has
  * fewer steps. */

@@ -15,6 +15,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "order/arguments.h"
+#include "order/failure.h"
 #include "order/planning.h"
 #include "plan/plan.h"
 #include "source/source.h"
@@ -79,8 +80,8 @@ check_shard(const struct plan_node *shard, struct order_instance *instance)
     tundish_status status = order_open(shard, instance, &iterator);
     size_t count = 0;
 
-    if (status == TUNDISH_OK && order_next(iterator, words, 1, &count) == ORDER_FAILED)
-        status = TUNDISH_E_DATA;
+    if (status == TUNDISH_OK)
+        status = order_status(order_next(iterator, words, 1, &count));
     run_words_release(words, count, shard->width, shard->run_words);
     order_close(iterator);
     return status;
@@ -138,8 +139,7 @@ check_names(const struct order_iterator *function, const struct plan_node *names
                          !is_stopped(function->instance);
          i++) {
         result = order_next(iterator, words, 1, &count);
-        if (result == ORDER_FAILED)
-            status = TUNDISH_E_DATA;
+        status = order_status(result);
         if (result == ORDER_OK)
             status = check_name(function, names, words);
     }

@@ -8,6 +8,7 @@
 #include "batch/inputs.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "order/failure.h"
 #include "source/files/files.h"
 
 struct sample {
@@ -98,8 +99,7 @@ sample_use(struct sample *sample, int64_t most,
 
         request.count += (int64_t)got;
         must_in_debug(request.count <= most);
-        if (result == ORDER_FAILED)
-            status = TUNDISH_E_DATA;
+        status = order_status(result);
         if (result != ORDER_OK)
             break;
     }

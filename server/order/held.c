@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "order/failure.h"
 #include "order/noting.h"
 
 void
@@ -114,7 +115,7 @@ pull_one(const struct order_iterator *iterator, struct order_iterator *input, ui
 
     if (result == ORDER_END)
         return order_noting_skip(iterator, input, 1);
-    return result == ORDER_OK ? TUNDISH_OK : TUNDISH_E_DATA;
+    return order_status(result);
 }
 
 tundish_status

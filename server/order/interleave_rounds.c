@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "order/failure.h"
 #include "order/interleave_private.h"
 
 static uint64_t
@@ -43,7 +44,7 @@ go_on(struct order_iterator *iterator, struct interleave_slot *slot, uint64_t co
     if (result == ORDER_END && passed < count)
         return order_fail(iterator, TUNDISH_E_DATA,
                           "a dataset has fewer elements than a moment ago: a file has changed");
-    return result != ORDER_FAILED ? TUNDISH_OK : TUNDISH_E_DATA;
+    return order_status(result);
 }
 
 /* Reopen the dataset of a slot, and stand after its first `count` elements. */
@@ -62,7 +63,7 @@ reopen(struct order_iterator *iterator, struct interleave_slot *slot, uint64_t c
     slot->instance = order_instance_open_body(iterator, slot->scope);
     if (order_open(root, slot->instance, &slot->iterator) != TUNDISH_OK) {
         interleave_close_slot(interleave, slot, iterator->node);
-        return TUNDISH_E_DATA;
+        return order_status(ORDER_FAILED);
     }
     interleave->open_count++;
     return go_on(iterator, slot, count);

@@ -1,5 +1,6 @@
 /* noting.c - see noting.h. */
 #include "order/noting.h"
+#include "order/failure.h"
 
 #include <inttypes.h>
 
@@ -86,7 +87,7 @@ order_noting_skip(const struct order_iterator *iterator, struct order_iterator *
                           "an earlier run had at least %" PRIu64
                           " more elements: empty the cache folder if files have changed",
                           count - passed);
-    return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
+    return order_status(result);
 }
 
 void

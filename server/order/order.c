@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "order/arguments.h"
+#include "order/failure.h"
 #include "shm/segment.h"
 
 #define ORDER(name, ...) extern const struct order_ops order_##name;
@@ -286,7 +287,7 @@ order_next_settle(struct order_iterator *iterator, enum order_result result, siz
         return result;
     iterator->next_result = result;
     if (result == ORDER_FAILED)
-        iterator->next_error = tnd_strdup(tnd_error_text());
+        iterator->next_error = order_failure_keep();
     return ORDER_OK;
 }
 
@@ -296,7 +297,7 @@ order_next_held(struct order_iterator *iterator, size_t *ret_count)
     *ret_count = 0;
     if (iterator->next_result == ORDER_END)
         return ORDER_END;
-    tnd_fail(TUNDISH_E_DATA, "%s", iterator->next_error);
+    order_failure_tell(iterator->next_error);
     free(iterator->next_error);
     iterator->next_error = NULL;
     iterator->next_result = ORDER_OK;

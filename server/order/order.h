@@ -108,7 +108,7 @@ struct order_iterator {
     size_t timed_from;                /* ORDER_TIMED_MIN, or SIZE_MAX */
     uint64_t iterator_number;         /* 0 for the first that its dataset object made */
     enum order_result next_result;    /* not OK: what order_next reports next, or from now on */
-    char *next_error;                 /* FAILED: the text that goes with it */
+    struct order_failure *next_error; /* FAILED: to be told with it */
     max_align_t state[];
 };
 

@@ -9,6 +9,7 @@
  */
 #include "order/branches.h"
 #include "order/columns.h"
+#include "order/failure.h"
 #include "order/noting.h"
 #include "order/rewind.h"
 
@@ -33,7 +34,7 @@ struct sample {
     uint64_t draws;           /* that have been used */
     uint32_t drawn_count, at; /* of them those before `at` have been used */
     uint32_t drawn[DRAWS_MAX];
-    char **errors; /* of elements passed over, still to be told of */
+    struct order_failure **errors; /* of elements passed over, still to be told of */
     uint32_t error_count;
     struct order_noting noting;
 };
@@ -196,9 +197,9 @@ note(struct order_iterator *iterator, const uint64_t *more)
 static enum order_result
 tell_error(struct sample *sample)
 {
-    char *error = sample->errors[--sample->error_count];
+    struct order_failure *error = sample->errors[--sample->error_count];
 
-    tnd_fail(TUNDISH_E_DATA, "%s", error);
+    order_failure_tell(error);
     free(error);
     return ORDER_FAILED;
 }
@@ -312,7 +313,7 @@ pass_over_input(struct sample *sample, uint32_t input, uint64_t count)
             continue;
         sample->errors =
             tnd_realloc(sample->errors, sample->error_count + 1, sizeof *sample->errors);
-        sample->errors[sample->error_count++] = tnd_strdup(tnd_error_text());
+        sample->errors[sample->error_count++] = order_failure_keep();
         failed++;
     }
     return failed + count;

@@ -9,6 +9,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "order/failure.h"
 #include "shm/segment.h"
 
 struct window {
@@ -20,11 +21,11 @@ struct window {
     bool shares; /* windows are views of the series */
     uint64_t room_max;
 
-    struct run *series; /* NULL: nothing is held */
-    char **errors;      /* per element of the series; NULL: no failure */
-    size_t failed;      /* of those held */
-    size_t begin, held; /* the elements of the series from the next window's first on */
-    size_t room;        /* of the series */
+    struct run *series;            /* NULL: nothing is held */
+    struct order_failure **errors; /* per element of the series; NULL: no failure */
+    size_t failed;                 /* of those held */
+    size_t begin, held;            /* the elements of the series from the next window's first on */
+    size_t room;                   /* of the series */
 };
 
 /* A series has room for some spans: a window that is kept keeps all of it. */
@@ -182,7 +183,7 @@ next_words(struct window *window, const struct plan_node *input)
 }
 
 static void
-hold(struct window *window, size_t count, char *error)
+hold(struct window *window, size_t count, struct order_failure *error)
 {
     for (size_t i = 0; i < count; i++)
         window->errors[window->begin + window->held++] = error;
@@ -192,7 +193,7 @@ hold(struct window *window, size_t count, char *error)
 
 /* Zeros hold no runs, so an element of them can be released like any other. */
 static void
-hold_zeros(struct window *window, const struct plan_node *input, char *error)
+hold_zeros(struct window *window, const struct plan_node *input, struct order_failure *error)
 {
     memset(next_words(window, input), 0, input->width * sizeof(uint64_t));
     hold(window, 1, error);
@@ -234,7 +235,7 @@ fill_window(struct order_iterator *iterator, size_t windows)
         if (result == ORDER_END)
             order_drop(&window->input);
         if (result == ORDER_FAILED)
-            hold_zeros(window, input, tnd_strdup(tnd_error_text()));
+            hold_zeros(window, input, order_failure_keep());
     }
     return TUNDISH_OK;
 }
@@ -307,10 +308,10 @@ choose(const struct window *window, const struct plan_node *input, uint64_t *wor
     size_t count = 1 + (held - 1) / window->stride;
 
     for (size_t i = 0; window->failed > 0 && i < count; i++) {
-        const char *error = window->errors[window->begin + i * window->stride];
+        const struct order_failure *error = window->errors[window->begin + i * window->stride];
 
         if (error != NULL) {
-            tnd_fail(TUNDISH_E_DATA, "%s", error);
+            order_failure_tell(error);
             return ORDER_FAILED;
         }
     }
@@ -327,7 +328,7 @@ window_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     enum order_result result = ORDER_OK;
 
     while (*ret_count < max && result == ORDER_OK) {
-        char *error = NULL;
+        struct order_failure *error = NULL;
 
         if (fill_window(iterator, max - *ret_count) != TUNDISH_OK)
             return ORDER_FAILED;
@@ -336,10 +337,10 @@ window_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         result = choose(window, input, &words[*ret_count]);
         *ret_count += result == ORDER_OK;
         if (result == ORDER_FAILED)
-            error = tnd_strdup(tnd_error_text());
+            error = order_failure_keep();
         shift(window);
         if (error != NULL)
-            tnd_fail(TUNDISH_E_DATA, "%s", error);
+            order_failure_tell(error);
         free(error);
     }
     return result;
@@ -375,7 +376,7 @@ static enum order_result
 hold_failure(struct order_iterator *iterator, uint64_t at)
 {
     struct window *window = state_of(iterator);
-    char *error = tnd_strdup(tnd_error_text());
+    struct order_failure *error = order_failure_keep();
     uint64_t missing;
 
     if (stand_at(iterator, at, &missing) != TUNDISH_OK || make_room(iterator) != TUNDISH_OK) {

@@ -5,6 +5,7 @@
  * than one shows it, all of those are pulled one element at a time.
  */
 #include "order/cardinality.h"
+#include "order/failure.h"
 #include "order/order.h"
 #include "order/planning.h"
 
@@ -86,13 +87,13 @@ advance_others(struct zip *zip, const struct plan_node *node, uint32_t culprit)
 static enum order_result
 end_row(struct zip *zip, const struct plan_node *node, uint32_t culprit, enum order_result result)
 {
-    char *text = result == ORDER_FAILED ? tnd_strdup(tnd_error_text()) : NULL;
+    struct order_failure *failure = result == ORDER_FAILED ? order_failure_keep() : NULL;
 
     if (advance_others(zip, node, culprit))
         result = ORDER_END;
-    if (text != NULL)
-        tnd_fail(TUNDISH_E_DATA, "%s", text);
-    free(text);
+    if (failure != NULL)
+        order_failure_tell(failure);
+    free(failure);
     return result;
 }
 

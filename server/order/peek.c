@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "order/failure.h"
 
 enum { AHEAD_AT_FIRST = 8, AHEAD_AT_MOST = 512 };
 
@@ -273,7 +274,7 @@ hold(struct order_peek *peek, enum order_result result)
 {
     peek->held_result = result;
     if (result == ORDER_FAILED)
-        peek->held_error = tnd_strdup(tnd_error_text());
+        peek->held_error = order_failure_keep();
 }
 
 static enum order_result
@@ -283,7 +284,7 @@ take_held(struct order_peek *peek)
 
     peek->held_result = ORDER_OK;
     if (result == ORDER_FAILED) {
-        tnd_fail(TUNDISH_E_DATA, "%s", peek->held_error);
+        order_failure_tell(peek->held_error);
         free(peek->held_error);
         peek->held_error = NULL;
     }

@@ -47,12 +47,12 @@ struct order_peek {
     bool may_look_ahead;
     struct order_peek_chunk *chunks; /* a ring: first .. first + count */
     uint32_t capacity, first, count;
-    size_t pulled;                 /* elements of the last chunk */
-    uint64_t taken;                /* elements of the input, by order_peek_next */
-    bool has_bad;                  /* one of them failed or was left out */
-    int64_t pull_ns;               /* what pulling it took, where others look */
-    enum order_result held_result; /* not OK: what comes after the last chunk */
-    char *held_error;              /* FAILED: its text */
+    size_t pulled;                    /* elements of the last chunk */
+    uint64_t taken;                   /* elements of the input, by order_peek_next */
+    bool has_bad;                     /* one of them failed or was left out */
+    int64_t pull_ns;                  /* what pulling it took, where others look */
+    enum order_result held_result;    /* not OK: what comes after the last chunk */
+    struct order_failure *held_error; /* FAILED: to be told with it */
 };
 
 /* Make an iterator of `input`, whose elements `node` evaluates: `input` itself, or a filter after

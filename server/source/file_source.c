@@ -272,7 +272,7 @@ file_source_next(struct order_iterator *iterator, uint64_t *words, size_t max, s
         scan_cursor_close(&state->cursor);
         /* The next call goes on with the next file, as TFRecordDatasetOp does for ignore_errors. */
         if (result == ORDER_FAILED) {
-            (void)file_source_fail_at_stage(iterator, TUNDISH_E_DATA);
+            (void)file_source_fail_at_stage(iterator, tnd_status_last());
             return ORDER_FAILED;
         }
     }
@@ -297,7 +297,7 @@ file_source_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t 
             return ORDER_OK;
         scan_cursor_close(&state->cursor);
         if (result == ORDER_FAILED) {
-            (void)file_source_fail_at_stage(iterator, TUNDISH_E_DATA);
+            (void)file_source_fail_at_stage(iterator, tnd_status_last());
             return ORDER_FAILED;
         }
     }

@@ -65,7 +65,7 @@ typedef enum tundish_status {
     TUNDISH_E_LAYOUT = -41,   /* fix the installation: SDK and server differ in layout */
     TUNDISH_E_PIPELINE = -42, /* fix the pipeline file */
     TUNDISH_E_PLACE = -43,    /* the place is of other data, or not of the others' step */
-    TUNDISH_E_SYSTEM = -60,   /* give up: a system call failed; the text contains errno */
+    TUNDISH_E_SYSTEM = -60,   /* mend what failed, then open again: the system, or a store */
     TUNDISH_E_CORRUPT = -61,  /* give up: shared memory failed a check */
     TUNDISH_E_MEMORY = -62    /* give up: out of memory, or over the configured limit */
 } tundish_status;

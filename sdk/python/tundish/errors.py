@@ -67,7 +67,7 @@ class PlaceError(Error):
 
 
 class SystemFault(Error, OSError):
-    """A call of the operating system failed."""
+    """A call of the operating system failed, or a store did not answer: mend that, then open again."""
 
 
 class CorruptError(Error):

@@ -7,6 +7,7 @@
 #include "content/records/whole_file.h"
 #include "core/clock.h"
 #include "core/memory.h"
+#include "order/failure.h"
 #include "source/files/files_private.h"
 #include "source/peer/peer_private.h"
 #include "source/scan/scan.h"
@@ -144,7 +145,7 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to,
     }
     free(words);
     *ret_is_damaged = result == ORDER_FAILED && scan_is_damaged(file->scan);
-    return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
+    return order_status(result);
 }
 
 /* The size of a file that is read in ranges. */
