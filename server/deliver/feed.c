@@ -305,6 +305,40 @@ feed_is_unused(struct feed *feed)
     return unused;
 }
 
+/* Its group has been here since the stream's start, and it has not: what the others had is still
+ * there for it. */
+static bool
+is_awaited(struct feed *feed, const char *name, uint32_t replica)
+{
+    const struct group *group = feed->delivery->find_group(feed, name);
+    bool found = false;
+
+    must_hold(&feed->lock);
+    for (uint32_t i = 0; group != NULL && i < group->member_count; i++)
+        found |= group->members[i].replica == replica && !group->members[i].was_taken;
+    return found;
+}
+
+bool
+feed_is_spent(struct feed *feed, const char *name, uint32_t replica)
+{
+    bool unused, has_ended = false, has_closed, has_died = false;
+
+    tnd_lock_take(&feed->lock);
+    unused = is_unused(feed) && !is_awaited(feed, name, replica);
+    has_closed = feed->was_closed;
+    for (const struct group *group = feed->groups; group != NULL; group = group->next)
+        for (uint32_t i = 0; i < group->member_count; i++) {
+            const struct member *member = &group->members[i];
+
+            has_ended |= feed->delivery->has_read_all(feed, member);
+            has_closed |= member->leaving == MEMBER_CLOSED;
+            has_died |= member->leaving == MEMBER_DIED;
+        }
+    tnd_lock_release(&feed->lock);
+    return unused && (has_ended || (has_closed && !has_died));
+}
+
 static bool
 feed_is_untouched(struct feed *feed)
 {

@@ -221,6 +221,10 @@ int64_t feed_left_since_ns(struct feed *feed);
 /* Is no trainer attached, and has no group a cursor here except the one being admitted? */
 bool feed_is_unused(struct feed *feed);
 
+/* It was used and is not any more, and nobody goes on where the last trainers stood: they have
+ * closed, or some of them had all that there is, and this replica is not one that they awaited. */
+bool feed_is_spent(struct feed *feed, const char *group, uint32_t replica);
+
 /* Empty every lane: position 0 is published next. Refused with E_ARGUMENT unless the feed is
  * unused, or nothing was published yet. Nothing may be reserved in a lane. */
 tundish_status feed_rewind(struct feed *feed);

@@ -142,7 +142,7 @@ has_reached(struct feed *feed, const struct member *member)
     must_hold(&feed->lock);
     lane_reader_stats(member->reader, &stats);
     return lane_look(lane_of(feed, member), stats.released, &look) &&
-           look.epoch >= member->group->begin_epoch;
+           (look.epoch >= member->group->begin_epoch || lane_is_last(&look));
 }
 
 /* Each replica has read and closed since the last decision. It may have a successor that has

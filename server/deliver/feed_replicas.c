@@ -85,7 +85,7 @@ has_read_all(struct feed *feed, const struct member *member)
     found = lane_look(lane, stats.taken, &look) && look.published;
     if (found && look.kind == TND_SLOT_END && stats.released == stats.taken)
         found = lane_look(lane, stats.taken + 1, &look) && look.published;
-    return found && look.kind != TND_SLOT_BATCH && look.kind != TND_SLOT_END;
+    return found && lane_is_last(&look);
 }
 
 static uint64_t

@@ -49,10 +49,11 @@ is_pinned(const struct lane *lane, uint32_t index)
     return false;
 }
 
+/* Nobody passes over the end of the stream, or its error, even if it lies in an earlier epoch. */
 static bool
 is_passed(const struct lane_look *look, struct lane_until until)
 {
-    return look->published &&
+    return look->published && !lane_is_last(look) &&
            (look->epoch < until.epoch || (look->epoch == until.epoch && look->step < until.step));
 }
 

@@ -91,6 +91,13 @@ struct lane_look {
 };
 bool lane_look(struct lane *lane, uint64_t position, struct lane_look *ret_look);
 
+/* Is it what the stream ends with: its end, an error, or STOPPED? */
+static inline bool
+lane_is_last(const struct lane_look *look)
+{
+    return look->published && look->kind != TND_SLOT_BATCH && look->kind != TND_SLOT_END;
+}
+
 /* The lowest position that is still there. */
 uint64_t lane_lowest(struct lane *lane);
 

@@ -211,6 +211,17 @@ ring_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint
     return true;
 }
 
+bool
+ring_has_failed(struct session *session)
+{
+    bool has_failed;
+
+    tnd_lock_take(&session->ring.lock);
+    has_failed = session->ring.failed;
+    tnd_lock_release(&session->ring.lock);
+    return has_failed;
+}
+
 void
 ring_await_few(struct session *session)
 {
@@ -378,6 +389,7 @@ ring_rewind(struct session *session)
 {
     must_in_debug(session->ring.count == 0 && session->ring.draining);
     session->ring.next_position = 0;
+    session->ring.skips.count_before = session->ring.skips.count;
 }
 
 void

@@ -79,6 +79,8 @@ tundish_status ring_add_skips(struct session *session, uint64_t count, const cha
 uint64_t ring_next_position(const struct session *session);
 uint64_t ring_count_dealt(struct session *session);
 
+bool ring_has_failed(struct session *session); /* no step follows the one that did */
+
 /* How many steps the dealer may be ahead of the lanes. */
 uint32_t ring_steps_ahead(const struct ring *ring);
 

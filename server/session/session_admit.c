@@ -175,7 +175,8 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
         return status;
     if (session->control.barrier.closed)
         return start_barrier_lower(session, group, &place, start);
-    if (is_first_back(session, group, start))
+    if (is_first_back(session, group, start) ||
+        (ring_has_failed(session) && feed_is_unused(session->feed)))
         return move_start(session, group, &place, start);
     /* In this order, since the lane goes on meanwhile: a lane that starts between the two questions
      * is still found by the second. */
@@ -275,6 +276,43 @@ admit_without_place(struct session *session, const char *group, uint32_t replica
     feed_admit_unplaced(session->feed, &ahead);
 }
 
+/* The stream has failed, and nobody goes on where it stands: begin as a server does that starts. */
+static tundish_status
+begin_again(struct session *session)
+{
+    tundish_status status;
+
+    must_hold(&session->control.lock);
+    session_halt(session);
+    status = feed_rewind(session->feed);
+    if (status != TUNDISH_OK) {
+        go_on_as_before(session, status);
+        return status;
+    }
+    session->control.restored = false;
+    start_barrier_reclose(session);
+    tnd_log(TND_LOG_NOTICE, "stream", "%s begins again: it had failed, and a trainer has opened it",
+            session->plan->stream->name);
+    status = session_state_restore(session);
+    if (status == TUNDISH_OK && session->plan->stream->distribute.groups <= 1)
+        start_barrier_open(session);
+    return status;
+}
+
+/* Not a queue: its readers are not known, and may all belong to the job that has the failure. */
+static bool
+may_begin_again(struct session *session, const char *group, uint32_t replica)
+{
+    /* Places that several nodes keep are looked at together, when all servers start. */
+    bool is_kept_together =
+        session->options.state != NULL && session->plan->options.worker_count > 1;
+
+    must_hold(&session->control.lock);
+    return !session->control.barrier.closed && !is_kept_together &&
+           session->plan->stream->distribute.delivery != DELIVER_QUEUE &&
+           ring_has_failed(session) && feed_is_spent(session->feed, group, replica);
+}
+
 static tundish_status
 admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica,
               const struct feed_start *start)
@@ -291,6 +329,9 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
                           "the server of the evaluation '%s' has restarted and does not know which "
                           "shards are finished: open again, and count anew",
                           session->plan->stream->name);
+    else if (start->place_bytes == 0 && session->options.shards == NULL &&
+             may_begin_again(session, group, replica))
+        status = begin_again(session);
     else if (start->place == NULL || start->place_bytes == 0)
         admit_without_place(session, group, replica);
     else if (session->options.shards != NULL)

@@ -42,9 +42,9 @@ skips_add(struct skips *skips, uint64_t count, const char *text)
     skips->count += count;
     snprintf(skips->text, sizeof skips->text, "%s", text);
     skips_tell(skips);
-    if (skips->count > skips->limit)
+    if (skips->count - skips->count_before > skips->limit)
         return tnd_fail(TUNDISH_E_DATA,
                         "%" PRIu64 " bad rows, more than on_error: skip:%" PRIu64 " allows: %s",
-                        skips->count, skips->limit, text);
+                        skips->count - skips->count_before, skips->limit, text);
     return TUNDISH_OK;
 }

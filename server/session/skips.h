@@ -13,8 +13,8 @@
 
 struct skips {
     const char *stream;
-    uint64_t limit; /* more are an error */
-    uint64_t count;
+    uint64_t limit; /* more since the stream's start, or its last return to a place, are an error */
+    uint64_t count, count_before; /* of all, and of those before that start */
     uint64_t told_count; /* as of the last line, which was written at told_ns; 0: none so far */
     int64_t told_ns;
     char text[1024]; /* the error of the last */

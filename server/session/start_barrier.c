@@ -339,7 +339,18 @@ choose_start(struct session *session)
     memcpy(barrier->visited, brought->visited, sizeof barrier->visited);
 }
 
-static void
+/* At the beginning, which a dealer that has dealt does not come back to. */
+static tundish_status
+take_beginning(struct session *session)
+{
+    if (!dealer_has_begun(session->dealer))
+        return TUNDISH_OK;
+    dealer_close(session->dealer);
+    session->dealer = NULL;
+    return session_open_dealer(session);
+}
+
+static tundish_status
 take_start(struct session *session)
 {
     const struct start_barrier *barrier = &session->control.barrier;
@@ -348,7 +359,7 @@ take_start(struct session *session)
     must_hold(&session->control.lock);
     session->dealing.start = (struct start){ .split = session_split_from(session, 0, 0) };
     if (!barrier->has_start)
-        return;
+        return take_beginning(session);
     session->dealing.start = (struct start){
         .given = true,
         .after_end = barrier->is_end,
@@ -367,6 +378,7 @@ take_start(struct session *session)
     tnd_log(TND_LOG_NOTICE, "resume", "stream %s continues at epoch %llu, step %llu",
             session->plan->stream->name, (unsigned long long)session->dealing.start.epoch,
             (unsigned long long)session->dealing.start.step);
+    return TUNDISH_OK;
 }
 
 /* Await the previous server's groups that are not here yet, so that their batches are kept. */
@@ -427,11 +439,13 @@ start_barrier_go_on(struct session *session)
 void
 start_barrier_open(struct session *session)
 {
+    tundish_status status;
+
     must_hold(&session->control.lock);
     must(session->control.barrier.closed);
     must_in_debug(!session->dealing.started);
     choose_start(session);
-    take_start(session);
+    status = take_start(session);
     session_split_tell(session, true);
     if (session->dealing.start.given || feed_has_trainers(session->feed)) {
         session_cut_tell_read(session, true);
@@ -445,7 +459,10 @@ start_barrier_open(struct session *session)
     show_missing(session);
     /* Before any thread runs: positions count from the start, wherever in the stream it is. */
     ring_rewind(session);
-    start_barrier_go_on(session);
+    if (status == TUNDISH_OK)
+        start_barrier_go_on(session);
+    else
+        fail_start(session);
 }
 
 /* Start its threads, if it sleeps. */

@@ -64,6 +64,23 @@ class NodeFaults(NodesRig):
             self.assertIn("(rank 1)", last)
         self.assertLess(len(rows(got)), 9000)
 
+    def test_all_nodes_begin_again_after_a_bad_row(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(43)) + "x\n")
+        file = self.pipeline([
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 4",
+        ], "{replicas: 1, auto_shard: DATA}", "{epochs: null}")
+        self.serve_nodes([file, file])
+        for _ in range(3):
+            readers = [self.read_node(rank) for rank in (0, 1)]
+            for rank, reader in enumerate(readers):
+                lines = self.lines(reader)
+                self.assertIn("E_DATA", lines[-1])
+                # A node tells the others at once, so they may have had fewer.
+                found = [values for _, _, values in batches(lines)[:10]]
+                begin = [4 * step + 2 * rank for step in range(len(found))]
+                self.assertEqual(found, [[row, row + 1] for row in begin])
+
     def test_other_rows_of_a_program_end_a_short_epoch(self):
         """They are as many and as long; a cache of an earlier run brings them back."""
         for differ, kept in ((True, None), (False, None), (True, 2), (False, 2), (False, 1)):

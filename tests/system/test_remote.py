@@ -225,6 +225,34 @@ class Remote(RemoteRig):
         self.store.fail("status", 1, "b.txt", (400, "RequestTimeout", {}))
         self.assert_same(LINES, "s3://bucket")
 
+    def test_an_outage_is_told_as_one_and_ends_for_who_opens_again(self):
+        self.put_numbers("a.txt", 2000)
+        self.put_numbers("b.txt", 20000)  # more than is fetched before the first trainer comes
+        a, b = ("text_line: {filenames: 's3://bucket/%s.txt'}" % name for name in "ab")
+        both = "text_line: {filenames: ['s3://bucket/a.txt', 's3://bucket/b.txt']}"
+        for stages in (
+            [both],
+            [both, "shuffle: {buffer_size: 5000}"],
+            [both, "window: 7", "unbatch"],
+            [f"zip: [[{{{both}}}], [{{from_tensor_slices: {{n: [1, 2]}}}}, repeat]]"],
+            [f"sample_from_datasets: {{datasets: [[{{{a}}}], [{{{b}}}]], weights: [0.9, 0.1], seed: 1}}"],
+            ["list_files: {file_pattern: 's3://bucket/*.txt'}", "interleave: {dataset: [text_line], cycle_length: 2}"],
+        ):
+            with self.subTest(stages):
+                file = self.stream([*stages, "batch: 100"], ", retries: 0, connections: 2")
+                server = self.serve(file)
+                undisturbed = self.lines(self.read())
+                stop(server, signal.SIGTERM)
+                server = self.serve(file)
+                self.store.fail("status", 999, "b.txt", (503, "SlowDown", {}))
+                self.assertIn("E_SYSTEM", self.lines(self.read())[-1])
+                self.store.faults.clear()
+                # A part that failed a moment ago is not asked for again.
+                while "E_SYSTEM" in (lines := self.lines(self.read()))[-1]:
+                    pass
+                self.assertEqual(batches(lines), batches(undisturbed))
+                stop(server, signal.SIGTERM)
+
     def test_a_connection_that_stalls_is_cut(self):
         self.put_lines()
         event = threading.Event()

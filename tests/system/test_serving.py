@@ -154,6 +154,48 @@ class BadInput(Rig):
         self.assertIn("rows.csv", lines[-1])
         self.assertIn("step 5", lines[-1])
 
+    def test_who_opens_a_stream_that_failed_begins_again(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(43)) + "x\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "shuffle: {buffer_size: 4}",
+            "batch: 8",
+        ]
+        self.serve(self.pipeline(stages, deliver="{epochs: 3}"))
+        whole = self.lines(self.read())
+        self.assertEqual([b[:2] for b in batches(whole)], [(0, step) for step in range(5)])
+        for taken in ("5", "3"):
+            lines = self.lines(self.read("--batches", taken))
+            self.assertEqual(batches(lines), batches(whole)[: int(taken)])
+            # It is told of the failure now, unless that comes before it opens.
+            lines = self.lines(self.read())
+            self.assertIn(batches(lines), ([], batches(whole)))
+            self.assertIn("E_DATA", lines[-1])
+            lines = self.lines(self.read())
+            self.assertEqual(batches(lines), batches(whole))
+            self.assertIn("E_DATA", lines[-1])
+        for _ in range(2):
+            lines = self.lines(self.read("--place", place(self.lines(self.read("--batches", "3")))))
+            self.assertEqual(batches(lines), batches(whole)[3:])
+            self.assertIn("E_DATA", lines[-1])
+
+    def test_replicas_that_come_in_turn_begin_again_together(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(24)) + "x\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 8",
+        ]
+        self.serve(self.pipeline(stages, distribute="{replicas: 2}"))
+        for _ in range(3):
+            for replica in (0, 1):
+                lines = self.lines(self.read(replica=replica))
+                begin = 4 * replica
+                self.assertEqual(
+                    [values for _, _, values in batches(lines)],
+                    [list(range(begin + 8 * step, begin + 8 * step + 4)) for step in range(3)],
+                )
+                self.assertIn("E_DATA", lines[-1])
+
     def test_is_left_out_and_named_where_asked(self):
         (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")
         stages = [

@@ -38,6 +38,22 @@ scan_close(struct scan *scan)
     free(scan);
 }
 
+void
+scan_try_again(struct scan *scan)
+{
+    if (!scan->is_done || scan->end == TUNDISH_OK || scan->is_damaged || scan->is_busy)
+        return;
+    must(scan->user_count == 0 && scan->work == NULL && scan->list == NULL);
+    scan_segments_close(scan);
+    scan->record_count = scan->byte_count = 0;
+    atomic_store_explicit(&scan->position, 0, memory_order_relaxed);
+    scan->wanted = 0;
+    scan->is_done = false;
+    scan->end = TUNDISH_OK;
+    free(scan->end_text);
+    scan->end_text = NULL;
+}
+
 /* Join all segments to one list. Each continues where the one before ended, so their bytes can be
  * copied; only the groups have to be found. */
 static struct record_list *

@@ -9,6 +9,8 @@ scan_cursor_open(struct scan_cursor *cursor, struct source_file *file, const _At
 
     *cursor = (struct scan_cursor){ .scan = scan, .stop = stop };
     pthread_mutex_lock(&scan->lock);
+    if (scan->user_count == 0)
+        scan_try_again(scan);
     scan->user_count++;
     scan_request(scan, SCAN_LOOKAHEAD);
     pthread_mutex_unlock(&scan->lock);

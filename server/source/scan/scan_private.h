@@ -57,4 +57,7 @@ enum { SCAN_LOOKAHEAD = 16 };
 
 void scan_segments_close(struct scan *scan);
 
+/* Without a cursor: scan the file again if it was not its fault that it could not be read. */
+void scan_try_again(struct scan *scan);
+
 #endif
