@@ -113,8 +113,7 @@ find_standing(struct feed *feed, uint64_t *ret_epoch, uint64_t *ret_step,
     for (uint32_t i = 0; i < feed->lane_count; i++) {
         struct lane_look look;
 
-        if (!lane_look(feed->lanes[i], lane_lowest(feed->lanes[i]), &look) ||
-            (look.published && look.kind == TND_SLOT_ERROR))
+        if (!lane_look(feed->lanes[i], lane_lowest(feed->lanes[i]), &look))
             return false;
         if (!found || look.epoch < *ret_epoch ||
             (look.epoch == *ret_epoch && look.step < *ret_step)) {

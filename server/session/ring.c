@@ -99,6 +99,8 @@ ring_begin(struct session *session)
     open_steps(session);
     tnd_lock_take(&session->ring.lock);
     session->ring.draining = session->ring.failed = session->ring.ended = false;
+    session->ring.next_epoch = session->dealing.start.epoch;
+    session->ring.next_number = session->dealing.start.step;
     wake_on_none(&session->ring.wake);
     tnd_lock_release(&session->ring.lock);
 }

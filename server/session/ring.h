@@ -32,6 +32,7 @@ struct ring {
     struct skips skips;
     uint64_t steps_published, rows_published;
     uint64_t last_epoch, last_number; /* of the last batch that left the ring */
+    uint64_t next_epoch, next_number; /* of the step that follows those that left it */
     tundish_status kept_status;       /* ring_fail's, while no thread ran */
     char kept_text[1024];
 };

@@ -256,6 +256,15 @@ ring_take_part(struct worker *worker, struct part *ret_part)
 }
 
 static void
+note_next(const struct step *step, uint64_t *ret_epoch, uint64_t *ret_number)
+{
+    bool is_end = (step->kind == STEP_PASSED ? step->passed_kind : step->kind) == TND_SLOT_END;
+
+    *ret_epoch = step->epoch + is_end;
+    *ret_number = is_end ? 0 : step->number + 1;
+}
+
+static void
 drop_finished(struct session *session)
 {
     must_hold(&session->ring.lock);
@@ -269,6 +278,7 @@ drop_finished(struct session *session)
             session->ring.last_epoch = step->epoch;
             session->ring.last_number = step->number;
         }
+        note_next(step, &session->ring.next_epoch, &session->ring.next_number);
         step->state = STEP_EMPTY;
         session->ring.first = (session->ring.first + 1) % session->ring.capacity;
         session->ring.count--;
@@ -298,7 +308,7 @@ turn_to_error(struct session *session, struct step *step)
 static struct step *
 step_to_fail(struct session *session)
 {
-    uint64_t epoch = session->ring.last_epoch, number = session->ring.last_number;
+    uint64_t epoch = session->ring.next_epoch, number = session->ring.next_number;
     struct step *step;
     uint32_t index = 0;
 
@@ -307,8 +317,7 @@ step_to_fail(struct session *session)
         step = ring_step(session, index);
         if (step->state != STEP_PUBLISHING && step->state != STEP_DONE)
             return step;
-        epoch = step->epoch;
-        number = step->number;
+        note_next(step, &epoch, &number);
     }
     if (index == session->ring.capacity)
         return NULL;
@@ -320,7 +329,7 @@ step_to_fail(struct session *session)
         .position = session->ring.next_position++,
         .dealt_ns = tnd_clock_ns(),
         .epoch = epoch,
-        .number = number + 1,
+        .number = number,
         .round = step->round, /* of the step that was here before */
     };
     for (uint32_t r = 0; r < session->plan->replicas; r++)

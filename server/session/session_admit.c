@@ -280,12 +280,16 @@ admit_without_place(struct session *session, const char *group, uint32_t replica
 static tundish_status
 begin_again(struct session *session)
 {
+    size_t count = 0;
+    uint8_t *standing =
+        session->options.state != NULL ? session_state_place(session, &count) : NULL;
     tundish_status status;
 
     must_hold(&session->control.lock);
     session_halt(session);
     status = feed_rewind(session->feed);
     if (status != TUNDISH_OK) {
+        free(standing);
         go_on_as_before(session, status);
         return status;
     }
@@ -293,7 +297,9 @@ begin_again(struct session *session)
     start_barrier_reclose(session);
     tnd_log(TND_LOG_NOTICE, "stream", "%s begins again: it had failed, and a trainer has opened it",
             session->plan->stream->name);
-    status = session_state_restore(session);
+    status = standing != NULL ? session_state_start(session, standing, count)
+                              : session_state_restore(session);
+    free(standing);
     if (status == TUNDISH_OK && session->plan->stream->distribute.groups <= 1)
         start_barrier_open(session);
     return status;
@@ -343,9 +349,9 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
         status = admit_to_queue(session, group, start);
     else
         status = take_place(session, group, replica, start);
+    tnd_lock_release(&session->control.lock);
     if (status == TUNDISH_OK)
         session_state_note_server(session);
-    tnd_lock_release(&session->control.lock);
     return status;
 }
 

@@ -36,7 +36,6 @@ struct session_control {
     bool sleeps;              /* its threads start with the first trainer (session_wake) */
     bool restored;            /* it began where an earlier server had kept its place */
     uint64_t last_generation; /* of the last server before that let a trainer in; 0: not known */
-    bool is_noted;            /* this one has, and it is in the file */
     bool told_unfinished;     /* see session_tell_unfinished */
 };
 
@@ -45,7 +44,9 @@ struct session_kept {
     struct tnd_lock lock; /* of the file, too */
     uint8_t *place;       /* the one last written */
     size_t place_bytes;
-    bool failed;    /* the failure was logged; once is enough */
+    bool failed;  /* the failure was logged; once is enough */
+    bool lets_in; /* a trainer: this is the server to be noted for the next (STREAM.server) */
+    bool is_noted, noting_failed;
     bool abandoned; /* groups have been here, and the last has ended */
 };
 

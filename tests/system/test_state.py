@@ -1,5 +1,6 @@
 """A server that keeps places itself, killed and started again."""
 
+import shutil
 import signal
 import struct
 import subprocess
@@ -242,6 +243,31 @@ class State(Rig):
         away.rename(self.state)
         self.wait_for_log("places are saved again")
         self.wait_until_kept(lambda _, step, __: step == 20)
+        self.assertTrue((self.state / "train.server").exists())
+
+    def test_gives_no_row_again_after_a_failure(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(43)) + "x\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 4",
+        ]
+        for count in (1, 2):
+            file = self.pipeline(stages, f"{{replicas: {count}}}", "{epochs: null}")
+            server = self.serve_kept(file)
+            for begin in (0, 10, 10):
+                readers = [self.read(replica=replica) for replica in range(count)]
+                for reader in readers:
+                    lines = self.lines(reader)
+                    self.assertEqual(steps(lines), [(0, step) for step in range(begin, 10)])
+                    self.assertIn("E_DATA epoch 0, step 10", lines[-1])
+            stop(server)
+            server = self.serve_kept(file)
+            lines = self.lines(self.read())
+            self.assertEqual(batches(lines), [])
+            self.assertIn("E_DATA epoch 0, step 10", lines[-1])
+            stop(server)
+            shutil.rmtree(self.state)
+            self.state.mkdir()
 
     def test_says_that_a_place_is_of_no_stream(self):
         file = self.pipeline(SHUFFLED)

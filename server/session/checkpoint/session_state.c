@@ -315,27 +315,39 @@ session_state_restore(struct session *session)
 }
 
 /* Over the older one, which is as long, and not synced: a power failure leaves no survivors. */
-void
-session_state_note_server(struct session *session)
+static void
+note_server(struct session *session)
 {
     uint64_t generation = session->options.server_generation;
     char *path;
     int file, error;
 
-    must_hold(&session->control.lock);
-    if (session->options.state == NULL || session->control.is_noted)
+    must_hold(&session->kept.lock);
+    if (!session->kept.lets_in || session->kept.is_noted)
         return;
-    session->control.is_noted = true;
     path = path_of(session, "server");
     file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     error = file < 0 ? errno : tnd_write(file, &generation, sizeof generation);
-    if (error != 0) {
+    session->kept.is_noted = error == 0;
+    if (error != 0 && !session->kept.noting_failed) {
         (void)tnd_fail_errno(error, "cannot write %s", path);
         tnd_log(TND_LOG_ERROR, "state", "%s", tnd_error_text());
     }
+    session->kept.noting_failed |= error != 0;
     if (file >= 0)
         close(file);
     free(path);
+}
+
+void
+session_state_note_server(struct session *session)
+{
+    if (session->options.state == NULL)
+        return;
+    tnd_lock_take(&session->kept.lock);
+    session->kept.lets_in = true;
+    note_server(session);
+    tnd_lock_release(&session->kept.lock);
 }
 
 static tundish_status
@@ -470,6 +482,7 @@ session_state_keep(struct session *session)
     if (session->options.state == NULL)
         return false;
     tnd_lock_take(&session->kept.lock);
+    note_server(session);
     bytes = session_state_place(session, &count);
     is_written = keep_state(session, bytes, count);
     tnd_lock_release(&session->kept.lock);

@@ -42,7 +42,7 @@ tundish_status session_state_restore(struct session *session);
  * is held, or the session is not started. */
 tundish_status session_state_start(struct session *session, const uint8_t *bytes, size_t count);
 
-/* A trainer is about to be let in: it may outlive this server. `control` is held. */
+/* A trainer is about to be let in: it may outlive this server. */
 void session_state_note_server(struct session *session);
 
 /* The session begins there: the seed and the state of the epoch are on disk when this returns. The
