@@ -367,6 +367,11 @@ ring_fail(struct session *session, tundish_status status, const char *text, bool
         if (step->state == STEP_WAITS || step->state == STEP_EMPTY)
             turn_to_error(session, step);
         pthread_cond_broadcast(&session->ring.space);
+    } else if (session->ring.ended && !session->ring.failed && !session->ring.draining &&
+               status != TUNDISH_E_PEER_LOST) {
+        /* Its trainers have all there is, but they begin again together with the others. */
+        session->ring.failed = true;
+        tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, text);
     } else if (kept && session->ring.draining && session->ring.kept_status == TUNDISH_OK) {
         session->ring.kept_status = status;
         snprintf(session->ring.kept_text, sizeof session->ring.kept_text, "%.1000s", text);

@@ -197,7 +197,7 @@ find_members(struct row *row, struct byte_view *ret_key)
         /* Subtract rather than add: a member's size is any 64-bit number. */
         if (!bytes_are_equal(*ret_key, key) || member.data > row->bytes.size ||
             member.size > row->bytes.size - member.data) {
-            reject(row, "has changed since the file was scanned; restart the stream", *ret_key);
+            reject(row, "has changed since the file was scanned; start the server again", *ret_key);
             return false;
         }
         /* One extension may serve several columns. */

@@ -81,6 +81,22 @@ class NodeFaults(NodesRig):
                 begin = [4 * step + 2 * rank for step in range(len(found))]
                 self.assertEqual(found, [[row, row + 1] for row in begin])
 
+    def test_a_node_that_had_all_begins_again_with_one_that_failed(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(43)) + "x\n")
+        file = self.pipeline([
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 4",
+        ], "{replicas: 1, auto_shard: DATA}")
+        self.serve_nodes([file, file])
+        for count in range(1, 4):
+            lines = self.lines(self.read_node(0))
+            self.assertEqual(len(batches(lines)), 11)
+            self.assertEqual(lines[-1], "end_of_stream")
+            lines = self.lines(self.read_node(1))
+            self.assertEqual(len(batches(lines)), 10)
+            self.assertIn("E_DATA", lines[-1])
+            self.wait_for(lambda: self.log_of(0).count("train: node") == count)
+
     def test_other_rows_of_a_program_end_a_short_epoch(self):
         """They are as many and as long; a cache of an earlier run brings them back."""
         for differ, kept in ((True, None), (False, None), (True, 2), (False, 2), (False, 1)):

@@ -56,7 +56,7 @@ compare_identity(const struct source_file *file, const struct file_identity *now
         now->modified_ns != then->modified_ns)
         return tnd_fail(
             TUNDISH_E_DATA,
-            "%s: the file was changed or replaced while it was served; restart the stream",
+            "%s: the file was changed or replaced while it was served; start the server again",
             file->name);
     return TUNDISH_OK;
 }
