@@ -706,6 +706,19 @@ class Options(Case):
             next(iter(refused))
         refused.close()
 
+    def test_a_server_that_is_killed_is_followed_by_one_of_the_next_epoch(self):
+        loader = self.loader(list(range(8000)), batch_size=2)
+        batches = iter(loader)
+        self.assertEqual(next(batches).tolist(), [0, 1])
+        state = loader.state_dict()
+        os.kill(loader._server._server.pid, signal.SIGKILL)
+        with self.assertRaisesRegex(tundish.ServerGone, "the next loop starts another, .*load_state_dict") as gone:
+            list(batches)
+        self.assertNotIn("call", str(gone.exception))
+        self.assertEqual(next(iter(loader)).tolist(), [0, 1])
+        loader.load_state_dict(state)
+        self.assertEqual(next(iter(loader)).tolist(), [2, 3])
+
     def test_interpreters_begin_with_worker_init_fn(self):
         for method in (None, "forkserver"):
             options = {"num_workers": 1, "worker_init_fn": print_number, "multiprocessing_context": method}

@@ -368,6 +368,15 @@ class Ends(Case):
         with self.assertRaisesRegex(tundish.DataError, "interpreter is gone"):
             list(itertools.islice(batches, 10000))
 
+    def test_a_server_that_is_killed_is_followed_by_one_of_the_next_epoch(self):
+        loader = self.loader(iterables.Counting(), 2, num_workers=2)
+        batches = iter(loader)
+        next(batches)
+        os.kill(loader._server.pid, signal.SIGKILL)
+        with self.assertRaisesRegex(tundish.ServerGone, "the next loop starts another, .*load_state_dict"):
+            list(itertools.islice(batches, 10000))
+        next(iter(loader))
+
     def children(self, pid):
         found = []
         for path in glob.glob("/proc/[0-9]*/stat"):

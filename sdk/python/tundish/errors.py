@@ -32,6 +32,13 @@ class ServerGone(Error):
     """The server died or was restarted. The next call attaches to its successor and goes on."""
 
 
+def tell_of_loader(gone: ServerGone, may_begin_again: bool = True) -> None:
+    """A loader of a data set has a server of its own."""
+    begin = "the next loop starts another, with the next epoch" if may_begin_again else "make another loader"
+    gone.remedy = f"{begin}; load_state_dict() goes on at a saved place"
+    gone.args = (f"the server of the loader has died: {gone.remedy}",)
+
+
 class PeerLost(Error):
     """Another replica of the group died. Batches follow if its successor comes in time."""
 

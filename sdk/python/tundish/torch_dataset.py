@@ -33,7 +33,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 from . import loading
 from .columns import Strings, lent
-from .errors import ArgumentError, DataError, MisuseError, PlaceError, ServerGone, Timeout
+from .errors import ArgumentError, DataError, MisuseError, PlaceError, ServerGone, Timeout, tell_of_loader
 from .node_server import NodeServer
 from .ranks import Ranks
 from .reader import Reader
@@ -448,6 +448,9 @@ class DatasetLoader(Loader):
                     raise
             except DataError as error:
                 error.args = (_of_program(str(error)),)
+                raise
+            except ServerGone as gone:
+                tell_of_loader(gone, self._ranks.node.local_world == 1)
                 raise
 
     def _leave(self) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from . import iterating, serving
-from .errors import DataError, EndOfEpoch, MisuseError, PlaceError
+from .errors import DataError, EndOfEpoch, MisuseError, PlaceError, ServerGone, tell_of_loader
 from .reader import Reader
 from .torch import gradient_state
 from .torch_options import Loader, active, collation, drawn_seed
@@ -234,6 +234,9 @@ class IterableLoader(Loader):
             return None
         except DataError as error:
             error.args = (_of_data_set(str(error)),)
+            raise
+        except ServerGone as gone:
+            tell_of_loader(gone)
             raise
 
     def _drop(self) -> None:
