@@ -1,6 +1,7 @@
 """tundish.torch.DataLoader of a map-style data set: torch's values, and places that go on."""
 
 import functools
+import itertools
 import json
 import os
 import signal
@@ -315,6 +316,27 @@ class Orders(Case):
             self.assert_like_torch(lambda make: make(data, batch_size=4, sampler=sampler()), epochs=2)
         self.assert_like_torch(lambda make: make(data, batch_sampler=map_style.Uneven()), epochs=2)
         self.assert_like_torch(lambda make: make(data, 4, shuffle=True, generator=seeded()), epochs=2)
+
+    def test_a_generator_draws_what_it_does_in_torch_where_workers_persist_and_loops_are_left(self):
+        data = self.data.TensorDataset(self.torch.arange(45))
+
+        def epochs(kind, left_after, **options):
+            """The rows of four loops, the second of which is left, and the program's next number."""
+            self.torch.manual_seed(5)
+            generator = self.torch.Generator().manual_seed(8)
+            loader = kind(data, 4, shuffle=True, generator=generator, **options)
+            found = []
+            for n in range(4):
+                batches = itertools.islice(loader, left_after if n == 1 else None)
+                found.append([row for (batch,) in batches for row in batch.tolist()])
+            return found, self.torch.rand(1).item(), self.torch.rand(1, generator=generator).item()
+
+        ahead = {"num_workers": 1, "prefetch_factor": 3}
+        for options, lefts in (({"num_workers": 0}, (1, 11)), (ahead, (7, 8, 9)), (ahead | {"persistent_workers": True}, (2, 9))):
+            for left_after in lefts:
+                with self.subTest(options, left_after=left_after):
+                    torch_s = epochs(self.data.DataLoader, left_after, **options)
+                    self.assertEqual(epochs(self.loader, left_after, **options), torch_s)
 
     def epochs(self, **options):
         """The rows of two epochs of a new loader."""

@@ -131,6 +131,8 @@ class DatasetLoader(Loader):
         self._steps = 0  # batches that this loop has given
         self._is_begun = False  # a loop is in the midst of an epoch
         self._draws: dict[str, Any] | None = None  # from which the sampler made this epoch's order
+        self._drawn_to: dict[str, Any] | None = None  # where that has left its generators
+        self._has_failed = False  # in this epoch
         self._resumed: dict[str, Any] | None = None
         self._order_now: Any = ()
         self._digest_now: str | None = None
@@ -345,8 +347,9 @@ class DatasetLoader(Loader):
             self._leave()
         self._find_ranks()
         self._base, self._steps = 0, 0
-        self._take_seed(drawn_seed(self.generator))  # as torch does: samplers draw next
+        self._take_seed(self._drawn_seed())  # samplers draw next
         order = self._resume() if self._resumed is not None else self._drawn_order()
+        self._drawn_to = _generators_of(self._samplers())
         steps = self._step_count(len(order) - self._base)
         if steps > 0:
             self._serve(order)
@@ -354,10 +357,10 @@ class DatasetLoader(Loader):
         self._order_now, self._digest_now, self._count = order, None, steps
         return steps
 
-    def _take_seed(self, drawn: int) -> None:
+    def _take_seed(self, drawn: int | None) -> None:
         """Where none was given: drawn, as torch draws it, and among several ranks, whose generators nobody has
         compared, the loader's number."""
-        if self._seed is None:
+        if self._seed is None and drawn is not None:
             self._seed = self._number if self._ranks.world > 1 else drawn
 
     def _drawn_order(self) -> Any:
@@ -403,7 +406,8 @@ class DatasetLoader(Loader):
             self._check_loop(loop)
             try:
                 batch = self._next(batches)
-            except BaseException:
+            except BaseException as error:
+                self._has_failed = isinstance(error, DataError)
                 self._drop()
                 raise
             if batch is None:
@@ -455,11 +459,23 @@ class DatasetLoader(Loader):
 
     def _leave(self) -> None:
         """Go on to the next epoch in the midst of one. Items that were asked for are not made any more."""
-        self._is_begun = False
+        if self._draws is not None and any(self._draws["generators"]):
+            self._draw_less(self._draws)
+        self._is_begun = self._has_failed = False
         self._epoch += not self._is_asked_again
         self._is_asked_again = False
         if self._server is not None and self._server.run >= 0:
             self._server.cut(self._steps)
+
+    def _draw_less(self, draws: dict[str, Any]) -> None:
+        """Leave the samplers' generators as torch does: its loader asks for no more of an order than it reads ahead.
+        Here they have drawn all of it, unless the program has drawn from them, too, since then."""
+        if _generators_of(self._samplers()) != self._drawn_to:
+            return
+        ahead = self._steps + self._has_failed + (self.prefetch_factor or 2) * self.num_workers
+        with _drawing(self._samplers(), draws):
+            for _ in itertools.islice(self._of_all(self._asked()), self._base + ahead * self._step_units()):
+                pass
 
     # The server.
 
@@ -601,10 +617,9 @@ class DatasetLoader(Loader):
         begin = {"version": 1, "seed": self._seed, "epoch": self._epoch}
         if not self._is_begun:
             return {**begin, "taken": 0, "count": None, "order": None, "draws": _generators_of(self._samplers())}
-        step = self._ranks.world if self._by_batches else self._ranks.world * (self.batch_size or 1)
         count = len(self._order_now)
         digest, draws = self._drawn()
-        taken = min(self._base + self._steps * step, count)
+        taken = min(self._base + self._steps * self._step_units(), count)
         return {**begin, "taken": taken, "count": count, "order": digest, "draws": draws}
 
     def _drawn(self) -> tuple[str, dict[str, Any] | None]:
@@ -629,6 +644,7 @@ class DatasetLoader(Loader):
             self._leave()
         self._note_load(sys._getframe(1))
         self._epoch, self._seed = state["epoch"], state.get("seed", self._seed or 0)
+        self._has_seeded = state["epoch"] > 0 or state["count"] is not None
         self._resumed = None if state["count"] is None else dict(state)
         if self._resumed is None and state["draws"] is not None:
             _set_generators(self._samplers(), state["draws"])
@@ -641,6 +657,10 @@ class DatasetLoader(Loader):
             with _drawing(self._samplers(), state["draws"]):
                 self._order()
         self._epoch += 1
+
+    def _step_units(self) -> int:
+        """The indices, or batches, that a step of all ranks takes."""
+        return self._ranks.world * (1 if self._by_batches else self.batch_size or 1)
 
     def close(self) -> None:
         """End the server, or leave it. A second call does nothing."""

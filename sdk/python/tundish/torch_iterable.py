@@ -170,7 +170,7 @@ class IterableLoader(Loader):
     def _begin(self) -> None:
         """Begin the next epoch, or go on in the one that was loaded."""
         count = max(self.num_workers, 1)
-        drawn = drawn_seed(self.generator)  # in each epoch, as torch does
+        drawn = self._drawn_seed()
         if self._seed is None:
             self._seed = drawn
         if self._forks is not None and self._forks.is_outdated():
@@ -292,6 +292,7 @@ class IterableLoader(Loader):
         self._drop()
         self._seed, self._epoch, self._taken = state["seed"], state["epoch"], taken
         self._first, self._resumed = state["first"], True
+        self._has_seeded = self._epoch > 0 or taken is not None
 
     def _pass_over_rest(self) -> None:
         if self._taken is not None:

@@ -71,7 +71,15 @@ class Loader:
     _noted: collections.deque[str] | None = None
     _skipped = 0
     _loop = 0
+    _has_seeded = False  # the workers of a loop before
     _owner: int
+
+    def _drawn_seed(self) -> int | None:
+        """What torch draws for the workers of the loop that begins; None: they persist, and had theirs."""
+        if self.persistent_workers and self._has_seeded:
+            return None
+        self._has_seeded = True
+        return drawn_seed(self.generator)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _SET_ONCE and "_owner" in self.__dict__:
