@@ -224,8 +224,30 @@ is_to_drop(struct feed *feed, const struct group *group)
     return feed_begin_is_over(group) && !feed_group_has_finished(feed, group);
 }
 
-/* Neither for those that have closed in mid-epoch, if nobody reads: the one that comes begins
- * another epoch. */
+/* Neither for one that has left, of which a replica was told that the stream has failed. */
+static bool
+has_left_failed(const struct feed *feed, const struct group *group)
+{
+    bool was_told = false;
+
+    must_hold(&feed->lock);
+    if (!feed->delivery->outlives_trainers || feed_count_present(group) > 0)
+        return false;
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        const struct member *member = &group->members[i];
+        struct lane_reader_stats stats;
+        struct lane_look look;
+
+        lane_reader_stats(member->reader, &stats);
+        was_told |=
+            lane_look(feed->lanes[member->replica % feed->lane_count], stats.taken, &look) &&
+            look.published && look.kind == TND_SLOT_ERROR;
+    }
+    return was_told;
+}
+
+/* Nor for those that have closed in mid-epoch, if nobody reads: the one that comes begins another
+ * epoch. */
 static void
 drop_closed(struct feed *feed, const struct feed_request *request)
 {
@@ -236,7 +258,8 @@ drop_closed(struct feed *feed, const struct feed_request *request)
     for (struct group *group = feed->groups; group != NULL; group = next) {
         next = group->next;
         if (strcmp(group->name, request->group) != 0 &&
-            (is_to_drop(feed, group) || (begins_anew && feed_begin_is_closed(group))))
+            (is_to_drop(feed, group) || has_left_failed(feed, group) ||
+             (begins_anew && feed_begin_is_closed(group))))
             drop_group(feed, group);
     }
 }

@@ -225,6 +225,14 @@ ring_has_failed(struct session *session)
 }
 
 void
+ring_note_failure(struct session *session)
+{
+    tnd_lock_take(&session->ring.lock);
+    session->ring.failed = true;
+    tnd_lock_release(&session->ring.lock);
+}
+
+void
 ring_await_few(struct session *session)
 {
     tnd_lock_take(&session->ring.lock);

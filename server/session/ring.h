@@ -80,7 +80,9 @@ tundish_status ring_add_skips(struct session *session, uint64_t count, const cha
 uint64_t ring_next_position(const struct session *session);
 uint64_t ring_count_dealt(struct session *session);
 
-bool ring_has_failed(struct session *session); /* no step follows the one that did */
+/* Has it failed, so that no step follows? ring_note_failure: it has, without a step of its own. */
+bool ring_has_failed(struct session *session);
+void ring_note_failure(struct session *session);
 
 /* How many steps the dealer may be ahead of the lanes. */
 uint32_t ring_steps_ahead(const struct ring *ring);

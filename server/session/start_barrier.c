@@ -418,6 +418,7 @@ fail_start(struct session *session)
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, text);
     session->nodes->tell_error(session, start->epoch, start->step, TUNDISH_E_SYSTEM, text);
     session_halt(session); /* some may have started */
+    ring_note_failure(session);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         struct lane *lane = feed_lane(session->feed, r);
         struct lane_stats stats;

@@ -196,6 +196,22 @@ class BadInput(Rig):
                 )
                 self.assertIn("E_DATA", lines[-1])
 
+    def test_groups_that_were_all_told_begin_again(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(24)) + "x\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 8",
+        ]
+        for groups in (1, 2):
+            server = self.serve(self.pipeline(stages, distribute=f"{{replicas: 1, groups: {groups}}}"))
+            for _ in range(3):
+                readers = [self.read(group=name) for name in "ab"]
+                for lines in map(self.lines, readers):
+                    self.assertIn("E_DATA", lines[-1])
+                    # A group that comes late to a running stream may find only the error.
+                    self.assertIn(len(batches(lines)), (3,) if groups == 2 else range(4))
+            stop(server)
+
     def test_is_left_out_and_named_where_asked(self):
         (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")
         stages = [

@@ -75,7 +75,7 @@ class Loader:
     _owner: int
 
     def _drawn_seed(self) -> int | None:
-        """What torch draws for the workers of the loop that begins; None: they persist, and had theirs."""
+        """The seed that torch draws for the workers of a loop; None: they persist, and had theirs."""
         if self.persistent_workers and self._has_seeded:
             return None
         self._has_seeded = True
