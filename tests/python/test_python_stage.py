@@ -55,6 +55,9 @@ def picky(rows):
         raise ValueError("three is bad")
     return {"value": rows["value"], "text": ["" for _ in rows["value"]]}
 
+def led_to(row):
+    try: return {"y": row["label"]}
+    except KeyError as error: raise ValueError("no label") from error
 def three_is_bad(row):
     if row["value"] == 3:
         raise ValueError("three\\nis bad")
@@ -325,6 +328,10 @@ class Peeked(unittest.TestCase):
         self.assertIn("in three_is_bad)", said)
         found = self.columns(*rows, deliver="{epochs: 1, on_error: skip}")
         self.assertEqual(found["y"], [0, 1, 2, 4, 5, 6, 7, 8, 9])
+
+    def test_an_exception_names_those_that_led_to_it(self):
+        said = self.refused(tundish.DataError, "range: {stop: 2}", stage("led_to"), "batch: 2")
+        self.assertRegex(said, r"ValueError: no label \(functions.py:\d+ in led_to\), after KeyError: 'label' \(func")
 
     def test_a_class_is_made_once_with_its_arguments(self):
         added = stage("Added", arguments="{number: 5, words: [a, b]}")

@@ -38,7 +38,7 @@ _MESSAGE = struct.Struct("QQQQ")
 _JOB, _ASK, _ANSWER, _READY, _REFUSED, _TRY, _DROP, _FORK = range(1, 9)
 _JOB_SHIFT = 8  # a job's number is above the kind
 _WORD = 2**64 - 1
-_FRAMES = 3  # of a traceback, in a sentence
+_FRAMES, _ERRORS = 3, 3  # of a traceback, and that led to each other, in a sentence
 
 
 class _Job:
@@ -500,7 +500,20 @@ def _first(values: Any, spec: Spec) -> Any:
 
 
 def sentence_of(error: BaseException) -> str:
-    """The error's text and the last frames of the user's own code, on one line."""
+    """The texts of the error and of those that led to it, each with the last frames of the user's own code, on one
+    line."""
+    told, led = [_sentence_of(error)], _led_to(error)
+    while led is not None and len(told) < _ERRORS:
+        told.append(_sentence_of(led))
+        led = _led_to(led)
+    return ", after ".join(told)
+
+
+def _led_to(error: BaseException) -> BaseException | None:
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _sentence_of(error: BaseException) -> str:
     own = os.path.dirname(__file__)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if os.path.dirname(f.filename) != own]
     frames = [f for f in frames if "importlib" not in f.filename and "runpy" not in f.filename]
