@@ -197,6 +197,21 @@ class Servers(unittest.TestCase):
             )
             self.assertIn(f"in use by process {os.getpid()}: close its reader there", other.stdout)
 
+    def test_a_reader_that_only_its_batches_or_its_error_still_hold_makes_way(self):
+        with rig.serve(rig.pipeline("range: {stop: 30}", "batch: 10", deliver="{epochs: 9}")) as server:
+            first = next(iter(server.open("train")))
+            for batch in server.open("train"):
+                break
+            batches = list(server.open("train"))
+            for batch in (first, batch, batches[0]):
+                self.assertEqual(batch["value"].tolist(), list(range(10)))
+        rows = ("csv: {filenames: rows.csv, record_defaults: [int64], column_names: [n]}", "batch: 1")
+        with rig.serve(rig.pipeline(*rows), files={"rows.csv": b"1\nx\n"}) as server:
+            for _ in range(2):
+                reader = server.open("train")
+                self.assertEqual(reader.next()["n"].tolist(), [1])
+                self.assertRaises(tundish.DataError, reader.next)
+
     def test_a_server_that_does_not_return_is_told_after_the_timeout(self):
         with rig.serve(rig.pipeline(*ROWS, **WAITS)) as server:
             with server.open("train", timeout=0.5) as reader:

@@ -23,6 +23,7 @@ struct reader {
     PyObject *batch_type;
     atomic_flag is_busy;
     char has_ended;   /* END_OF_STREAM was told */
+    char has_failed;  /* the stream's error was told, after which nothing comes */
     bool has_begun;   /* it was opened at a place, or something was returned */
     bool in_epoch;    /* a batch was returned and the end of its epoch was not */
     bool goes_on;     /* the last call lost the server or a peer: the next loop goes on there */
@@ -172,6 +173,9 @@ note(struct reader *reader, tundish_status status)
         reader->in_epoch = false;
     if (status == TUNDISH_END_OF_STREAM)
         reader->has_ended = 1;
+    if (status == TUNDISH_STOPPED || status == TUNDISH_E_DETACHED || status == TUNDISH_E_DATA ||
+        status == TUNDISH_E_SYSTEM || status == TUNDISH_E_MEMORY)
+        reader->has_failed = 1;
     if (status != TUNDISH_E_TIMEOUT)
         reader->goes_on = status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_PEER_LOST;
 }
@@ -428,7 +432,7 @@ begin(PyObject *self, tundish_reader *opened, int device)
     reader->schema = schema;
     reader->source = source;
     reader->process = getpid();
-    reader->has_ended = 0;
+    reader->has_ended = reader->has_failed = 0;
     reader->in_epoch = reader->goes_on = reader->is_gone = false;
     return 0;
 }
@@ -532,6 +536,8 @@ static PyGetSetDef attributes[] = {
 static PyMemberDef members[] = {
     { "ended", T_BOOL, offsetof(struct reader, has_ended), READONLY,
       "Whether all deliver.epochs are over: every further loop is empty." },
+    { "_has_failed", T_BOOL, offsetof(struct reader, has_failed), READONLY,
+      "Whether the stream's error was told: every further call raises it again." },
     { "_shows_wait", T_BOOL, offsetof(struct reader, shows_wait), 0,
       "Is _show_wait called while the first batch is waited for?" },
     { "_has_pending", T_BOOL, offsetof(struct reader, has_pending), 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import threading
@@ -105,7 +106,7 @@ class Reader(_tundish.Reader):
 
     def _open(self, place: str | None) -> None:
         try:
-            self._open_once(place)
+            self._open_in_turn(place)
         except ArgumentError as error:
             there = f"by process {os.getpid()}: close its reader there"
             if there not in str(error):
@@ -113,6 +114,29 @@ class Reader(_tundish.Reader):
             here = "by an earlier reader of this program, as of a notebook's earlier cell: close that one"
             raise ArgumentError(str(error).replace(there, f"{here} or use it again")) from None
         _opened.add(self)
+
+    def _open_in_turn(self, place: str | None) -> None:
+        try:
+            self._open_once(place)
+        except ArgumentError:
+            if not self._close_unused():
+                raise
+            self._open_once(place)
+
+    def _close_unused(self) -> bool:
+        """Close earlier readers of this replica that nobody can use any more: a notebook's variables still hold the
+        last batch of a loop, and its last traceback a reader that has failed."""
+        opened = [reader for reader in list(_opened) if not reader.closed and self._is_of_same_replica(reader)]
+        was_any = False
+        while opened:
+            held = [opened.pop()]
+            if held[0].ended or held[0]._has_failed or _is_left(held):
+                held[0].close()
+                was_any = True
+        return was_any
+
+    def _is_of_same_replica(self, other: Reader) -> bool:
+        return all(other._options[name] == self._options[name] for name in (*_GROUP, "replica"))
 
     def _open_once(self, place: str | None) -> None:
         options = self._options
@@ -325,6 +349,13 @@ def _typed(spec: ColumnSpec) -> str:
     """As plan and peek have it."""
     sizes = ",".join("-1" if size is None else str(size) for size in spec.shape)
     return f"{spec.dtype}[{sizes}]" + (f" {spec.kind}" if spec.kind != "dense" else "")
+
+
+def _is_left(held: list[Reader]) -> bool:
+    """Do its batches alone hold the reader, beside this list?"""
+    alone = [object()]
+    batches = sum(isinstance(holder, Batch) for holder in gc.get_referrers(held[0]))
+    return sys.getrefcount(held[0]) - sys.getrefcount(alone[0]) == batches
 
 
 # All of this process.
