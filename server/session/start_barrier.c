@@ -27,6 +27,7 @@
 #include "session/nodes/session_cut.h"
 #include "session/nodes/session_replay.h"
 #include "session/session_split.h"
+#include "source/rows/spool.h"
 
 /* How long to wait for the other trainers of a group, after one has brought a place. */
 static const int64_t GATHER_NS = 500000000;
@@ -101,6 +102,20 @@ check_is_alike(const struct session *session, const struct plan *plan)
     return TUNDISH_E_PLACE;
 }
 
+static void
+close_dealer(struct session *session)
+{
+    bool has_begun = session->dealer != NULL && dealer_has_begun(session->dealer);
+
+    must_in_debug(!session->dealing.started && session->ring.count == 0);
+    dealer_close(session->dealer);
+    session->dealer = NULL;
+    if (!has_begun)
+        return;
+    source_files_end_begun(session->files);
+    spool_drop_all(session->files); /* a cache that it had half made, too */
+}
+
 /* The place may come from a job with another root seed. The unseeded stages need that seed to
  * repeat their order. */
 tundish_status
@@ -125,8 +140,7 @@ start_barrier_take_root_seed(struct session *session, uint64_t root_seed)
         return status;
     }
     session->options.plan.root_seed = root_seed;
-    dealer_close(session->dealer);
-    session->dealer = NULL;
+    close_dealer(session);
     session_replace_plan(session, plan);
     session->fill.plan = session->packed.plan = plan;
     return session_open_dealer(session);
@@ -339,14 +353,13 @@ choose_start(struct session *session)
     memcpy(barrier->visited, brought->visited, sizeof barrier->visited);
 }
 
-/* At the beginning, which a dealer that has dealt does not come back to. */
+/* One that has dealt does not come back to the beginning. */
 static tundish_status
-take_beginning(struct session *session)
+renew_dealer(struct session *session)
 {
-    if (!dealer_has_begun(session->dealer))
+    if (session->dealer != NULL && !dealer_has_begun(session->dealer))
         return TUNDISH_OK;
-    dealer_close(session->dealer);
-    session->dealer = NULL;
+    close_dealer(session);
     return session_open_dealer(session);
 }
 
@@ -359,7 +372,7 @@ take_start(struct session *session)
     must_hold(&session->control.lock);
     session->dealing.start = (struct start){ .split = session_split_from(session, 0, 0) };
     if (!barrier->has_start)
-        return take_beginning(session);
+        return renew_dealer(session);
     session->dealing.start = (struct start){
         .given = true,
         .after_end = barrier->is_end,
@@ -378,7 +391,7 @@ take_start(struct session *session)
     tnd_log(TND_LOG_NOTICE, "resume", "stream %s continues at epoch %llu, step %llu",
             session->plan->stream->name, (unsigned long long)session->dealing.start.epoch,
             (unsigned long long)session->dealing.start.step);
-    return TUNDISH_OK;
+    return renew_dealer(session);
 }
 
 /* Await the previous server's groups that are not here yet, so that their batches are kept. */

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
 
@@ -211,6 +212,33 @@ class BadInput(Rig):
                     # A group that comes late to a running stream may find only the error.
                     self.assertIn(len(batches(lines)), (3,) if groups == 2 else range(4))
             stop(server)
+
+    def bytes_held(self, server):
+        """In files without names that it has open in the test's folder."""
+        opened = Path(f"/proc/{server.pid}/fd").iterdir()
+        return sum(link.stat().st_size for link in opened
+                   if self.path.name in (name := os.readlink(link)) and "deleted" in name)
+
+    def test_leaves_no_half_made_cache_when_a_stream_begins_again(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(4000)) + "x\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "cache: {filename: half}",
+            "batch: 100",
+        ]
+        server = self.serve(self.pipeline(stages))
+        kept = []
+        for _ in range(4):
+            self.lines(self.read())
+            kept.append(self.bytes_held(server))
+        self.assertGreater(kept[0], 0)
+        self.assertEqual(len(set(kept[1:])), 1, kept)
+        at = place(self.lines(self.read("--batches", "9")))
+        for _ in range(3):
+            lines = self.lines(self.read("--place", at))
+            self.assertEqual(len(batches(lines)), 31)
+            kept.append(self.bytes_held(server))
+        self.assertEqual(len(set(kept[-2:])), 1, kept)
 
     def test_is_left_out_and_named_where_asked(self):
         (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")

@@ -51,6 +51,7 @@ struct source_file {
     _Atomic(struct remote_object *) object; /* of a URL, once it was asked for */
     _Atomic bool object_is_known;           /* ... and its first part has come */
     _Atomic(struct remote_ranges *) ranges; /* the same, of one whose format wants only parts */
+    bool is_spool;                          /* spool.h */
     _Atomic int unpacked;                   /* descriptor + 1 of the unpacked file; 0: none (yet) */
 };
 

@@ -26,6 +26,7 @@ spool_open(struct source_files *files, const char *name, int descriptor, struct 
         return tnd_fail_errno(errno, "cannot make a file in the cache folder for what %s gives",
                               name);
     *ret_spool = (struct spool){ .file = files_enter_open(files, name, descriptor) };
+    ret_spool->file->is_spool = true;
     return TUNDISH_OK;
 }
 
@@ -41,4 +42,17 @@ spool_append(struct spool *spool, const void *data, size_t bytes)
         return tnd_fail_errno(error, "cannot write");
     spool->bytes += bytes;
     return TUNDISH_OK;
+}
+
+void
+spool_drop_all(struct source_files *files)
+{
+    struct source_file *file;
+
+    for (uint32_t i = 0; (file = files_file(files, i)) != NULL; i++) {
+        int unpacked = file->is_spool ? atomic_exchange(&file->unpacked, 0) : 0;
+
+        if (unpacked != 0)
+            close(unpacked - 1);
+    }
 }

@@ -22,4 +22,7 @@ tundish_status spool_open(struct source_files *files, const char *name, int desc
 /* Append. E_SYSTEM with the kernel's message if there is not enough room. */
 tundish_status spool_append(struct spool *spool, const void *data, size_t bytes);
 
+/* Give back the room of all of them: no thread runs, and nobody refers to their rows any more. */
+void spool_drop_all(struct source_files *files);
+
 #endif
