@@ -113,7 +113,8 @@ close_dealer(struct session *session)
     if (!has_begun)
         return;
     source_files_end_begun(session->files);
-    spool_drop_all(session->files); /* a cache that it had half made, too */
+    source_files_look_again(session->files); /* somebody may have mended one */
+    spool_drop_all(session->files);          /* a cache that it had half made, too */
 }
 
 /* The place may come from a job with another root seed. The unseeded stages need that seed to

@@ -240,6 +240,19 @@ class BadInput(Rig):
             kept.append(self.bytes_held(server))
         self.assertEqual(len(set(kept[-2:])), 1, kept)
 
+    def test_a_file_that_is_mended_at_once_gives_no_row_at_its_old_place(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(90)) + "x\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 8",
+        ]
+        self.serve(self.pipeline(stages))
+        self.assertIn("E_DATA", self.lines(self.read())[-1])
+        (self.path / "rows.csv").write_text("".join(f"{1000 + i}\n" for i in range(91)))
+        lines = self.lines(self.read())
+        self.assertEqual(batches(lines), [])
+        self.assertIn("start the server again", lines[-1])
+
     def test_is_left_out_and_named_where_asked(self):
         (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")
         stages = [

@@ -105,6 +105,16 @@ source_files_open(const struct source_files_options *options, struct source_file
 }
 
 void
+source_files_look_again(struct source_files *files)
+{
+    for (uint32_t i = 0; i < numbered_count(&files->table); i++) {
+        struct source_file *file = numbered_get(&files->table, i);
+
+        atomic_store_explicit(&file->looked_at_ns, INT64_MIN / 2, memory_order_relaxed);
+    }
+}
+
+void
 source_files_close(struct source_files *files)
 {
     if (files == NULL)

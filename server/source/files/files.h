@@ -51,6 +51,9 @@ void source_files_close(struct source_files *files);
  */
 void source_files_end_begun(struct source_files *files);
 
+/* The next read of each file compares its identity, however short a time ago another did. */
+void source_files_look_again(struct source_files *files);
+
 /* Whole files of other nodes; NULL: all are here. */
 const struct other_files *source_other_files(const struct source_files *files);
 
