@@ -142,12 +142,15 @@ class TwoTrainers(Rig):
 
 
 class BadInput(Rig):
-    def test_ends_the_stream_at_its_step(self):
-        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")
-        stages = [
-            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
-            "batch: 8",
+    def rows(self, good, *stages, bad="x\n"):
+        """Stages that read so many good rows and the bad ones after them."""
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(good)) + bad)
+        return [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}", *stages
         ]
+
+    def test_ends_the_stream_at_its_step(self):
+        stages = self.rows(40, "batch: 8")
         self.serve(self.pipeline(stages))
         lines = self.lines(self.read())
         self.assertEqual(len(batches(lines)), 5)
@@ -156,12 +159,7 @@ class BadInput(Rig):
         self.assertIn("step 5", lines[-1])
 
     def test_who_opens_a_stream_that_failed_begins_again(self):
-        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(43)) + "x\n")
-        stages = [
-            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
-            "shuffle: {buffer_size: 4}",
-            "batch: 8",
-        ]
+        stages = self.rows(43, "shuffle: {buffer_size: 4}", "batch: 8")
         self.serve(self.pipeline(stages, deliver="{epochs: 3}"))
         whole = self.lines(self.read())
         self.assertEqual([b[:2] for b in batches(whole)], [(0, step) for step in range(5)])
@@ -181,11 +179,7 @@ class BadInput(Rig):
             self.assertIn("E_DATA", lines[-1])
 
     def test_replicas_that_come_in_turn_begin_again_together(self):
-        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(24)) + "x\n")
-        stages = [
-            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
-            "batch: 8",
-        ]
+        stages = self.rows(24, "batch: 8")
         self.serve(self.pipeline(stages, distribute="{replicas: 2}"))
         for _ in range(3):
             for replica in (0, 1):
@@ -198,11 +192,7 @@ class BadInput(Rig):
                 self.assertIn("E_DATA", lines[-1])
 
     def test_groups_that_were_all_told_begin_again(self):
-        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(24)) + "x\n")
-        stages = [
-            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
-            "batch: 8",
-        ]
+        stages = self.rows(24, "batch: 8")
         for groups in (1, 2):
             server = self.serve(self.pipeline(stages, distribute=f"{{replicas: 1, groups: {groups}}}"))
             for _ in range(3):
@@ -220,12 +210,7 @@ class BadInput(Rig):
                    if self.path.name in (name := os.readlink(link)) and "deleted" in name)
 
     def test_leaves_no_half_made_cache_when_a_stream_begins_again(self):
-        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(4000)) + "x\n")
-        stages = [
-            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
-            "cache: {filename: half}",
-            "batch: 100",
-        ]
+        stages = self.rows(4000, "cache: {filename: half}", "batch: 100")
         server = self.serve(self.pipeline(stages))
         kept = []
         for _ in range(4):
@@ -241,11 +226,7 @@ class BadInput(Rig):
         self.assertEqual(len(set(kept[-2:])), 1, kept)
 
     def test_a_file_that_is_mended_at_once_gives_no_row_at_its_old_place(self):
-        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(90)) + "x\n")
-        stages = [
-            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
-            "batch: 8",
-        ]
+        stages = self.rows(90, "batch: 8")
         self.serve(self.pipeline(stages))
         self.assertIn("E_DATA", self.lines(self.read())[-1])
         (self.path / "rows.csv").write_text("".join(f"{1000 + i}\n" for i in range(91)))
@@ -254,22 +235,14 @@ class BadInput(Rig):
         self.assertIn("start the server again", lines[-1])
 
     def test_is_left_out_and_named_where_asked(self):
-        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")
-        stages = [
-            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
-            "batch: 8",
-        ]
+        stages = self.rows(40, "batch: 8")
         self.serve(self.pipeline(stages, deliver="{epochs: 1, on_error: skip}"))
         lines = self.lines(self.read())
         self.assertEqual([v for _, _, vs in batches(lines) for v in vs], list(range(40)))
         self.wait_for_log("rows.csv")
 
     def test_is_too_much_for_peek_where_it_is_for_serve(self):
-        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\ny\n")
-        stages = [
-            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
-            "batch: 8",
-        ]
+        stages = self.rows(40, "batch: 8", bad="x\ny\n")
         for limit in (1, 2):
             file = self.pipeline(stages, deliver=f"{{epochs: 1, on_error: 'skip:{limit}'}}")
             server = self.serve(file)
