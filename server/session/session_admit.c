@@ -22,16 +22,24 @@
 #include "session/nodes/session_standing.h"
 #include "session/session_split.h"
 
-/* The trainer that cannot move the start is told why: the text stays, whatever comes of the others.
- */
-static void
-go_on_as_before(struct session *session, tundish_status status)
+/* Stop it, and empty its lanes. If these are in use it goes on as before, and the trainer is told
+ * why: the text stays, whatever comes of the others. */
+static tundish_status
+rewind_session(struct session *session)
 {
-    char *text = tnd_strdup(tnd_error_text());
+    tundish_status status;
+    char *text;
 
+    must_hold(&session->control.lock);
+    session_halt(session);
+    status = feed_rewind(session->feed);
+    if (status == TUNDISH_OK)
+        return TUNDISH_OK;
+    text = tnd_strdup(tnd_error_text());
     start_barrier_go_on(session);
     (void)tnd_fail(status, "%s", text);
     free(text);
+    return status;
 }
 
 /* No trainer needs the session's present position, so restart it at the place. But a server that
@@ -49,12 +57,9 @@ move_start(struct session *session, const char *group, const struct place *place
     uint8_t *standing = stays ? session_state_place(session, &standing_bytes) : NULL;
     tundish_status status;
 
-    must_hold(&session->control.lock);
-    session_halt(session);
-    status = feed_rewind(session->feed);
+    status = rewind_session(session);
     if (status != TUNDISH_OK) {
         free(standing);
-        go_on_as_before(session, status);
         return status;
     }
     if (standing != NULL)
@@ -285,12 +290,9 @@ begin_again(struct session *session)
         session->options.state != NULL ? session_state_place(session, &count) : NULL;
     tundish_status status;
 
-    must_hold(&session->control.lock);
-    session_halt(session);
-    status = feed_rewind(session->feed);
+    status = rewind_session(session);
     if (status != TUNDISH_OK) {
         free(standing);
-        go_on_as_before(session, status);
         return status;
     }
     session->control.restored = false;
